@@ -1,0 +1,49 @@
+# Each target makes .venv where it is missing and installs what it needs, once (again when setup.cfg changes).
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+WORKERS ?= 2
+
+.PHONY: help demo test bench docs lint types clean
+
+help:
+	@echo "make demo   the main job on 1,797 handwritten digits"
+	@echo "make test   the whole test suite, doctests included"
+	@echo "make bench  speed against other libraries; rewrites the table and the plot in docs/"
+	@echo "make docs   the documentation, in docs/_build/html"
+	@echo "make lint   ruff: rules and format"
+	@echo "make types  mypy, strict"
+	@echo "make clean  removes .venv and everything built"
+
+demo: $(VENV)/.with-demo
+	$(BIN)/klnumba demo digits
+
+test: $(VENV)/.with-test,peers,demo
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+bench: $(VENV)/.with-bench
+	$(BIN)/python -m benchmarks
+
+docs: $(VENV)/.with-docs
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+lint: $(VENV)/.with-lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.with-lint
+	$(BIN)/mypy
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "klnumba needs Python 3.11 or newer")'
+	$(PYTHON) -m venv $(VENV)
+
+# the stem is a list of extras, such as `test,peers,demo`
+$(VENV)/.with-%: setup.cfg pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable ".[$*]"
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info docs/_build docs/_generated docs/api
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

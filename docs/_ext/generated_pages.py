@@ -1,0 +1,132 @@
+"""Sphinx extension: before each build, write to docs/_generated what tests, measurements and the command say.
+
+A measurement that has not been made yet leaves a line that says so, and the build goes on.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+from sphinx.application import Sphinx
+
+DOCS = Path(__file__).resolve().parent.parent
+DATA, TARGET = DOCS / "_data", DOCS / "_generated"
+REFERENCE = DOCS.parent / "tests" / "reference"
+FUNCTIONS = (
+    "kl_divergence",
+    "cross_entropy",
+    "entropy",
+    "js_divergence",
+    "jeffreys_divergence",
+    "rel_entr",
+    "generalized_kl",
+)
+COMMANDS = ("", "score", "info", "demo digits")
+TERMINAL = {"COLUMNS": "88", "TERM": "dumb", "NO_COLOR": "1", "FORCE_COLOR": ""}
+NOT_YET = "*Not yet measured.*\n"
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register with Sphinx."""
+    app.connect("builder-inited", write_pages)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def write_pages(app: Sphinx) -> None:
+    """Write every generated page."""
+    TARGET.mkdir(exist_ok=True)
+    pages = {
+        "semantics.rst": semantics(),
+        "cli.rst": command_line(),
+        "benchmark.md": _markdown_or_not_yet(DATA / "benchmark.md"),
+        "benchmark_plot.rst": plot("benchmark.png", "Speed of klnumba and of other libraries"),
+        "differences.md": _reference("torch_differences").markdown_table(),
+        "accuracy.md": measured(DATA / "accuracy.json", "rows"),
+        "elementary_errors.md": measured(DATA / "elementary_errors.json", "errors"),
+    }
+    table = _reference("semantics").markdown_table
+    pages |= {f"semantics_{name}.md": _without_first_column(table((name,))) for name in FUNCTIONS}
+    for name, text in pages.items():
+        path = TARGET / name
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def _reference(name: str) -> Any:
+    """Load a list that the tests run."""
+    spec = importlib.util.spec_from_file_location(name, REFERENCE / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def semantics() -> str:
+    """One fold-out table per function."""
+    return "\n".join(
+        f".. dropdown:: ``{name}``\n\n"
+        f"   .. include:: /_generated/semantics_{name}.md\n      :parser: myst_parser.sphinx_\n"
+        for name in FUNCTIONS
+    )
+
+
+def _without_first_column(table: str) -> str:
+    """Leave out the function's name, which stands above the table."""
+    return "".join(f"|{line.split('|', 2)[2]}\n" for line in table.splitlines())
+
+
+def _markdown_or_not_yet(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.is_file() else NOT_YET
+
+
+def plot(name: str, alt: str) -> str:
+    """Show a picture if it is there."""
+    return f".. image:: /_static/{name}\n   :alt: {alt}\n" if (DOCS / "_static" / name).is_file() else NOT_YET
+
+
+def measured(path: Path, rows: str) -> str:
+    """Turn a file of measurements, the list `rows` of ``{column: value}`` and facts about them, into Markdown."""
+    if not path.is_file():
+        return NOT_YET
+    facts = json.loads(path.read_text(encoding="utf-8"))
+    records = facts.pop(rows)
+    columns = list(dict.fromkeys(name for record in records for name in record))
+    lines = [_line(name.replace("_", " ") for name in columns), _line("---" for _ in columns)]
+    lines += [_line(_text(record.get(name, "")) for name in columns) for record in records]
+    notes = [f"- {name.replace('_', ' ')}: {_text(value)}" for name, value in facts.items()]
+    return "\n".join([*lines, "", *notes, ""])
+
+
+def _line(cells: Any) -> str:
+    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, list):
+        return ", ".join(map(_text, value))
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_text(item)}" for name, item in value.items())
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return str(value)
+
+
+def command_line() -> str:
+    """Show the help of every command, as a terminal of 88 columns does."""
+    from typer.testing import CliRunner
+
+    from klnumba.cli.app import app
+
+    parts = []
+    for command in COMMANDS:
+        result = CliRunner().invoke(app, [*command.split(), "--help"], env=TERMINAL, prog_name="klnumba")
+        title = f"``klnumba {command}``".replace(" ``", "``")
+        lines = [f"   {line}".rstrip() for line in result.stdout.strip("\n").splitlines()]
+        parts.append("\n".join([title, "-" * len(title), "", ".. code-block:: text", "", *lines, ""]))
+    return "\n".join(parts)

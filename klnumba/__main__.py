@@ -1,0 +1,6 @@
+"""``python -m klnumba`` is the command ``klnumba``."""
+
+from klnumba.cli import main
+
+if __name__ == "__main__":
+    main()

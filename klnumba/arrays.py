@@ -1,0 +1,291 @@
+"""What comes in and goes out: libraries, axes, dtypes, masks, ``out=``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+BLOCK = 1 << 17  # cells a block at least: what a thread copies, or does, at a time
+
+Back = Callable[[np.ndarray], Any]
+
+
+def take(x: Any, name: str) -> tuple[np.ndarray, Back]:
+    """The array behind an argument, without a copy where its library allows, and the way back to that library.
+
+    Parameters
+    ----------
+    x : array_like
+        NumPy, anything that `numpy.asarray` takes, or a CPU array of another library with ``__dlpack__``.
+    name : str
+        The argument's name, for the error text.
+
+    Returns
+    -------
+    array : numpy.ndarray
+        A masked array stays one.
+    back : callable
+        Turns a NumPy result into the library of `x`.
+
+    Raises
+    ------
+    TypeError
+        If the dtype is complex, text or object.
+    ValueError
+        If the array is not in the memory of the CPU.
+    """
+    back: Back = _as_is
+    if isinstance(x, np.ndarray):
+        array = x
+    elif hasattr(x, "__dlpack_device__") and not isinstance(x, np.generic):
+        array, back = _foreign(x, name)
+    else:
+        try:
+            array = np.asarray(x)
+        except ValueError as error:
+            raise ValueError(f"{name}: not an array: {error}") from None
+    if array.dtype.kind not in "fiub" and array.dtype.name != "bfloat16":
+        raise TypeError(f"{name}: dtype {array.dtype} is not a real number type")
+    return array, back
+
+
+def _as_is(result: np.ndarray) -> Any:
+    return result if result.ndim else result[()]
+
+
+def _foreign(x: Any, name: str) -> tuple[np.ndarray, Back]:
+    device = x.__dlpack_device__()
+    if int(device[0]) != 1:
+        raise ValueError(f"{name}: the array is on device {tuple(map(int, device))}, not in the memory of the CPU")
+    library = type(x).__module__.partition(".")[0]
+    if library == "torch":
+        torch = sys.modules["torch"]
+        x = x.detach()
+        if x.dtype == torch.bfloat16:
+            return _bfloat16(x, torch), torch.from_numpy
+        if x.dtype.is_complex:
+            raise TypeError(f"{name}: dtype {x.dtype} is not a real number type")
+        return x.resolve_neg().numpy(), lambda result: torch.from_numpy(np.ascontiguousarray(result))
+    if library in {"jax", "jaxlib"}:
+        return np.asarray(x), lambda result: sys.modules["jax"].numpy.asarray(result)
+    return np.from_dlpack(x), _as_is
+
+
+def _bfloat16(x: Any, torch: Any) -> np.ndarray:
+    try:
+        import ml_dtypes
+    except ImportError:
+        array: np.ndarray = x.to(torch.float32).numpy()
+        return array
+    return np.asarray(x.view(torch.int16).numpy()).view(ml_dtypes.bfloat16)
+
+
+def compute_dtype(*arrays: np.ndarray) -> np.dtype[Any]:
+    """float32 where every argument is float32 or narrower, else float64."""
+    narrow = all(a.dtype.name in {"float32", "float16", "bfloat16"} for a in arrays)
+    return np.dtype(np.float32 if narrow else np.float64)
+
+
+def common_shape(p: np.ndarray, q: np.ndarray) -> tuple[int, ...]:
+    if p.shape == q.shape:
+        return p.shape
+    try:
+        return np.broadcast_shapes(p.shape, q.shape)
+    except ValueError:
+        raise ValueError(f"p and q: shapes {p.shape} and {q.shape} do not broadcast") from None
+
+
+def axes(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...]:
+    """The reduced axes, positive and sorted; None means all."""
+    if axis is None:
+        return tuple(range(ndim))
+    wanted = axis if isinstance(axis, tuple) else (axis,)
+    found = []
+    for one in wanted:
+        try:
+            k = one.__index__()
+        except AttributeError:
+            raise TypeError(f"axis: an integer or a tuple of integers, not {one!r}") from None
+        if not -max(ndim, 1) <= k < max(ndim, 1):
+            raise np.exceptions.AxisError(k, ndim)
+        found.append(k % ndim if ndim else 0)
+    if len(set(found)) != len(found):
+        raise ValueError(f"axis: {axis} names an axis twice")
+    return tuple(sorted(found))
+
+
+@dataclass
+class Block:
+    """Some rows, ready for a loop: the cells as flat arrays, where the rows start and how far apart they are."""
+
+    p: np.ndarray
+    a: int
+    ps: int
+    q: np.ndarray
+    b: int
+    qs: int
+    first: int  # number of the first row
+    count: int
+
+
+class Rows:
+    """p and q as rows: broadcast, the reduced axes last, cells of the dtype that is computed in.
+
+    Rows that lie in memory as the loops want them are used where they are;
+    others are copied a block at a time.
+    """
+
+    def __init__(
+        self, p: np.ndarray, q: np.ndarray, reduced: tuple[int, ...], where: np.ndarray | None, zero: float
+    ) -> None:
+        shape = common_shape(p, q)
+        self.dtype = compute_dtype(p, q)
+        self.zero = zero
+        where = _mask(p, q, where)
+        if where is not None:
+            shape = np.broadcast_shapes(shape, where.shape)
+        if not shape:
+            shape, reduced = (1,), (0,)
+        kept = tuple(k for k in range(len(shape)) if k not in reduced)
+        order = kept + reduced
+        self.outer = tuple(shape[k] for k in kept)
+        self.inner = tuple(shape[k] for k in reduced)
+        self.n = int(np.prod(self.outer, dtype=np.int64))
+        self.d = int(np.prod(self.inner, dtype=np.int64))
+        same = q is p
+        self.p = _arranged(p, shape, order)
+        self.q = self.p if same else _arranged(q, shape, order)
+        self.where = None if where is None else np.broadcast_to(where, shape).transpose(order)
+        left = None if where is not None else self._flat(self.p)
+        right = left if same else (None if left is None else self._flat(self.q))
+        self.direct = None if left is None or right is None else (*left, *right)
+
+    def _flat(self, view: np.ndarray) -> tuple[np.ndarray, int, int] | None:
+        """(flat array, start, step between rows), or None where the rows do not lie so."""
+        if view.dtype != self.dtype or not view.dtype.isnative or not view.flags.aligned or not view.size:
+            return None
+        if view.flags.c_contiguous:
+            flat = view.reshape(-1)
+            flat.flags.writeable = False
+            return flat, 0, self.d
+        item = view.itemsize
+        outer = [(n, s) for n, s in zip(view.shape, view.strides, strict=True) if n > 1]
+        run = 1
+        while outer and outer[-1][1] == run * item and run < self.d:
+            run *= outer.pop()[0]
+        if run != self.d or len(outer) > 1 or (outer and (outer[0][1] < 0 or outer[0][1] % item)):
+            return None
+        step = outer[0][1] // item if outer else self.d
+        extent = (self.n - 1) * step + self.d
+        return np.lib.stride_tricks.as_strided(view, (extent,), (item,), writeable=False), 0, step
+
+    def blocks(self) -> list[Any]:
+        """The jobs of a call: slices of the rows, each for `load`; they depend on the shape alone."""
+        if self.direct is not None:
+            cells = min(max(BLOCK, self.n * self.d // 32), 16 * BLOCK)
+            rows = max(1, cells // max(self.d, 1))
+            return [(first, min(first + rows, self.n)) for first in range(0, self.n, rows)]
+        return list(self._slices())
+
+    def _slices(self) -> Iterator[tuple[int, int, tuple[Any, ...]]]:
+        """Slices of the kept axes that hold adjacent rows, about `BLOCK` cells each."""
+        most = max(1, BLOCK // max(self.d, 1))
+        split, rows = len(self.outer), 1
+        while split and rows * self.outer[split - 1] <= most:
+            split -= 1
+            rows *= self.outer[split]
+        if not split:
+            yield 0, self.n, ()
+            return
+        step = max(1, most // rows)
+        long = self.outer[split - 1]
+        first = 0
+        for lead in np.ndindex(*self.outer[: split - 1]):
+            for start in range(0, long, step):
+                stop = min(start + step, long)
+                yield first, first + (stop - start) * rows, (*lead, slice(start, stop))
+                first += (stop - start) * rows
+
+    def load(self, job: Any) -> Block:
+        first, stop = job[0], job[1]
+        count = stop - first
+        if self.direct is not None:
+            p, a, ps, q, b, qs = self.direct
+            return Block(p, a + first * ps, ps, q, b + first * qs, qs, first, count)
+        p = self._copy(self.p, job[2], count)
+        q = p if self.q is self.p else self._copy(self.q, job[2], count)
+        return Block(p, 0, self.d, q, 0, self.d, first, count)
+
+    def _copy(self, view: np.ndarray, part: tuple[Any, ...], count: int) -> np.ndarray:
+        source = view[part]
+        cells = np.empty(source.shape, self.dtype)
+        if self.where is not None:
+            cells.fill(self.zero)
+            np.copyto(cells, source, where=self.where[part], casting="unsafe")
+        elif source.dtype.name == "bfloat16":
+            np.left_shift(source.view(np.uint16), np.uint32(16), out=cells.view(np.uint32), dtype=np.uint32)
+        else:
+            np.copyto(cells, source, casting="unsafe")
+        flat = cells.reshape(-1)
+        flat.flags.writeable = False
+        return flat
+
+    def piece(self, row: int, start: int, stop: int) -> Block:
+        """The cells start:stop of one row."""
+        if self.direct is not None:
+            p, a, ps, q, b, qs = self.direct
+            return Block(p, a + row * ps + start, 0, q, b + row * qs + start, 0, row, 1)
+        at = np.unravel_index(row, self.outer) if self.outer else ()
+        mask = None if self.where is None else self.where[at]
+        p = self._piece(self.p[at], mask, start, stop)
+        return Block(p, 0, 0, p if self.q is self.p else self._piece(self.q[at], mask, start, stop), 0, 0, row, 1)
+
+    def _piece(self, view: np.ndarray, mask: np.ndarray | None, start: int, stop: int) -> np.ndarray:
+        cells = np.full(stop - start, self.zero, self.dtype)
+        source = view if view.ndim == 1 else view.flat
+        if mask is None:
+            cells[...] = source[start:stop]
+        else:
+            chosen = (mask if mask.ndim == 1 else mask.flat)[start:stop]
+            cells[chosen] = source[start:stop][chosen]
+        cells.flags.writeable = False
+        return cells
+
+
+def _mask(p: np.ndarray, q: np.ndarray, where: Any) -> np.ndarray | None:
+    """The cells that count: those of `where` that neither array masks."""
+    found = None if where is None or where is True else np.asarray(where)
+    if found is not None and found.dtype != bool:
+        raise TypeError(f"where: a boolean array, not {found.dtype}")
+    for array in (p, q):
+        if isinstance(array, np.ma.MaskedArray) and array.mask is not np.ma.nomask:
+            held = ~np.ma.getmaskarray(array)
+            found = held if found is None else found & held
+    return found
+
+
+def _arranged(array: np.ndarray, shape: tuple[int, ...], order: tuple[int, ...]) -> np.ndarray:
+    view = np.asarray(array)
+    if view.shape != shape:
+        view = np.broadcast_to(view, shape)
+    if order != tuple(range(len(order))):
+        view = view.transpose(order)
+    return view.view() if view is array else view
+
+
+def deliver(
+    values: np.ndarray, out: np.ndarray | None, dtype: Any, default: np.dtype[Any], back: Back
+) -> Any:
+    """Cast the result, or put it into `out`."""
+    if out is not None:
+        if not isinstance(out, np.ndarray):
+            raise TypeError(f"out: a NumPy array, not {type(out).__name__}")
+        if out.shape != values.shape:
+            raise ValueError(f"out: shape {out.shape}, but the result has shape {values.shape}")
+        np.copyto(out, values, casting="same_kind")
+        return out
+    return back(values.astype(default if dtype is None else dtype, copy=False))

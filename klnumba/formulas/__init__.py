@@ -1,0 +1,1 @@
+"""The mathematics: plain scalar functions, which the kernels compile for CPU threads and for CUDA."""

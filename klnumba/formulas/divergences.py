@@ -1,0 +1,300 @@
+"""What one cell adds to each divergence, and how the sums of a row are finished.
+
+Everything rests on one decomposition. Take out the power of two between p and
+q, rounded towards zero: q2 = q*2**k, with p/q2 in [1, 2) for p >= q and in
+(1/2, 1] for p <= q. With s = (p - q2)/(p + q2), |s| < 1/3 has the sign of k, and
+
+    log(p/q)              = k*ln2 + 2*atanh(s)
+    p*log(p/q) - p + q    = [p*k*ln2 + q - q2] + s*[(p - q2) + p*s*s*R(s*s)]
+
+where both brackets are >= 0 (p*k*ln2 + q - q2 is p times the same expression
+at a ratio of exactly 2**k when p = q2, and only grows from there), so that
+nothing cancels: not at p = q, where k = 0 and the first bracket vanishes, and
+not far from it. R is the odd series 2*atanh(s) = 2*s + s*z*R(z), z = s*s.
+
+A cell of a divergence is a function of ``(p, q, d)``: two non-negative numbers
+on a common scale and their difference p - q, which the caller forms before any
+rounding of a scale, so that it is right to its last digit also where p = q to
+fifteen digits.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from klnumba.formulas.elementary import exp
+
+
+LN2_HI = float.fromhex("0x1.62e42fee00000p-1")  # 21 trailing zero bits: k*LN2_HI is exact for |k| < 2**21
+LN2_LO = float.fromhex("0x1.a39ef35793c76p-33")
+LN2_HI_F32 = np.float32(float.fromhex("0x1.62e000p-1"))  # 12 trailing zero bits
+LN2_LO_F32 = np.float32(float.fromhex("0x1.0bfbe8p-15"))
+
+MANTISSA = np.int64((1 << 52) - 1)
+EXPONENT = np.int64(0x7FF << 52)
+MANTISSA_F32 = np.int32((1 << 23) - 1)
+EXPONENT_F32 = np.int32(0xFF << 23)
+SMALLEST_NORMAL_BITS = np.int64(1 << 52)
+SMALLEST_NORMAL_BITS_F32 = np.int32(1 << 23)
+
+# R(z) = 2/3 + 2z/5 + 2z**2/7 + ..., minimax on 0 <= z <= 1/9 (tests/reference/coefficients.py).
+# float64: degree 9, relative error 1.9e-16; it carries at most 1/9 of a cell.
+R0, R1, R2, R3, R4, R5, R6, R7, R8, R9 = (
+    0.6666666666666666,
+    0.40000000000012248,
+    0.28571428567260348,
+    0.22222222726209354,
+    0.18181788285314688,
+    0.1538561453664602,
+    0.1331329437151748,
+    0.1200980256584478,
+    0.08754609019764831,
+    0.16262513591225298,
+)
+# float32: degree 4, relative error 3e-8.
+S0, S1, S2, S3, S4 = (
+    np.float32(2 * 0.3333333432674408),
+    np.float32(2 * 0.19999636709690094),
+    np.float32(2 * 0.14306782186031342),
+    np.float32(2 * 0.10690819472074509),
+    np.float32(2 * 0.12378323823213577),
+)
+
+TINY = 2.0**-900
+HUGE = 2.0**900
+UP = 2.0**128
+DOWN = 2.0**-128
+
+
+def series(z: float) -> float:
+    """R(z) in float64."""
+    r = R9
+    r = r * z + R8
+    r = r * z + R7
+    r = r * z + R6
+    r = r * z + R5
+    r = r * z + R4
+    r = r * z + R3
+    r = r * z + R2
+    r = r * z + R1
+    return r * z + R0
+
+
+def series_f32(z: np.float32) -> np.float32:
+    """R(z) in float32."""
+    r = S4
+    r = r * z + S3
+    r = r * z + S2
+    r = r * z + S1
+    return r * z + S0
+
+
+# --- one cell of a row of probabilities, fast: normal numbers and zeros -------------------------------------------
+
+
+def kl_cell(p: float, q: float) -> tuple[float, int]:
+    """p*log(p/q) - p + q for float64, and a guard.
+
+    The value is right where the guard is at least `SMALLEST_NORMAL_BITS` and p
+    and q are finite: where p > 0, q is a positive normal number, and neither
+    is negative. A NaN or an infinity shows in the sums of p and q.
+    """
+    absent = p == 0.0
+    x = q if absent else p
+    bits_p = np.float64(x).view(np.int64)
+    bits_q = np.float64(q).view(np.int64)
+    shift = bits_p - bits_q
+    shift += (shift >> np.int64(63)) & MANTISSA
+    q2 = np.int64(bits_q + (shift & ~MANTISSA)).view(np.float64)
+    pk = x * float(shift >> np.int64(52))
+    d = x - q2
+    s = d / (x + q2)
+    z = s * s
+    g = s * (d + x * (z * series(z))) + (pk * LN2_LO + (pk * LN2_HI + (q - q2)))
+    guard = bits_q | EXPONENT if absent else min(bits_q, bits_p)
+    return q if absent else g, guard
+
+
+def kl_cell_f32(p: np.float32, q: np.float32) -> tuple[np.float32, int]:
+    """The same for float32, in float32 arithmetic."""
+    absent = p == np.float32(0.0)
+    x = q if absent else p
+    bits_p = np.float32(x).view(np.int32)
+    bits_q = np.float32(q).view(np.int32)
+    shift = np.int32(bits_p - bits_q)
+    shift = np.int32(shift + np.int32(np.int32(shift >> np.int32(31)) & MANTISSA_F32))
+    q2 = np.int32(bits_q + np.int32(shift & ~MANTISSA_F32)).view(np.float32)
+    pk = x * np.float32(np.int32(shift >> np.int32(23)))
+    d = x - q2
+    s = d / (x + q2)
+    z = s * s
+    g = s * (d + x * (z * series_f32(z))) + (pk * LN2_LO_F32 + (pk * LN2_HI_F32 + (q - q2)))
+    guard = np.int32(bits_q | EXPONENT_F32) if absent else min(bits_q, bits_p)
+    return q if absent else g, guard
+
+
+def kl_unfit(p: float, q: float, least: float) -> bool:
+    """Whether `kl_cell` does not serve this cell and no sum would show it; `least` is the least normal number."""
+    return p < 0.0 or q < 0.0 or (p > 0.0 and (p < least or q < least))
+
+
+def kl_finish(g: float, p: float, q: float, floor: float) -> float:
+    """The KL of the normalised rows from G = sum(cells), P and Q; -1 where that loses digits.
+
+    KL = G/P - phi(t), t = (Q - P)/P, phi(t) = t - log1p(t). P and Q carry a
+    few roundings, so phi is off by about 4u*|t|; the answer stands where that
+    is below half a unit in its last place: where r >= 8*|t| + `floor`, with
+    `floor` = 32u for the u of the sums. Else the row wants a common scale first.
+    """
+    t = (q - p) / p
+    phi = t * t * (0.5 - t * (1.0 / 3.0 - t * (0.25 - t * 0.2)))
+    r = g / p - phi
+    if g == 0.0 and p == q and p > 0.0:
+        return 0.0
+    small = abs(t) <= 2.0**-10 and r >= 8.0 * abs(t) + floor and p < HUGE and q < HUGE and p > TINY
+    return r if small else -1.0
+
+
+# --- any two non-negative numbers -----------------------------------------------------------------------------------
+
+
+def split_ratio(p: float, q: float, d: float) -> tuple[float, float, float, float, float]:
+    """(k, s, q*2**k, p - q*2**k, scale) of two positive finite numbers, subnormal or huge ones included.
+
+    The third and fourth are multiplied by `scale`, a power of two.
+    """
+    up = UP if p < TINY else (DOWN if p > HUGE else 1.0)
+    uq = UP if q < TINY else (DOWN if q > HUGE else 1.0)
+    x = p * up
+    y = q * uq
+    # `off` is the exponent that the two scalings put between x/y and p/q, as bits.
+    off = (np.int64(128 << 52) if uq > 1.0 else (np.int64(-(128 << 52)) if uq < 1.0 else np.int64(0))) - (
+        np.int64(128 << 52) if up > 1.0 else (np.int64(-(128 << 52)) if up < 1.0 else np.int64(0))
+    )
+    bits_y = np.float64(y).view(np.int64)
+    shift = (np.float64(x).view(np.int64) - bits_y) + off
+    shift += (shift >> np.int64(63)) & MANTISSA
+    shift &= ~MANTISSA
+    q2 = np.int64(bits_y + (shift - off)).view(np.float64)
+    d2 = d * up if shift == 0 else x - q2
+    return float(shift >> np.int64(52)), d2 / (x + q2), q2, d2, up
+
+
+def log_ratio(p: float, q: float, d: float) -> float:
+    """log(p/q), given d = p - q; the limits at 0."""
+    k, s, _, _, _ = split_ratio(p, q, d)
+    value = k * LN2_HI + (2.0 * s + (s * (s * s * series(s * s)) + k * LN2_LO))
+    if p == 0.0 or q == 0.0:
+        value = 0.0 if p == q else (-math.inf if p == 0.0 else math.inf)
+    return value
+
+
+def bregman(p: float, q: float, d: float) -> float:
+    """p*log(p/q) - p + q >= 0, given d = p - q."""
+    k, s, q2, d2, scale = split_ratio(p, q, d)
+    pk = p * k
+    x = p * scale
+    near = s * (d2 + x * (s * s * series(s * s))) / scale
+    far = pk * LN2_LO + (pk * LN2_HI + (q - q2 / scale))
+    value = near if k == 0.0 else near + far
+    if p == 0.0:
+        value = q
+    elif q == 0.0:
+        value = math.inf
+    return value
+
+
+# --- cells on a common scale: both rows sum to `mass`, d = p - q to its last digit ---------------------------------
+# Normalised rows have mass M and the divergence is sum(cells)/M; rows taken as they are have mass 1.
+
+
+def kl(p: float, q: float, d: float, mass: float, weight: float) -> float:
+    return bregman(p, q, d)
+
+
+def jeffreys(p: float, q: float, d: float, mass: float, weight: float) -> float:
+    return 0.0 if d == 0.0 else d * log_ratio(p, q, d)
+
+
+def js(p: float, q: float, d: float, mass: float, weight: float) -> float:
+    """w*KL(p||m) + (1 - w)*KL(q||m), m = w*p + (1 - w)*q: the linear parts of the two cells cancel exactly."""
+    other = 1.0 - weight
+    m = weight * p + other * q
+    first = 0.0 if weight == 0.0 else weight * bregman(p, m, other * d)
+    second = 0.0 if other == 0.0 else other * bregman(q, m, -weight * d)
+    return first + second
+
+
+def cross_entropy(p: float, q: float, d: float, mass: float, weight: float) -> float:
+    """-p*log(q/mass)."""
+    return 0.0 if p == 0.0 else p * log_ratio(mass, q, mass - q)
+
+
+def entropy(p: float, q: float, d: float, mass: float, weight: float) -> float:
+    """-p*log(p/mass)."""
+    return 0.0 if p == 0.0 else p * log_ratio(mass, p, mass - p)
+
+
+# --- pointwise ------------------------------------------------------------------------------------------------------
+
+
+def rel_entr(p: float, q: float) -> float:
+    """p*log(p/q) with the edge values of scipy.special.rel_entr."""
+    finite = p > 0.0 and q > 0.0 and p < math.inf and q < math.inf
+    x = p if finite else 1.0
+    y = q if finite else 1.0
+    value = x * log_ratio(x, y, x - y)
+    if not finite:
+        if p != p or q != q or (p == math.inf and q == math.inf):
+            value = math.nan
+        elif p == 0.0 and q >= 0.0:
+            value = 0.0
+        elif q == math.inf and p > 0.0:
+            value = -math.inf
+        else:
+            value = math.inf
+    return value
+
+
+def generalized_kl(p: float, q: float) -> float:
+    """p*log(p/q) - p + q with the edge values of scipy.special.kl_div, (1, inf) and (inf, 1) being inf."""
+    finite = p > 0.0 and q > 0.0 and p < math.inf and q < math.inf
+    x = p if finite else 1.0
+    y = q if finite else 1.0
+    value = bregman(x, y, x - y)
+    if not finite:
+        if p != p or q != q or (p == math.inf and q == math.inf):
+            value = math.nan
+        elif p == 0.0 and q >= 0.0:
+            value = q
+        else:
+            value = math.inf
+    return value
+
+
+def kl_div(log_q: float, p: float) -> float:
+    """p*(log p - log_q): PyTorch's loss from a log-probability and a target."""
+    finite = p > 0.0 and p < math.inf
+    x = p if finite else 1.0
+    value = x * (log_ratio(x, 1.0, x - 1.0) - log_q)
+    if not finite:
+        if p == 0.0 and log_q == log_q:
+            value = 0.0
+        elif p == math.inf and log_q < math.inf:
+            value = math.inf
+        else:
+            value = math.nan
+    return value
+
+
+def kl_div_log_target(log_q: float, log_p: float) -> float:
+    """exp(log_p)*(log_p - log_q)."""
+    value = exp(log_p) * (log_p - log_q)
+    return 0.0 if log_p == -math.inf and log_q == log_q else value
+
+
+def rel_entr_cell(p: float, q: float, d: float, mass: float, weight: float) -> float:
+    """p*log(p/q), with every edge value: the cell of rows that are taken as they are."""
+    return rel_entr(p, q)

@@ -1,0 +1,120 @@
+"""Cells of rows that are given as logarithms: log-probabilities and logits.
+
+With u = log p and delta = log(p/q), a cell of KL is p*(delta + expm1(-delta)),
+of second order in delta: no logarithm is taken and nothing cancels. Below ln2
+it is a polynomial; above, both p and q come from the larger of the two and
+e**-|delta|, so that neither overflows and a q that underflows is no zero.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from klnumba.formulas.divergences import bregman, js
+from klnumba.formulas.elementary import exp
+
+LN2 = 0.6931471805599453
+LN2_HI = float.fromhex("0x1.62e42fee00000p-1")
+LN2_LO = float.fromhex("0x1.a39ef35793c76p-33")
+INV_LN2 = 1.4426950408889634
+ROUNDER = 1.5 * 2.0**52
+
+# E(r) = (expm1(r) - r)/r**2 = 1/2 + r/6 + ..., minimax for |r| <= ln2, degree 12, relative error 1.4e-17
+# (tests/reference/coefficients.py).
+E0, E1, E2, E3, E4, E5, E6 = (
+    0.5,
+    0.16666666666666663,
+    0.041666666666666706,
+    0.008333333333335054,
+    0.001388888888887912,
+    0.00019841269838391298,
+    2.4801587309438643e-05,
+)
+E7, E8, E9, E10, E11, E12 = (
+    2.75573212857128e-06,
+    2.7557316632326173e-07,
+    2.5051391303883813e-08,
+    2.0877027691038005e-09,
+    1.6178616829960107e-10,
+    1.1495539920778676e-11,
+)
+
+
+def remainder(r: float) -> float:
+    """expm1(r) - r for |r| <= ln2."""
+    e = E12
+    e = e * r + E11
+    e = e * r + E10
+    e = e * r + E9
+    e = e * r + E8
+    e = e * r + E7
+    e = e * r + E6
+    e = e * r + E5
+    e = e * r + E4
+    e = e * r + E3
+    e = e * r + E2
+    e = e * r + E1
+    e = e * r + E0
+    return r * r * e
+
+
+def lift(u: float, low: float, v: float, delta: float) -> tuple[float, float, float, float]:
+    """(p, q, p - q, the cell of KL) from u + low = log p, v = log q and delta = log(p/q) = u - v.
+
+    `low` is the rounding error of u. A zero has the logarithm -inf.
+    """
+    a = abs(delta)
+    near = a < LN2
+    far = min(a, 1000.0)  # e**-1000 is zero
+    t = far * INV_LN2 - 0.5 + ROUNDER
+    k = t - ROUNDER
+    r = -delta if near else -((far - k * LN2_HI) - k * LN2_LO)
+    rest = remainder(r)
+    power = np.int64((np.int64(1023) - min(np.int64(k), np.int64(1022))) << np.int64(52)).view(np.float64)
+    decay = power * (1.0 + (r + rest))
+    decay = 0.0 if far > 707.0 else decay
+    base = exp(u if near or delta > 0.0 else v)
+    base += base * (low if near or delta > 0.0 else 0.0)
+    small = base * decay
+    p = base if near or delta > 0.0 else small
+    q = base + base * (r + rest) if near else (small if delta > 0.0 else base)
+    d = -base * (r + rest) if near else (base - small if delta > 0.0 else small - base)
+    beyond = (a - 1.0) + decay if delta > 0.0 else 1.0 - decay * (1.0 + far)
+    g = base * (rest if near else beyond)
+    return p, q, d, math.inf if delta == math.inf else g
+
+
+# --- what a cell adds: (p, q, p - q, cell of KL, log(p/q), -log p, -log q) on the mass of p, the logs normalised ---
+
+
+def kl(p: float, q: float, d: float, g: float, delta: float, nu: float, nv: float, weight: float) -> float:
+    return g
+
+
+def rel_entr(p: float, q: float, d: float, g: float, delta: float, nu: float, nv: float, weight: float) -> float:
+    return 0.0 if p == 0.0 else p * delta
+
+
+def jeffreys_log(p: float, q: float, d: float, g: float, delta: float, nu: float, nv: float, weight: float) -> float:
+    return 0.0 if delta == 0.0 else (math.inf if abs(delta) == math.inf else d * delta)
+
+
+def js_log(p: float, q: float, d: float, g: float, delta: float, nu: float, nv: float, weight: float) -> float:
+    return js(p, q, d, 1.0, weight)
+
+
+def cross_entropy_log(
+    p: float, q: float, d: float, g: float, delta: float, nu: float, nv: float, weight: float
+) -> float:
+    return math.inf if delta == math.inf else (0.0 if p == 0.0 else p * nv)
+
+
+def entropy_log(p: float, q: float, d: float, g: float, delta: float, nu: float, nv: float, weight: float) -> float:
+    return 0.0 if p == 0.0 else p * nu
+
+
+def phi(t: float) -> float:
+    """t - log1p(t) without cancellation."""
+    return bregman(1.0, 1.0 + t, -t)

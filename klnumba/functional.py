@@ -1,0 +1,287 @@
+"""The call signatures of PyTorch's and torchmetrics' KL functions, on arrays.
+
+`kl_div` and `KLDivLoss` are called like ``torch.nn.functional.kl_div`` and ``torch.nn.KLDivLoss``: the first argument
+is the model, in logs, and the second the data, so that the result is KL(target‖model). `kl_divergence` is called like
+``torchmetrics.functional.regression.kl_divergence``, p first. Where those return a wrong number, these do not.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from klnumba import arrays, divergence
+
+__all__ = ["KLDivLoss", "kl_div", "kl_divergence"]
+
+_BLOCK = 1 << 18  # cells held at a time where only their sum is asked for
+
+_MEAN_WARNING = (
+    "reduction: 'mean' divides the total loss by both the batch size and the support size."
+    "'batchmean' divides only by the batch size, and aligns with the KL div math definition."
+    "'mean' will be changed to behave the same as 'batchmean' in the next major release."
+)
+
+
+def _from_legacy_flags(size_average: bool | None, reduce: bool | None, stacklevel: int) -> str:
+    """The reduction that the two deprecated flags stand for, with their warning."""
+    if reduce is not None and not reduce:
+        reduction = "none"
+    else:
+        reduction = "mean" if size_average is None or size_average else "sum"
+    warnings.warn(
+        f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
+        stacklevel=stacklevel + 1,
+    )
+    return reduction
+
+
+def _plain_reduction(reduction: str, stacklevel: int) -> str:
+    """The reduction over cells that the argument `reduction` asks for: none, mean or sum."""
+    if reduction == "mean":
+        warnings.warn(_MEAN_WARNING, stacklevel=stacklevel + 1)
+    elif reduction == "elementwise_mean":
+        warnings.warn(
+            "reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.",
+            stacklevel=stacklevel + 1,
+        )
+        return "mean"
+    elif reduction == "batchmean":
+        return "sum"
+    elif reduction not in ("none", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return reduction
+
+
+def _check_floating(*values: Any) -> None:
+    """Refuse complex, integral and boolean input, in that order, as PyTorch does."""
+    names = [str(getattr(value, "dtype", None) or np.asarray(value).dtype) for value in values]
+    if any("complex" in name for name in names):
+        raise RuntimeError("kl_div: Complex inputs not supported.")
+    if any("int" in name or "bool" in name for name in names):
+        raise RuntimeError("kl_div: Integral inputs not supported.")
+
+
+def _blocks(shape: tuple[int, ...]) -> Iterator[tuple[int | slice, ...]]:
+    """Indices that cut an array of this shape, in order, into pieces of at most `_BLOCK` cells."""
+    if not shape:
+        yield ()
+        return
+    rest = math.prod(shape[1:])
+    if rest > _BLOCK:
+        for index in range(shape[0]):
+            for inner in _blocks(shape[1:]):
+                yield (index, *inner)
+        return
+    step = _BLOCK // max(rest, 1)
+    for start in range(0, shape[0], step):
+        yield (slice(start, start + step),)
+
+
+def _sum_of_cells(formula: str, input: NDArray[Any], target: NDArray[Any]) -> float:  # noqa: A002
+    """The sum over all cells, a block at a time, in an order that the shape alone decides."""
+    pairs = np.broadcast_arrays(input, target)
+    parts = []
+    for block in _blocks(pairs[0].shape):
+        cells = divergence._pointwise(formula, pairs[0][block], pairs[1][block], dtype=np.float64)
+        parts.append(divergence._ordered_sum(cells))
+    return float(divergence._ordered_sum(np.array(parts, dtype=np.float64)))
+
+
+def _loss(input: Any, target: Any, over_cells: str, per_row: bool, log_target: bool) -> Any:  # noqa: A002
+    """The reduced loss in the caller's array library; `per_row` divides by the length of the first axis."""
+    _check_floating(input, target)
+    model, give_back = arrays.take(input, "input")
+    data, give_back_target = arrays.take(target, "target")
+    if isinstance(input, np.ndarray) or not hasattr(input, "dtype"):
+        give_back = give_back_target
+    double = np.float64 in (model.dtype, data.dtype)
+    dtype = np.dtype(np.float64 if double else np.float32)
+    try:
+        shape = np.broadcast_shapes(model.shape, data.shape)
+    except ValueError:
+        raise ValueError(f"input and target do not broadcast: shapes {model.shape} and {data.shape}") from None
+    formula = "kl_div_log_target" if log_target else "kl_div"
+    rows = shape[0] if per_row and shape else 1
+    result: Any
+    if over_cells == "none":
+        result = divergence._pointwise(formula, model, data, dtype=dtype)
+        if per_row and rows:
+            result = np.asarray(result / dtype.type(rows))
+    else:
+        total = _sum_of_cells(formula, model, data)
+        count = rows * (math.prod(shape) if over_cells == "mean" else 1)
+        result = np.asarray(total / count if count else math.nan, dtype=dtype)
+    return give_back(result)
+
+
+def kl_div(
+    input: Any,  # noqa: A002
+    target: Any,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Any:
+    """KL(target‖model) from log-probabilities of the model, called like PyTorch's function.
+
+    Mind the order: `input` is the model's log-probability log q, `target` the data's probability p. A cell is
+    ``target·(log target − input)``. Nothing is normalised; rows that are no distributions can give negative sums.
+
+    Parameters
+    ----------
+    input : array_like
+        Log-probabilities of the model; -inf is a probability of zero. Floating point.
+    target : array_like
+        Probabilities of the data, or their logs with `log_target`. Broadcasts against `input`.
+    size_average, reduce : bool, optional
+        Deprecated, with PyTorch's meaning and warning; they override `reduction`, except that the division of
+        ``"batchmean"`` stays.
+    reduction : {"mean", "batchmean", "sum", "none"}
+        ``"mean"`` divides the sum by the number of cells, and warns that it does; ``"batchmean"`` by the length of the
+        first axis of the broadcast result; ``"none"`` returns the cells. ``"elementwise_mean"`` is a deprecated name
+        of ``"mean"``.
+    log_target : bool
+        Whether `target` holds logs.
+
+    Returns
+    -------
+    scalar or array
+        In nats: float64 where an input is float64, else float32 (also for float16 and bfloat16, which are read as they
+        are and computed wider), in the array library of the inputs.
+
+    Raises
+    ------
+    RuntimeError
+        For integral, boolean or complex input.
+    ValueError
+        For an unknown reduction, or shapes that do not broadcast.
+
+    Notes
+    -----
+    Three values differ from PyTorch's, on purpose: a zero target costs 0 also where `input` is -inf, and so does a
+    `target` of -inf with `log_target` (PyTorch: NaN both times); and ``"batchmean"`` counts the rows of the broadcast
+    result, not those of `input`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from klnumba.functional import kl_div
+    >>> model = np.log([[0.25, 0.75], [0.5, 0.5]])
+    >>> data = np.array([[0.5, 0.5], [0.0, 1.0]])
+    >>> print(round(float(kl_div(model, data, reduction="batchmean")), 6))
+    0.418494
+    """
+    return _kl_div(input, target, size_average, reduce, reduction, log_target, stacklevel=2)
+
+
+def _kl_div(
+    input: Any,  # noqa: A002
+    target: Any,
+    size_average: bool | None,
+    reduce: bool | None,
+    reduction: str,
+    log_target: bool,
+    stacklevel: int,
+) -> Any:
+    """`kl_div`, with warnings that point `stacklevel` callers up."""
+    if size_average is not None or reduce is not None:
+        over_cells = _from_legacy_flags(size_average, reduce, stacklevel + 1)
+    else:
+        over_cells = _plain_reduction(reduction, stacklevel + 1)
+    return _loss(input, target, over_cells, reduction == "batchmean", log_target)
+
+
+class KLDivLoss:
+    """`kl_div` with its settings kept, called like PyTorch's class.
+
+    Parameters
+    ----------
+    size_average, reduce : bool, optional
+        Deprecated; they replace `reduction`.
+    reduction : str
+        As in `kl_div`; checked when the loss is called.
+    log_target : bool
+        Whether targets hold logs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from klnumba.functional import KLDivLoss
+    >>> loss = KLDivLoss(reduction="sum")
+    >>> print(round(float(loss(np.log([0.25, 0.75]), np.array([0.5, 0.5]))), 6))
+    0.143841
+    """
+
+    def __init__(
+        self,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+        log_target: bool = False,
+    ) -> None:
+        if size_average is not None or reduce is not None:
+            reduction = _from_legacy_flags(size_average, reduce, stacklevel=2)
+        self.reduction = reduction
+        self.log_target = log_target
+
+    def forward(self, input: Any, target: Any) -> Any:  # noqa: A002
+        """The loss of `input` against `target`; the same as calling the object."""
+        return _kl_div(input, target, None, None, self.reduction, self.log_target, stacklevel=2)
+
+    def __call__(self, input: Any, target: Any) -> Any:  # noqa: A002
+        return _kl_div(input, target, None, None, self.reduction, self.log_target, stacklevel=2)
+
+    def __repr__(self) -> str:
+        return f"KLDivLoss(reduction={self.reduction!r}, log_target={self.log_target!r})"
+
+
+def kl_divergence(p: Any, q: Any, log_prob: bool = False, reduction: str | None = "mean") -> Any:
+    """KL(p‖q) of each row of two matrices, called like torchmetrics' function.
+
+    Parameters
+    ----------
+    p, q : array_like
+        Two matrices of one shape, a distribution in each row; p is the data, q the model. Probabilities are divided by
+        the sums of their rows. Log-probabilities are taken as they are.
+    log_prob : bool
+        Whether p and q hold logs; -inf is a probability of zero.
+    reduction : {"mean", "sum", "none", None}
+        Over the rows; ``"none"`` and None return one value a row.
+
+    Returns
+    -------
+    scalar or array
+        In nats, with the dtype and the array library of `klnumba.kl_divergence`.
+
+    Raises
+    ------
+    RuntimeError
+        Where the shapes differ.
+    ValueError
+        Where the inputs have other than two axes, or for an unknown reduction.
+
+    Examples
+    --------
+    >>> from klnumba.functional import kl_divergence
+    >>> print(round(float(kl_divergence([[0.5, 0.5]], [[1.0, 3.0]])), 6))
+    0.143841
+    """
+    allowed = ["mean", "sum", "none", None]
+    if reduction not in allowed:
+        raise ValueError(f"Expected argument `reduction` to be one of {allowed} but got {reduction}")
+    shapes = [tuple(np.shape(x)) for x in (p, q)]
+    if shapes[0] != shapes[1]:
+        raise RuntimeError(
+            f"Predictions and targets are expected to have the same shape, but got {shapes[0]} and {shapes[1]}."
+        )
+    if len(shapes[0]) != 2:
+        axes = len(shapes[0])
+        raise ValueError(f"Expected both p and q distribution to be 2D but got {axes} and {axes} respectively")
+    kind = "log_prob" if log_prob else "prob"
+    return divergence.kl_divergence(p, q, kind=kind, normalize=not log_prob, reduction=reduction or "none")

@@ -1,0 +1,1 @@
+"""Loops: a formula in, a compiled loop out."""

@@ -1,0 +1,202 @@
+"""From a plain scalar formula to machine code, once per target, with a cache that cannot go stale.
+
+A formula is ordinary Python that calls other formulas of its module. `scalar`
+compiles it together with everything it calls; `loop` compiles a loop around
+it. Nothing is compiled before the first call that needs it.
+
+Compiled code is kept in a folder of its own, named by a digest of every source
+file that could have gone into it and of the versions of Python, NumPy, Numba
+and llvmlite. Editing a formula therefore changes the folder: a stale kernel is
+never found. Where no folder is writable, nothing is kept and nothing is said.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import sys
+import tempfile
+import threading
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import llvmlite
+import numba
+import numpy as np
+from llvmlite import ir
+from numba.core import caching
+from numba.core import types as nbtypes
+from numba.extending import intrinsic
+
+from klnumba.formulas import primitives
+
+PACKAGE = Path(__file__).resolve().parent.parent
+
+# `contract` lets a*b + c become one fused instruction; `nsz` ignores the sign of a zero. Every other fast-math flag
+# breaks a NaN, an infinity or the order of a sum. Loops add in the order that is written, so they carry no flag.
+SCALAR_FLAGS = {"contract", "nsz"}
+
+
+@intrinsic
+def _fma(typingctx: Any, x: Any, y: Any, z: Any) -> Any:
+    """llvm.fma: one rounding, on every machine (in software where there is no instruction)."""
+    if not (x == y == z and isinstance(x, nbtypes.Float)):
+        return None
+
+    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        return builder.fma(*args)
+
+    return x(x, y, z), codegen
+
+
+INSTRUCTIONS: dict[Any, Any] = {primitives.fma: _fma}
+
+
+def _is_formula(value: Any) -> bool:
+    return isinstance(value, types.FunctionType) and (value.__module__ or "").startswith("klnumba.formulas")
+
+
+@functools.cache
+def scalar(formula: Callable[..., Any]) -> Any:
+    """The formula and all that it calls, as a function that compiled CPU loops can call."""
+    if formula in INSTRUCTIONS:
+        return INSTRUCTIONS[formula]
+    names = dict(formula.__globals__)
+    for name in formula.__code__.co_names:
+        if _is_formula(names.get(name)):
+            names[name] = scalar(names[name])
+    twin = types.FunctionType(formula.__code__, names, formula.__name__, formula.__defaults__, formula.__closure__)
+    twin.__qualname__ = formula.__qualname__
+    return numba.njit(error_model="numpy", fastmath=SCALAR_FLAGS, nogil=True, forceinline=True)(twin)
+
+
+def loop(name: str, function: Callable[..., Any], signature: Any) -> Any:
+    """Compile a loop for one signature; `name` tells it from every other loop in the cache."""
+    function.__qualname__ = name
+    dispatcher = numba.njit(error_model="numpy", fastmath={"nsz"}, nogil=True)(function)
+    folder = cache_folder()
+    if folder is not None:
+        dispatcher._cache = _loop_cache(function, name, folder)
+    with _compile_lock:
+        dispatcher.compile(signature)
+    dispatcher.disable_compile()
+    return dispatcher
+
+
+_compile_lock = threading.RLock()
+
+
+def helper(function: Callable[..., Any]) -> Any:
+    """A piece of a loop: compiled into the loops that call it, in the order of operations that is written."""
+    return numba.njit(error_model="numpy", fastmath={"nsz"}, nogil=True)(function)
+
+
+def reordering(function: Callable[..., Any]) -> Any:
+    """A sum whose additions the compiler may spread over a vector: the order follows the length and the processor."""
+    return numba.njit(error_model="numpy", fastmath={"nsz", "reassoc"}, nogil=True)(function)
+
+
+# --- the cache --------------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _digest() -> str:
+    """One hash of everything that the machine code depends on, the processor aside (Numba adds that)."""
+    digest = hashlib.sha256()
+    versions = (sys.version, np.__version__, numba.__version__, llvmlite.__version__, str(PACKAGE))
+    digest.update("\0".join(versions).encode())
+    for folder in ("formulas", "kernels"):
+        for path in sorted((PACKAGE / folder).glob("*.py")):
+            digest.update(path.name.encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:20]
+
+
+def _roots() -> list[Path]:
+    """Where the cache may live, best first: the caller's wish, beside the package, the user's cache folder."""
+    wish = os.environ.get("KLNUMBA_CACHE_DIR")
+    if wish:
+        return [Path(wish)]
+    base = os.environ.get("XDG_CACHE_HOME")
+    if sys.platform == "win32":
+        user = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
+    elif base:
+        user = Path(base)
+    else:
+        user = Path("~/.cache").expanduser()
+    return [user / "klnumba", PACKAGE / "__pycache__" / "kernels"]
+
+
+def _writable(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except (OSError, RuntimeError):
+        return False
+    return True
+
+
+@functools.cache
+def cache_folder() -> Path | None:
+    """The folder that holds this version's compiled loops, or None where caching is off or impossible."""
+    if os.environ.get("KLNUMBA_CACHE", "1").strip().lower() in {"0", "off", "false", "no"}:
+        return None
+    try:
+        for root in _roots():
+            folder = root / _digest()
+            if _writable(folder):
+                return folder
+    except (OSError, RuntimeError):
+        pass
+    return None
+
+
+def _loop_cache(function: Callable[..., Any], name: str, folder: Path) -> Any:
+    """A Numba cache of one loop in `folder`; one that keeps nothing if Numba's own interface has moved."""
+
+    class Locator(caching._CacheLocator):
+        def get_cache_path(self) -> str:
+            return str(folder)
+
+        def get_source_stamp(self) -> str:
+            return _digest()
+
+        def get_disambiguator(self) -> str:
+            return "0"
+
+        @classmethod
+        def from_function(cls, py_func: Any, py_file: str) -> Any:
+            return cls()
+
+    class Impl(caching.CompileResultCacheImpl):
+        _locator_classes = [Locator]
+
+        @property
+        def filename_base(self) -> str:
+            return name
+
+    class LoopCache(caching.Cache):
+        _impl_class = Impl
+
+        def _index_key(self, sig: Any, codegen: Any) -> Any:
+            return sig, codegen.magic_tuple(), name
+
+        def load_overload(self, sig: Any, target_context: Any) -> Any:
+            try:
+                return super().load_overload(sig, target_context)
+            except Exception:  # a damaged or half-written file: compile again
+                return None
+
+        def save_overload(self, sig: Any, data: Any) -> None:
+            try:
+                super().save_overload(sig, data)
+            except Exception:  # a full disk, a folder that went away: go on without
+                return
+
+    try:
+        return LoopCache(function)
+    except Exception:
+        return caching.NullCache()

@@ -1,0 +1,125 @@
+"""The compiled loops of the CPU by name, each built at its first use."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from klnumba.formulas import divergences, log_cells
+from klnumba.kernels import exact, fast, logs, pointwise
+from klnumba.kernels.compiler import loop
+from klnumba.kernels.tiles import FLAGS, FLOAT, INDEX, INT, STATES, VALUES, cells_of, scratch_of
+
+# A divergence: its cell from (p, q, p - q, mass, weight), and its cell from logarithms.
+CELLS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "kl": (divergences.kl, log_cells.kl),
+    "rel_entr": (divergences.rel_entr_cell, log_cells.rel_entr),
+    "jeffreys": (divergences.jeffreys, log_cells.jeffreys_log),
+    "js": (divergences.js, log_cells.js_log),
+    "cross_entropy": (divergences.cross_entropy, log_cells.cross_entropy_log),
+    "entropy": (divergences.entropy, log_cells.entropy_log),
+}
+
+POINTWISE: dict[str, Callable[..., Any]] = {
+    "rel_entr": divergences.rel_entr,
+    "generalized_kl": divergences.generalized_kl,
+    "kl_div": divergences.kl_div,
+    "kl_div_log_target": divergences.kl_div_log_target,
+}
+
+BOOL = types.boolean
+WORK64, VIEW64 = scratch_of(np.float64), cells_of(np.float64)
+
+
+def _name(*parts: str) -> str:
+    return "-".join(parts)
+
+
+def _fast_cell(dtype: str) -> Callable[..., Any]:
+    return divergences.kl_cell if dtype == "float64" else divergences.kl_cell_f32
+
+
+@functools.cache
+def kl_rows(dtype: str, short: bool) -> Any:
+    """KL of normalised rows in one read: fills (out, flag); a flagged row is for `exact_rows`."""
+    kind = np.dtype(dtype)
+    cells, work = cells_of(kind), scratch_of(kind)
+    signature = types.void(cells, INT, INT, cells, INT, INT, INT, INT, VALUES, FLAGS, work, cells)
+    build = fast.short_rows if short else fast.long_rows
+    name = _name("kl", "short" if short else "long", dtype)
+    return loop(name, build(_fast_cell(dtype), divergences.kl_finish, kind), signature)
+
+
+@functools.cache
+def kl_pieces(dtype: str) -> Any:
+    kind = np.dtype(dtype)
+    cells = cells_of(kind)
+    signature = types.void(cells, INT, cells, INT, INDEX, INDEX, STATES, scratch_of(kind), cells)
+    return loop(_name("kl", "pieces", dtype), fast.pieces(_fast_cell(dtype), kind), signature)
+
+
+@functools.cache
+def exact_rows(name: str, dtype: str, difference: bool = False) -> Any:
+    """Any divergence of the rows in `index`, in two reads and float64."""
+    cells = cells_of(np.dtype(dtype))
+    signature = types.void(
+        cells, INT, INT, cells, INT, INT, INDEX, INT, BOOL, FLOAT, VALUES, WORK64, VIEW64
+    )  # fmt: skip
+    finish = exact.finish_difference if difference else exact.finish_sum
+    title = _name(name, "difference" if difference else "exact", dtype)
+    return loop(title, exact.rows(CELLS[name][0], finish), signature)
+
+
+@functools.cache
+def exact_piece_sums(dtype: str) -> Any:
+    cells = cells_of(np.dtype(dtype))
+    signature = types.void(cells, INT, cells, INT, INDEX, INDEX, FLOAT, FLOAT, STATES, WORK64, VIEW64)
+    return loop(_name("piece-sums", dtype), exact.piece_sums(), signature)
+
+
+@functools.cache
+def exact_piece_cells(name: str, dtype: str) -> Any:
+    cells = cells_of(np.dtype(dtype))
+    signature = types.void(
+        cells, INT, cells, INT, INDEX, INDEX, FLOAT, FLOAT, VALUES, BOOL, FLOAT, STATES, WORK64, VIEW64
+    )
+    return loop(_name(name, "piece-cells", dtype), exact.piece_cells(CELLS[name][0]), signature)
+
+
+@functools.cache
+def log_rows(name: str, dtype: str) -> Any:
+    """Any divergence of rows of log-probabilities or logits."""
+    cells = cells_of(np.dtype(dtype))
+    signature = types.void(
+        cells, INT, INT, cells, INT, INT, INDEX, INT, BOOL, FLOAT, FLOAT, FLOAT, VALUES, WORK64, VIEW64
+    )
+    return loop(_name(name, "logs", dtype), logs.rows(CELLS[name][1], plain=name == "kl"), signature)
+
+
+@functools.cache
+def log_piece_largest(dtype: str) -> Any:
+    cells = cells_of(np.dtype(dtype))
+    signature = types.void(cells, INT, cells, INT, INDEX, INDEX, STATES)
+    return loop(_name("piece-largest", dtype), logs.piece_largest(), signature)
+
+
+@functools.cache
+def log_piece_sweep(name: str, dtype: str) -> Any:
+    cells = cells_of(np.dtype(dtype))
+    signature = types.void(cells, INT, cells, INT, INDEX, INDEX, VALUES, FLOAT, STATES, WORK64, VIEW64)
+    return loop(_name(name, "log-pieces", dtype), logs.piece_sweep(CELLS[name][1]), signature)
+
+
+@functools.cache
+def cells_pointwise(name: str, dtype: str) -> Any:
+    cells = cells_of(np.dtype(dtype))
+    return loop(_name(name, "pointwise", dtype), pointwise.loop(POINTWISE[name]), types.void(cells, cells, scratch_of(np.dtype(dtype))))
+
+
+@functools.cache
+def ordered_sum() -> Any:
+    return loop("ordered-sum", pointwise.ordered_sum(), types.void(cells_of(np.dtype("float64")), VALUES))

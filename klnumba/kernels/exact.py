@@ -1,0 +1,189 @@
+"""Every divergence of rows of probabilities, to the last digits: two reads, float64 arithmetic.
+
+The first read adds up p and q in double-double. The second brings the rows to
+a common mass, x = p and y = c*q with c = P/Q (or the other way round, whichever
+scales up), forms the difference d = p - c*q with one rounding of the exact
+value, and adds up the cells f(x, y, d), none of which is negative.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from klnumba.formulas.primitives import fma, two_sum
+from klnumba.kernels.compiler import helper, scalar
+from klnumba.kernels.tiles import BUFFER, TILE, add, pad, total
+
+# The state of a piece: P, Q, G as double-doubles, then the number of cells that break a rule.
+SIZE = 7
+GREAT = 2.0**300
+SHRINK = 2.0**-600
+GROW = 2.0**600
+
+_fma = scalar(fma)
+_two_sum = scalar(two_sum)
+
+
+@helper
+def mass(a: Any, start: Any, d: Any, factor: Any, work: Any, view: Any, state: Any, i: Any) -> None:
+    """Add the cells of a piece times `factor` to the double-double state[i]; state[6] counts the negative ones."""
+    hi = np.zeros(64, np.float64)
+    lo = np.zeros(64, np.float64)
+    negative = 0
+    for first in range(0, d, TILE):
+        count = pad(a, start + first, min(TILE, d - first), work, np.int64(0))
+        for j in range(0, count, 64):
+            x = view[j : j + 64]
+            for k in range(64):
+                s, e = _two_sum(hi[k], x[k] * factor)
+                hi[k] = s
+                lo[k] += e
+                negative += x[k] < 0.0
+    for k in range(64):
+        add(state, i, hi[k])
+        add(state, i, lo[k])
+    state[6] += negative
+
+
+@helper
+def factor_of(hi: Any) -> Any:
+    """A power of two that brings a mass that is far from 1, or overflowed, back into range."""
+    return SHRINK if hi > GREAT else (GROW if hi < 1.0 / GREAT else 1.0)
+
+
+@helper
+def scales(state: Any, normalize: Any, c: Any) -> None:
+    """c = (factor of p and q, multipliers of p and q as double-doubles, common mass), from the sums in `state`."""
+    p, pe = _two_sum(state[0], state[1])
+    q, qe = _two_sum(state[2], state[3])
+    c[2], c[3], c[4], c[5], c[6] = 1.0, 0.0, 1.0, 0.0, 1.0
+    if normalize:
+        if p >= q:
+            h = p / q
+            c[4], c[5], c[6] = h, (_fma(-h, q, p) + (pe - h * qe)) / q, p
+        else:
+            h = q / p
+            c[2], c[3], c[6] = h, (_fma(-h, p, q) + (qe - h * pe)) / p, q
+
+
+def cells_loop(cell: Callable[..., Any]) -> Any:
+    cell = scalar(cell)
+
+    @helper
+    def cells(
+        p: Any, a: Any, q: Any, b: Any, d: Any, c: Any, weight: Any, work: Any, view: Any, tree: Any, state: Any
+    ) -> None:
+        """Add the cells of a piece to state[4:6]."""
+        fp, fq, u, ue, v, ve, common = c[0], c[1], c[2], c[3], c[4], c[5], c[6]
+        for first in range(0, d, TILE):
+            count = min(TILE, d - first)
+            pad(q, b + first, count, work, np.int64(BUFFER))
+            count = pad(p, a + first, count, work, np.int64(0))
+            xs = view[0:count]
+            ys = view[BUFFER : BUFFER + count]
+            out = work[2 * BUFFER : 2 * BUFFER + count]
+            for k in range(count):
+                x = xs[k] * fp
+                y = ys[k] * fq
+                # One of the multipliers is 1 and its tail 0.
+                difference = _fma(u, x, -(v * y)) if v == 1.0 else _fma(-v, y, x)
+                difference += ue * x - ve * y
+                out[k] = cell(u * x, v * y, difference, common, weight)
+            add(state, np.int64(4), total(view, np.int64(2 * BUFFER), count, tree))
+
+    return cells
+
+
+def rows(cell: Callable[..., Any], finish: Callable[..., Any]) -> Callable[..., None]:
+    """Whole rows, those named in `index`: sums, scale, cells and the finished value."""
+    cells = cells_loop(cell)
+    finish = scalar(finish)
+
+    def loop(
+        p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, index: Any, d: Any,
+        normalize: Any, weight: Any, out: Any, work: Any, view: Any,
+    ) -> None:  # fmt: skip
+        state = np.empty(SIZE, np.float64)
+        c = np.empty(SIZE, np.float64)
+        tree = np.empty(TILE, np.float64)
+        for r in index:
+            for attempt in range(2):
+                if attempt == 0:
+                    c[0], c[1] = 1.0, 1.0
+                else:
+                    c[0], c[1] = factor_of(state[0]), factor_of(state[2])
+                    if not normalize or (c[0] == 1.0 and c[1] == 1.0):
+                        break
+                for k in range(SIZE):
+                    state[k] = 0.0
+                mass(p, a + r * ps, d, c[0], work, view, state, np.int64(0))
+                mass(q, b + r * qs, d, c[1], work, view, state, np.int64(2))
+            scales(state, normalize, c)
+            cells(p, a + r * ps, q, b + r * qs, d, c, weight, work, view, tree, state)
+            out[r] = finish(state[0], state[1], state[2], state[3], state[4], state[5], state[6], c[6], normalize)
+
+    return loop
+
+
+def piece_sums() -> Callable[..., None]:
+    """The first read of pieces of one long row."""
+
+    def loop(
+        p: Any, a: Any, q: Any, b: Any, starts: Any, stops: Any, fp: Any, fq: Any, states: Any, work: Any, view: Any
+    ) -> None:
+        for i in range(starts.size):
+            state = states[i]
+            for k in range(SIZE):
+                state[k] = 0.0
+            mass(p, a + starts[i], stops[i] - starts[i], fp, work, view, state, np.int64(0))
+            mass(q, b + starts[i], stops[i] - starts[i], fq, work, view, state, np.int64(2))
+
+    return loop
+
+
+def piece_cells(cell: Callable[..., Any]) -> Callable[..., None]:
+    """The second read, given the sums of the whole row in `whole`."""
+    cells = cells_loop(cell)
+
+    def loop(
+        p: Any, a: Any, q: Any, b: Any, starts: Any, stops: Any, fp: Any, fq: Any, whole: Any,
+        normalize: Any, weight: Any, states: Any, work: Any, view: Any,
+    ) -> None:  # fmt: skip
+        tree = np.empty(TILE, np.float64)
+        c = np.empty(SIZE, np.float64)
+        c[0], c[1] = fp, fq
+        scales(whole, normalize, c)
+        for i in range(starts.size):
+            state = states[i]
+            state[4] = 0.0
+            state[5] = 0.0
+            cells(p, a + starts[i], q, b + starts[i], stops[i] - starts[i], c, weight, work, view, tree, state)
+            state[6] = c[6]
+
+    return loop
+
+
+def finish_sum(
+    p: float, pe: float, q: float, qe: float, g: float, ge: float, negative: float, common: float, normalize: bool
+) -> float:
+    """The sum of the cells over the common mass; NaN where a row is no distribution."""
+    value = (g if abs(g) == math.inf else g + ge) / common
+    if negative > 0.0 or p != p or q != q:
+        return math.nan
+    if normalize and not (0.0 < p < math.inf and 0.0 < q < math.inf):
+        return math.nan
+    return value
+
+
+def finish_difference(
+    p: float, pe: float, q: float, qe: float, g: float, ge: float, negative: float, common: float, normalize: bool
+) -> float:
+    """KL of rows taken as they are, G - (Q - P); NaN where the two cancel and the terms themselves do better."""
+    whole = g + ge
+    value = whole + ((p - q) + (pe - qe))
+    sound = negative == 0.0 and (abs(value) >= 0.25 * whole or whole == 0.0)
+    return value if sound else math.nan

@@ -1,0 +1,200 @@
+"""Every divergence of rows of log-probabilities and logits.
+
+A first read takes the largest cells m_p and m_q. The second forms, for every
+cell, u = x - m_p and delta = log(p/q) relative to a guess of the ratio of the
+normalisers (at first 1), and adds up G = sum p*(delta + expm1(-delta)), P =
+sum p and D = sum (q - p). As for probabilities, KL = G/P - phi(D/P), whatever
+the guess: where that would lose digits the guess becomes right, and the row,
+by then in the cache, is read again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from klnumba.formulas.elementary import log, log1p
+from klnumba.formulas.log_cells import lift, phi
+from klnumba.formulas.primitives import two_sum
+from klnumba.kernels.compiler import helper, scalar
+from klnumba.kernels.tiles import BUFFER, STEP, TILE, add, copy, total
+
+# The state of a piece: F (the cells), P, D as double-doubles, and a spare.
+SIZE = 7
+ROUNDS = 4
+
+_lift = scalar(lift)
+_phi = scalar(phi)
+_log = scalar(log)
+_log1p = scalar(log1p)
+_two_sum = scalar(two_sum)
+
+
+@helper
+def largest(a: Any, start: Any, d: Any) -> Any:
+    lanes = np.full(STEP, -np.inf)
+    whole = d // STEP * STEP
+    for first in range(0, whole, STEP):
+        x = a[start + first : start + first + STEP]
+        for k in range(STEP):
+            lanes[k] = x[k] if x[k] > lanes[k] else lanes[k]
+    top = -np.inf
+    rest = a[start + whole : start + d]
+    for k in range(rest.size):
+        top = rest[k] if rest[k] > top else top
+    for k in range(STEP):
+        top = lanes[k] if lanes[k] > top else top
+    return np.float64(top)
+
+
+@helper
+def pad_log(source: Any, start: Any, count: Any, target: Any, at: Any) -> Any:
+    copy(source, start, count, target, at)
+    whole = (count + STEP - 1) // STEP * STEP
+    rest = target[at + count : at + whole]
+    for k in range(rest.size):
+        rest[k] = -np.inf
+    return whole
+
+
+def sweep_loop(cell: Callable[..., Any]) -> Any:
+    cell = scalar(cell)
+
+    @helper
+    def sweep(
+        p: Any, a: Any, q: Any, b: Any, d: Any, c: Any, weight: Any, work: Any, view: Any, tree: Any, state: Any
+    ) -> None:
+        """Add the cells, p and q - p of a piece to state[0:2], state[2:4], state[4:6]."""
+        mp, mq, inverse, tail, shift, log_p, log_q = c[0], c[1], c[2], c[3], c[4], c[5], c[6]
+        gap, gap_low = _two_sum(mp, -mq)
+        for first in range(0, d, TILE):
+            count = min(TILE, d - first)
+            pad_log(q, b + first, count, work, np.int64(BUFFER))
+            count = pad_log(p, a + first, count, work, np.int64(0))
+            xs = view[0:count]
+            ys = view[BUFFER : BUFFER + count]
+            fs = work[2 * BUFFER : 2 * BUFFER + count]
+            ps = work[3 * BUFFER : 3 * BUFFER + count]
+            ds = work[4 * BUFFER : 4 * BUFFER + count]
+            for k in range(count):
+                x, y = xs[k], ys[k]
+                w, low = _two_sum(x, -mp)
+                u = w * inverse
+                low = 0.0 if x == -math.inf else low * inverse + w * tail
+                s, e1 = _two_sum(x, -y)
+                s, e2 = _two_sum(s, -gap)
+                delta = (s * inverse - shift) + (((e1 + e2) - gap_low) * inverse + s * tail)
+                # One zero: the difference is infinite and its error terms are not numbers.
+                delta = -math.inf if x == -math.inf else (math.inf if y == -math.inf else delta)
+                delta = 0.0 if x == -math.inf and y == -math.inf else delta
+                v = (y - mq) * inverse + shift
+                pk, qk, dk, g = _lift(u, low, v, delta)
+                fs[k] = cell(pk, qk, dk, g, delta, log_p - u, log_q - (v - shift), weight)
+                ps[k] = pk
+                ds[k] = -dk
+            add(state, np.int64(0), total(view, np.int64(2 * BUFFER), count, tree))
+            add(state, np.int64(2), total(view, np.int64(3 * BUFFER), count, tree))
+            add(state, np.int64(4), total(view, np.int64(4 * BUFFER), count, tree))
+
+    return sweep
+
+
+@helper
+def _sound(f: Any, p: Any, d: Any) -> Any:
+    """KL from G, P and D = Q - P, or -1 where that loses digits."""
+    t = d / p
+    bend = _phi(t)
+    value = f / p - bend
+    if value != value or (abs(t) <= value and 4.0 * bend <= value):
+        return value
+    return 0.0 if f == 0.0 and d == 0.0 else -1.0
+
+
+@helper
+def restart(state: Any) -> None:
+    for k in range(SIZE):
+        state[k] = 0.0
+
+
+@helper
+def value_of(hi: Any, lo: Any) -> Any:
+    return hi if abs(hi) == math.inf else hi + lo
+
+
+@helper
+def sharpen(c: Any, mass: Any, gap: Any) -> None:
+    """Make the guess of the ratio of the normalisers right, and note the normalisers."""
+    c[4] -= _log1p(gap / mass)
+    c[5] = _log(mass)
+    c[6] = c[5] - c[4]
+
+
+@helper
+def judge(f: Any, mass: Any, gap: Any, normalize: Any, plain: Any, attempt: Any) -> Any:
+    """(the value, whether it stands), from the sums of the cells, of p and of q - p."""
+    if not normalize:
+        value = f - gap if plain and f < math.inf else f
+        return (math.nan if plain and abs(value) < 0.25 * f else value), True
+    if not plain:
+        return f / mass, attempt > 0
+    value = _sound(f, mass, gap)
+    if value == -1.0 and attempt == ROUNDS - 1:  # the guess is right to the last digit and still shows
+        return max(0.0, f / mass - _phi(gap / mass)), True
+    return value, value != -1.0
+
+
+def rows(cell: Callable[..., Any], *, plain: bool) -> Callable[..., None]:
+    """Whole rows. `plain` marks KL itself, whose cells are those of G and need no exact guess."""
+    sweep = sweep_loop(cell)
+
+    def loop(
+        p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, index: Any, d: Any,
+        normalize: Any, inverse: Any, tail: Any, weight: Any, out: Any, work: Any, view: Any,
+    ) -> None:  # fmt: skip
+        state = np.empty(SIZE, np.float64)
+        c = np.zeros(SIZE, np.float64)
+        tree = np.empty(TILE, np.float64)
+        for r in index:
+            c[0] = largest(p, a + r * ps, d) if normalize else 0.0
+            c[1] = largest(q, b + r * qs, d) if normalize else 0.0
+            c[2], c[3], c[4], c[5], c[6] = inverse, tail, 0.0, 0.0, 0.0
+            out[r] = math.nan
+            if abs(c[0]) == math.inf or abs(c[1]) == math.inf:
+                continue
+            for attempt in range(ROUNDS):
+                restart(state)
+                sweep(p, a + r * ps, q, b + r * qs, d, c, weight, work, view, tree, state)
+                f, mass, gap = value_of(state[0], state[1]), state[2] + state[3], state[4] + state[5]
+                value, done = judge(f, mass, gap, normalize, plain, attempt)
+                out[r] = value
+                if done:
+                    break
+                sharpen(c, mass, gap)
+
+    return loop
+
+
+def piece_largest() -> Callable[..., None]:
+    def loop(p: Any, a: Any, q: Any, b: Any, starts: Any, stops: Any, states: Any) -> None:
+        for i in range(starts.size):
+            states[i, 0] = largest(p, a + starts[i], stops[i] - starts[i])
+            states[i, 1] = largest(q, b + starts[i], stops[i] - starts[i])
+
+    return loop
+
+
+def piece_sweep(cell: Callable[..., Any]) -> Callable[..., None]:
+    sweep = sweep_loop(cell)
+
+    def loop(
+        p: Any, a: Any, q: Any, b: Any, starts: Any, stops: Any, c: Any, weight: Any, states: Any, work: Any, view: Any
+    ) -> None:
+        tree = np.empty(TILE, np.float64)
+        for i in range(starts.size):
+            restart(states[i])
+            sweep(p, a + starts[i], q, b + starts[i], stops[i] - starts[i], c, weight, work, view, tree, states[i])
+
+    return loop

@@ -1,0 +1,104 @@
+"""What every loop over rows shares: the sizes, the buffers, the sums.
+
+The order of every addition depends on the length of the row alone: not on the
+threads, the neighbours, the alignment or the processor's vector width. A row
+is cut into tiles of `TILE` cells; the cells of a tile go into a buffer in the
+first-level cache and are added in a fixed tree; the totals of the tiles are
+added with their rounding errors kept (double-double). Rows longer than `CHUNK`
+are cut there first, so that several threads can share one row.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from klnumba.formulas.primitives import two_sum
+from klnumba.kernels.compiler import helper, scalar
+
+TILE = 1024
+CHUNK = 1 << 18
+STEP = 64  # every loop over cells runs a multiple of this: one machine code for a cell, and no tail loop
+
+# The scratch of one thread: five buffers of a tile. A read-only view of the same memory goes along with
+# it, so that a buffer and the caller's read-only array have one type.
+BUFFER = TILE + STEP
+SCRATCH = 5 * BUFFER
+
+FLOAT = types.float64
+INT = types.int64
+FLAGS = types.Array(types.int8, 1, "C")
+VALUES = types.Array(types.float64, 1, "C")
+STATES = types.Array(types.float64, 2, "C")
+INDEX = types.Array(types.int64, 1, "C", readonly=True)
+
+_two_sum = scalar(two_sum)
+
+
+def cells_of(dtype: Any) -> Any:
+    """The type of the caller's cells."""
+    return types.Array(types.float64 if dtype == np.float64 else types.float32, 1, "C", readonly=True)
+
+
+def scratch_of(dtype: Any) -> Any:
+    return types.Array(types.float64 if dtype == np.float64 else types.float32, 1, "C")
+
+
+@helper
+def copy(source: Any, start: Any, count: Any, target: Any, at: Any) -> None:
+    part = source[start : start + count]
+    place = target[at : at + count]
+    for k in range(count):
+        place[k] = part[k]
+
+
+@helper
+def pad(source: Any, start: Any, count: Any, target: Any, at: Any) -> Any:
+    """Copy `count` cells and fill with zeros up to a multiple of `STEP`; returns the padded count."""
+    copy(source, start, count, target, at)
+    whole = (count + STEP - 1) // STEP * STEP
+    rest = target[at + count : at + whole]
+    for k in range(rest.size):
+        rest[k] = 0.0
+    return whole
+
+
+@helper
+def total(cells: Any, start: Any, count: Any, tree: Any) -> Any:
+    """The sum of `count` cells, a multiple of 64, in a fixed tree; float32 cells are added in fours, then in float64."""
+    h = count // 4
+    a = cells[start : start + h]
+    b = cells[start + h : start + 2 * h]
+    c = cells[start + 2 * h : start + 3 * h]
+    e = cells[start + 3 * h : start + 4 * h]
+    for k in range(h):
+        tree[k] = (a[k] + b[k]) + (c[k] + e[k])
+    while h > 1:
+        m = h // 2
+        for k in range(m):
+            tree[k] += tree[h - m + k]
+        h -= m
+    return tree[0]
+
+
+@helper
+def add(state: Any, i: Any, x: Any) -> None:
+    """state[i] + state[i + 1], a double-double, plus x."""
+    s, e = _two_sum(state[i], x)
+    state[i] = s
+    state[i + 1] += e
+
+
+def combine(states: np.ndarray) -> np.ndarray:
+    """Add up the states of the pieces of a row in their order: three double-doubles and a count."""
+    out = states[0].copy()
+    for state in states[1:]:
+        for i in range(0, out.size - 1, 2):
+            hi, lo = two_sum(float(out[i]), float(state[i]))
+            out[i], out[i + 1] = two_sum(hi, lo + (float(out[i + 1]) + float(state[i + 1])))
+            if not np.isfinite(hi):
+                out[i], out[i + 1] = hi, 0.0
+        out[-1] += state[-1]
+    return out

@@ -1,0 +1,250 @@
+"""How far the results are from the exact value of the given inputs, in ulp."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+import klnumba as kl
+from tests.reference import accuracy_table, mp
+from tests.reference.accuracy_table import BOUNDS, LARGEST, SETTINGS, SMALLEST, errors, in_range
+from tests.reference.row_families import KINDS, draw, families
+
+QUIET = settings(
+    deadline=None, max_examples=150, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+)
+SHORT = (1, 2, 3, 7, 31, 33, 64, 200)
+TWO_ROWS = ("kl_divergence", "js_divergence", "jeffreys_divergence")
+
+
+def settings_name(setting):
+    return f"{setting[0]}-{'normalized' if setting[1] else 'plain'}"
+
+
+def check(p, q, kind, normalize, dtype, label):
+    """Hold every function to its bound on one pair of rows."""
+    for function, (error, value) in errors(p, q, kind, normalize, dtype).items():
+        assert error <= BOUNDS[dtype] or not in_range(value), (
+            f"{function}({kind}, normalize={normalize}, {dtype}) is {error:.1f} ulp off {value:.3e}, "
+            f"{len(p)} cells, {label}"
+        )
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=settings_name)
+@pytest.mark.parametrize(("dtype", "family"), [(dtype, family) for dtype in BOUNDS for family in families(dtype)])
+def test_families(dtype, setting, family):
+    kind, normalize = setting
+    rng = np.random.default_rng([1, len(family), len(kind)])
+    for n in SHORT:
+        p, q = draw(families(dtype)[family], rng, n, kind, dtype)
+        check(p, q, kind, normalize, dtype, f"{family}, seed 1")
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=settings_name)
+@pytest.mark.parametrize("dtype", BOUNDS)
+@pytest.mark.parametrize("family", ["ordinary", "near, as float32 sees it"])
+def test_rows_of_thousands(dtype, setting, family):
+    kind, normalize = setting
+    rng = np.random.default_rng(2)
+    p, q = draw(families(dtype)[family], rng, 4_099, kind, dtype)
+    check(p, q, kind, normalize, dtype, f"{family}, seed 2")
+
+
+@pytest.mark.parametrize(("family", "kind"), [("near", "prob"), ("ordinary", "logit")])
+def test_a_row_of_100_000_cells(family, kind):
+    rng = np.random.default_rng(3)
+    p, q = draw(families("float64")[family], rng, 100_000, kind, "float64")
+    truth = mp.kl_divergence(p, q, kind=kind)
+    assert mp.ulp_error(kl.kl_divergence(p, q, kind=kind), truth) <= BOUNDS["float64"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("setting", SETTINGS, ids=settings_name)
+def test_every_function_on_long_rows(setting):
+    kind, normalize = setting
+    rng = np.random.default_rng(4)
+    p, q = draw(families("float64")["near after scaling"], rng, 30_000, kind, "float64")
+    check(p, q, kind, normalize, "float64", "near after scaling, seed 4")
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("n", [2, 3, 10, 100])
+def test_ladder_from_the_smallest_to_the_largest(n, normalize):
+    """KL from 1e-30 to 1e3, a rung a decade."""
+    rng = np.random.default_rng(n)
+    seen = []
+    for decade in range(-15, 0):
+        p = rng.uniform(0.5, 1, n)
+        p /= p.sum()
+        q = p * (1 + 10.0**decade * rng.choice([-2.0, 1.0, 3.0], n))
+        seen.append((p, q / (1 if normalize else q.sum())))
+    for exponent in range(1, 290, 24):
+        q = np.full(n, 1.0)
+        q[0] = 10.0**-exponent
+        seen.append((np.full(n, 1 / n), q))
+    values = []
+    for p, q in seen:
+        truth, scale = mp.pair_of_rows(p, q, "prob", normalize)["kl_divergence"]
+        values.append(float(truth))
+        if in_range(float(truth)):
+            error = mp.ulp_error(kl.kl_divergence(p, q, normalize=normalize), truth, "float64", scale)
+            assert error <= BOUNDS["float64"], (p, q)
+    if normalize:
+        assert min(value for value in values if value > 0) < 1e-28
+    assert max(values) > 50
+
+
+cells = st.floats(min_value=2.0**-1074, max_value=1.7e308, allow_subnormal=True)
+moderate = st.floats(min_value=1e-12, max_value=1e12)
+small_changes = st.floats(min_value=-0.75, max_value=0.75)
+
+
+@st.composite
+def near_rows(draw_from):
+    """A row, and the same row times a factor with every cell changed a little."""
+    p = np.array(draw_from(st.lists(moderate, min_size=1, max_size=12)))
+    size = 10.0 ** draw_from(st.integers(-15, 0))
+    changes = np.array(draw_from(st.lists(small_changes, min_size=len(p), max_size=len(p))))
+    return p, p * draw_from(moderate) * (1 + size * changes)
+
+
+@QUIET
+@given(near_rows())
+def test_near_rows(rows):
+    truth = mp.kl_divergence(*rows)
+    result = float(kl.kl_divergence(*rows))
+    assert result >= 0
+    assume(SMALLEST <= truth <= LARGEST)
+    assert mp.ulp_error(result, truth) <= BOUNDS["float64"], [[x.hex() for x in row.tolist()] for row in rows]
+
+
+@QUIET
+@given(st.lists(st.tuples(cells, cells), min_size=1, max_size=8))
+def test_any_positive_cells(pairs):
+    p, q = np.array(pairs).T
+    truth = mp.kl_divergence(p, q)
+    result = float(kl.kl_divergence(p, q))
+    assert result >= 0
+    assume(SMALLEST <= truth <= LARGEST)
+    assert mp.ulp_error(result, truth) <= BOUNDS["float64"], [[x.hex() for x in row] for row in (p, q)]
+
+
+@QUIET
+@given(st.lists(st.tuples(st.floats(-60, 60), st.floats(-60, 60)), min_size=1, max_size=8), st.sampled_from(KINDS[1:]))
+def test_any_logs(pairs, kind):
+    p, q = np.array(pairs).T
+    truth = mp.kl_divergence(p, q, kind=kind)
+    result = float(kl.kl_divergence(p, q, kind=kind))
+    assert result >= 0
+    assume(SMALLEST <= truth <= LARGEST)
+    assert mp.ulp_error(result, truth) <= BOUNDS["float64"], [[x.hex() for x in row] for row in (p, q)]
+
+
+@QUIET
+@given(st.floats(0, 1), st.lists(st.tuples(moderate, moderate), min_size=1, max_size=6))
+def test_js_of_any_weight(weight, pairs):
+    p, q = np.array(pairs).T
+    truth = mp.js_divergence(p, q, weight=weight)
+    result = float(kl.js_divergence(p, q, weight=weight))
+    assert result >= 0
+    assume(truth >= SMALLEST)
+    assert mp.ulp_error(result, truth) <= BOUNDS["float64"], (weight, [[x.hex() for x in row] for row in (p, q)])
+
+
+@QUIET
+@given(cells, cells)
+def test_pointwise_anywhere(p, q):
+    assert mp.ulp_error(kl.rel_entr(p, q), mp.rel_entr(p, q)) <= BOUNDS["float64"]
+    assert mp.ulp_error(kl.generalized_kl(p, q), mp.generalized_kl(p, q)) <= BOUNDS["float64"]
+
+
+@pytest.mark.parametrize("dtype", BOUNDS)
+@pytest.mark.parametrize("function", ["rel_entr", "generalized_kl"])
+def test_pointwise_near_and_far(function, dtype):
+    rng = np.random.default_rng(6)
+    p = rng.uniform(0.1, 10, 1500)
+    q = p * (1 + rng.choice([-1, 1], p.size) * 10.0 ** rng.uniform(-16, 0.5, p.size))
+    p, q = p.astype(dtype), np.abs(q).astype(dtype)
+    results = getattr(kl, function)(p, q)
+    worst = max(
+        mp.ulp_error(result, getattr(mp, function)(a, b), dtype) for result, a, b in zip(results, p, q, strict=True)
+    )
+    assert worst <= BOUNDS[dtype]
+
+
+@pytest.mark.parametrize("base", [2, 10, 0.5, math.e, 1.0000001])
+def test_base(base):
+    rng = np.random.default_rng(7)
+    p, q = rng.random(20), rng.random(20)
+    assert mp.ulp_error(kl.kl_divergence(p, q, base=base), mp.kl_divergence(p, q, base=base)) <= 5
+
+
+@pytest.mark.parametrize("temperature", [0.1, 0.7, 3.0, 1e3])
+def test_temperature(temperature):
+    rng = np.random.default_rng(8)
+    p, q = rng.normal(size=(2, 40)) * 5
+    truth = mp.kl_divergence(p, q, kind="logit", temperature=temperature)
+    result = kl.kl_divergence(p, q, kind="logit", temperature=temperature)
+    assert mp.ulp_error(result, truth) <= BOUNDS["float64"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", BOUNDS)
+@pytest.mark.parametrize("n", [1, 2, 3, 10, 33, 1000])
+def test_never_negative(n, dtype, kind):
+    rng = np.random.default_rng([9, n])
+    p = rng.gamma(1.0, size=(3000 if n < 1000 else 200, n)) + 1e-9
+    size = 10.0 ** rng.uniform(-17, -1, (len(p), 1))
+    for q in (p * (1 + size * rng.uniform(-1, 1, p.shape)), p * 3, p / 7 * (1 + size), np.nextafter(p, 1)):
+        a, b = (np.log(x) if kind != "prob" else x for x in (p, q))
+        a, b = a.astype(dtype), b.astype(dtype)
+        for function in TWO_ROWS:
+            values = getattr(kl, function)(a, b, kind=kind)
+            assert not np.signbit(values).any(), function
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", BOUNDS)
+@pytest.mark.parametrize("normalize", [True, False])
+def test_a_row_against_itself_is_exactly_zero(normalize, dtype, kind):
+    for n in (1, 2, 3, 17, 64, 1001):
+        rng = np.random.default_rng([10, n])
+        p = rng.gamma(0.3, size=(50, n)) + 1e-30
+        p = (np.log(p) if kind != "prob" else p).astype(dtype)
+        for function in TWO_ROWS:
+            values = getattr(kl, function)(p, p.copy(), kind=kind, normalize=normalize)
+            np.testing.assert_array_equal(values, np.zeros(50), err_msg=function)
+
+
+def test_doubled_rows_are_exactly_zero():
+    rng = np.random.default_rng(11)
+    p = rng.gamma(0.3, size=(50, 100)) + 1e-30
+    for function in TWO_ROWS:
+        np.testing.assert_array_equal(getattr(kl, function)(p, p * 4), np.zeros(50), err_msg=function)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_half_precision_is_read_as_it_is(dtype, kind):
+    dtypes = pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed: no bfloat16")
+    rng = np.random.default_rng(12)
+    p, q = rng.gamma(1.0, size=(2, 60)) + 0.01
+    if kind != "prob":
+        p, q = np.log(p), np.log(q)
+    p, q = (x.astype(getattr(dtypes, dtype) if dtype == "bfloat16" else dtype) for x in (p, q))
+    for function in TWO_ROWS:
+        result = getattr(kl, function)(p, q, kind=kind)
+        assert result.dtype == np.float32
+        assert mp.ulp_error(result, getattr(mp, function)(p, q, kind=kind), "float32") <= BOUNDS["float32"]
+
+
+def test_recorded_errors_are_within_the_bounds():
+    records = accuracy_table.load()
+    settings_seen = {(r["function"], r["dtype"], r["kind"], r["normalize"]) for r in records}
+    assert len(settings_seen) == len(records) == 5 * len(BOUNDS) * len(SETTINGS)
+    for record in records:
+        for length in accuracy_table.LENGTHS:
+            assert record[f"{length} cells"] <= BOUNDS[record["dtype"]], record
+    assert accuracy_table.markdown_table().count("\n") == len(records) + 2

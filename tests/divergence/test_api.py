@@ -1,0 +1,291 @@
+"""Axes, shapes, settings and errors of the array functions."""
+
+import math
+
+import numpy as np
+import pytest
+
+import klnumba as kl
+
+PAIRS = ("kl_divergence", "cross_entropy", "js_divergence", "jeffreys_divergence")
+POINTWISE = ("rel_entr", "generalized_kl")
+
+
+def call(function, p, q, **settings):
+    """Any of the row functions; entropy takes p alone."""
+    return kl.entropy(p, **settings) if function == "entropy" else getattr(kl, function)(p, q, **settings)
+
+
+@pytest.fixture
+def cube():
+    rng = np.random.default_rng(0)
+    return rng.gamma(1.0, size=(4, 5, 6)), rng.gamma(1.0, size=(4, 5, 6))
+
+
+def row_by_row(function, p, q, axes):
+    """The function over the last axis, after moving `axes` there by hand."""
+    kept = [axis for axis in range(p.ndim) if axis not in axes]
+    moved = [np.transpose(x, [*kept, *axes]).reshape(*(x.shape[axis] for axis in kept), -1).copy() for x in (p, q)]
+    return call(function, *moved)
+
+
+@pytest.mark.parametrize("function", [*PAIRS, "entropy"])
+@pytest.mark.parametrize(
+    "axis", [-1, 0, 1, 2, -2, -3, (0,), (-1,), (0, 1), (1, 2), (0, 2), (-1, 0), (2, 1), (0, 1, 2), None], ids=str
+)
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_axis_and_keepdims(cube, function, axis, keepdims):
+    axes = (0, 1, 2) if axis is None else tuple(sorted(a % 3 for a in np.atleast_1d(axis)))
+    result = call(function, *cube, axis=axis, keepdims=keepdims)
+    expected = row_by_row(function, *cube, axes)
+    shape = np.sum(cube[0], axis=axis if axis is None else tuple(axes), keepdims=keepdims).shape
+    assert np.shape(result) == shape
+    np.testing.assert_allclose(np.ravel(result), np.ravel(expected), rtol=1e-14)
+
+
+@pytest.mark.parametrize("axis", [3, -4, (0, 3)])
+def test_axis_out_of_range(cube, axis):
+    with pytest.raises((ValueError, IndexError), match="axis"):
+        kl.kl_divergence(*cube, axis=axis)
+
+
+@pytest.mark.parametrize("axis", [(0, 0), (0, -3)])
+def test_axis_named_twice(cube, axis):
+    with pytest.raises(ValueError, match=r"axis|duplicate"):
+        kl.kl_divergence(*cube, axis=axis)
+
+
+@pytest.mark.parametrize("function", PAIRS)
+@pytest.mark.parametrize(
+    "shapes",
+    [((5, 1, 10), (1, 7, 10)), ((10,), (3, 10)), ((3, 10), (10,)), ((4, 1), (4, 6)), ((4, 6), (1,)), ((6,), ())],
+    ids=str,
+)
+@pytest.mark.parametrize("normalize", [True, False])
+def test_broadcasting(function, shapes, normalize):
+    rng = np.random.default_rng(1)
+    p, q = (rng.gamma(1.0, size=shape) for shape in shapes)
+    full = [x.copy() for x in np.broadcast_arrays(p, q)]
+    result = getattr(kl, function)(p, q, normalize=normalize)
+    np.testing.assert_array_equal(result, getattr(kl, function)(*full, normalize=normalize))
+
+
+def test_broadcast_rows_are_not_materialised():
+    rng = np.random.default_rng(2)
+    p, q = rng.gamma(1.0, size=10), np.broadcast_to(rng.gamma(1.0, size=10), (1 << 40, 1, 10))[: 1 << 12]
+    assert kl.kl_divergence(p, q).shape == (1 << 12, 1)
+
+
+@pytest.mark.parametrize("function", [*PAIRS, *POINTWISE, "row_statistics"])
+def test_shapes_that_do_not_broadcast(function):
+    with pytest.raises(ValueError, match=r"\(2, 3\).*\(4,\)"):
+        getattr(kl, function)(np.ones((2, 3)), np.ones(4))
+
+
+@pytest.mark.parametrize("function", [*PAIRS, "entropy"])
+def test_out(cube, function):
+    expected = call(function, *cube, axis=1)
+    out = np.full((4, 6), 7.0)
+    assert call(function, *cube, axis=1, out=out) is out
+    np.testing.assert_array_equal(out, expected)
+    strided = np.full((8, 6), 7.0)[::2]
+    assert call(function, *cube, axis=1, out=strided) is strided
+    np.testing.assert_array_equal(strided, expected)
+
+
+@pytest.mark.parametrize("function", [*PAIRS, "entropy"])
+def test_out_of_the_wrong_shape(cube, function):
+    with pytest.raises(ValueError, match="out"):
+        call(function, *cube, out=np.zeros((4, 6)))
+
+
+def test_out_that_cannot_hold_the_result(cube):
+    with pytest.raises(TypeError, match="out"):
+        kl.kl_divergence(*cube, out=np.zeros((4, 5), int))
+    frozen = np.zeros((4, 5))
+    frozen.flags.writeable = False
+    with pytest.raises(ValueError, match=r"out|read-only"):
+        kl.kl_divergence(*cube, out=frozen)
+
+
+@pytest.mark.parametrize("function", POINTWISE)
+def test_pointwise_is_called_like_a_ufunc(function):
+    rng = np.random.default_rng(3)
+    p, q = rng.random((4, 1)), rng.random(5)
+    formula = getattr(kl, function)
+    plain = formula(p, q)
+    assert plain.shape == (4, 5)
+    out = np.full((4, 5), 7.0)
+    assert formula(p, q, out) is out
+    np.testing.assert_array_equal(out, plain)
+    where = rng.random((4, 5)) < 0.5
+    out = np.full((4, 5), 7.0)
+    assert formula(p, q, out=out, where=where) is out
+    np.testing.assert_array_equal(out, np.where(where, plain, 7.0))
+    assert formula(p, q, dtype=np.float32).dtype == np.float32
+    np.testing.assert_allclose(formula(p, q, dtype=np.float32), plain, rtol=1e-5)
+    with pytest.raises(ValueError, match="out"):
+        formula(p, q, out=np.zeros((3, 3)))
+
+
+@pytest.mark.parametrize("function", POINTWISE)
+def test_pointwise_may_write_over_its_input(function):
+    rng = np.random.default_rng(4)
+    p, q = rng.random(1000), rng.random(1000)
+    expected = getattr(kl, function)(p, q)
+    p_again = p.copy()
+    getattr(kl, function)(p_again, q, out=p_again)
+    np.testing.assert_array_equal(p_again, expected)
+    shifted = np.concatenate([[0.0], p])
+    getattr(kl, function)(shifted[1:], q, out=shifted[:-1])
+    np.testing.assert_array_equal(shifted[:-1], expected)
+
+
+@pytest.mark.parametrize("function", [*PAIRS, "entropy"])
+@pytest.mark.parametrize("normalize", [True, False])
+def test_where(cube, function, normalize):
+    rng = np.random.default_rng(5)
+    where = rng.random((5, 6)) < 0.6
+    where[:, 0] = True
+    result = call(function, *cube, where=where, normalize=normalize)
+    assert result.shape == (4, 5)
+    for i, j in np.ndindex(4, 5):
+        row = [x[i, j][where[j]] for x in cube]
+        assert result[i, j] == pytest.approx(float(call(function, *row, normalize=normalize)), rel=1e-14)
+
+
+def test_where_of_one_value(cube):
+    np.testing.assert_array_equal(kl.kl_divergence(*cube, where=True), kl.kl_divergence(*cube))
+    assert np.isnan(kl.kl_divergence(*cube, where=False)).all()
+
+
+@pytest.mark.parametrize("function", [*PAIRS, "entropy"])
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_reduction(cube, function, reduction):
+    rows = call(function, *cube)
+    result = call(function, *cube, reduction=reduction)
+    assert np.shape(result) == ()
+    exact = math.fsum(rows.ravel())
+    assert float(result) == pytest.approx(exact / (rows.size if reduction == "mean" else 1), rel=1e-15)
+    assert np.isnan(call(function, np.array([[1.0], [0.0]]), np.array([[1.0], [1.0]]), reduction=reduction))
+
+
+def test_reduction_over_no_rows():
+    empty = np.zeros((0, 4))
+    assert kl.kl_divergence(empty, empty, reduction="sum") == 0
+    assert np.isnan(kl.kl_divergence(empty, empty, reduction="mean"))
+
+
+@pytest.mark.parametrize("function", [*PAIRS, "entropy"])
+@pytest.mark.parametrize("base", [0, -1, 1, 1.0, math.nan, 0.0])
+def test_base_that_is_none(cube, function, base):
+    with pytest.raises(ValueError, match="base"):
+        call(function, *cube, base=base)
+
+
+@pytest.mark.parametrize("function", [*PAIRS, "entropy"])
+@pytest.mark.parametrize("base", [2, 10, 0.5])
+def test_base(cube, function, base):
+    np.testing.assert_allclose(call(function, *cube, base=base), call(function, *cube) / math.log(base), rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("kind", "probs"), ("kind", None), ("reduction", "batchmean"), ("reduction", None), ("invalid", "warn"),
+        ("temperature", 0.0), ("temperature", -1.0), ("temperature", math.nan), ("threads", 0), ("threads", -1),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("function", [*PAIRS, "entropy"])
+def test_settings_out_of_their_range(cube, function, name, value):
+    kind = {"kind": "logit"} if name == "temperature" else {}
+    with pytest.raises((ValueError, TypeError), match=name):
+        call(function, *cube, **kind, **{name: value})
+
+
+@pytest.mark.parametrize("weight", [-0.1, 1.1, math.nan, math.inf])
+def test_weight_out_of_its_range(cube, weight):
+    with pytest.raises(ValueError, match="weight"):
+        kl.js_divergence(*cube, weight=weight)
+
+
+def test_misspelt_setting(cube):
+    with pytest.raises(TypeError, match="normalise"):
+        kl.kl_divergence(*cube, normalise=False)
+
+
+@pytest.mark.parametrize("function", [*PAIRS, *POINTWISE])
+@pytest.mark.parametrize("argument", ["p", "q"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.ones(3, complex), np.ones(3, np.complex64), np.array([1.0, None, 2.0]), np.array(["a", "b", "c"]),
+        ["a", "b", "c"], np.array(["2026-01-01"] * 3, "M8[D]"), np.array([b"a"] * 3), [1j, 2, 3], None,
+    ],
+    ids=lambda value: str(getattr(value, "dtype", value)),
+)  # fmt: skip
+def test_types_that_hold_no_numbers(function, argument, value):
+    arguments = {"p": np.ones(3), "q": np.ones(3)} | {argument: value}
+    with pytest.raises(TypeError, match=rf"\b{argument}\b"):
+        getattr(kl, function)(arguments["p"], arguments["q"])
+
+
+def test_ragged_lists(cube):
+    with pytest.raises((ValueError, TypeError)):
+        kl.kl_divergence([[1.0], [1.0, 2.0]], [1.0])
+
+
+# --- row_statistics ---------------------------------------------------------------------------------------------------
+
+SINGLE = {
+    "kl": lambda p, q, **s: kl.kl_divergence(p, q, **s),
+    "reverse_kl": lambda p, q, **s: kl.kl_divergence(q, p, **s),
+    "js": lambda p, q, **s: kl.js_divergence(p, q, **s),
+    "entropy_p": lambda p, q, **s: kl.entropy(p, **s),
+    "entropy_q": lambda p, q, **s: kl.entropy(q, **s),
+    "cross_entropy": lambda p, q, **s: kl.cross_entropy(p, q, **s),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+@pytest.mark.parametrize("kind", ["prob", "log_prob", "logit"])
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 31, 100, 1001, 20_000])
+def test_row_statistics_equal_the_single_functions(n, kind, dtype):
+    rng = np.random.default_rng([6, n])
+    p, q = rng.gamma(1.0, size=(2, 9, n)) + 0.001
+    if kind != "prob":
+        p, q = np.log(p), np.log(q)
+    p, q = p.astype(dtype), q.astype(dtype)
+    found = kl.row_statistics(p, q, kind=kind)
+    assert list(found) == [*SINGLE, "argmax_agree", "max_log_ratio"]
+    for name, single in SINGLE.items():
+        np.testing.assert_array_equal(found[name], single(p, q, kind=kind), err_msg=name)
+    np.testing.assert_array_equal(found["argmax_agree"], p.argmax(-1) == q.argmax(-1))
+
+
+def test_row_statistics_of_a_choice(cube):
+    found = kl.row_statistics(*cube, stats=("js", "kl"), axis=0, keepdims=True, base=2, normalize=False)
+    assert list(found) == ["js", "kl"]
+    for name, values in found.items():
+        expected = SINGLE[name](*cube, axis=0, keepdims=True, base=2, normalize=False)
+        np.testing.assert_array_equal(values, expected)
+
+
+def test_row_statistics_of_an_unknown_name(cube):
+    with pytest.raises(ValueError, match="hellinger"):
+        kl.row_statistics(*cube, stats=("kl", "hellinger"))
+
+
+def test_largest_log_ratio():
+    p, q = np.array([[0.5, 0.5, 0.0], [0.5, 0.5, 0.0]]), np.array([[0.25, 0.5, 0.25], [1.0, 0.0, 0.0]])
+    found = kl.row_statistics(p, q, stats=("max_log_ratio",))["max_log_ratio"]
+    np.testing.assert_allclose(found, [math.log(2), math.inf], rtol=1e-15)
+
+
+def test_row_statistics_of_bad_rows():
+    p, q = np.array([[math.nan, 1.0], [0.0, 0.0], [1.0, 3.0]]), np.ones((3, 2))
+    found = kl.row_statistics(p, q)
+    for name in SINGLE:
+        expected = [False, False, True] if name == "entropy_q" else [True, True, False]
+        np.testing.assert_array_equal(np.isnan(found[name]), np.isnan(SINGLE[name](p, q)), err_msg=name)
+        assert np.isnan(found[name]).tolist() == expected or name == "entropy_q"

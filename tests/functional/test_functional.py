@@ -1,0 +1,82 @@
+"""`functional` without any peer: values, order of arguments, errors."""
+
+import math
+
+import numpy as np
+import pytest
+
+import klnumba as kl
+from tests.reference import mp
+from tests.reference.torch_differences import DIFFERENCES, markdown_table
+
+
+@pytest.mark.parametrize("case", DIFFERENCES, ids=lambda case: case.name)
+def test_differences_on_arrays(case):
+    result = getattr(kl.functional, case.function)(np.array(case.first), np.array(case.second), **case.arguments)
+    np.testing.assert_allclose(result, case.ours, rtol=1e-15)
+    assert case.name
+    assert np.shape(case.ours) == np.shape(result)
+
+
+def test_table_has_a_line_for_each_difference():
+    assert markdown_table().count("\n") == len(DIFFERENCES) + 2
+
+
+@pytest.mark.parametrize("log_target", [False, True])
+def test_cells_are_accurate(log_target):
+    generator = np.random.default_rng(3)
+    model = -generator.exponential(5, 300)
+    target = model + generator.standard_normal(300) * 10.0 ** generator.uniform(-12, 1, 300)
+    target = target if log_target else np.exp(target)
+    cells = kl.functional.kl_div(model, target, reduction="none", log_target=log_target)
+    for cell, x, t in zip(cells, model, target, strict=True):
+        # the log of a target is a rounded number, from which the input is taken
+        scale = None if log_target else mp.mpf(abs(t * x))
+        assert mp.ulp_error(cell, mp.kl_div(x, t, log_target), scale=scale) <= 4, (x.hex(), t.hex())
+
+
+def test_target_is_the_first_distribution():
+    p, q = np.array([[0.5, 0.5]]), np.array([[0.25, 0.75]])
+    loss = kl.functional.kl_div(np.log(q), p, reduction="batchmean")
+    assert loss == pytest.approx(kl.kl_divergence(p, q)[0], rel=1e-15)
+    assert loss != pytest.approx(kl.kl_divergence(q, p)[0])
+
+
+def test_lists_and_scalars():
+    assert kl.functional.kl_div(-math.log(2), 1.0, reduction="batchmean") == math.log(2)
+    assert kl.functional.kl_div([-1.0, -2.0], [1.0, 1.0], reduction="sum") == 3.0
+
+
+def test_inputs_are_left_alone():
+    model, target = np.log([0.25, 0.75]), np.array([0.0, 1.0])
+    before = model.tobytes(), target.tobytes()
+    for reduction in ("none", "sum"):
+        kl.functional.kl_div(model, target, reduction=reduction)
+    assert (model.tobytes(), target.tobytes()) == before
+
+
+def test_shapes_that_do_not_broadcast():
+    with pytest.raises(ValueError, match=r"\(2, 3\).*\(4,\)"):
+        kl.functional.kl_div(np.zeros((2, 3)), np.ones(4), reduction="sum")
+
+
+@pytest.mark.parametrize(("value", "message"), [
+    (np.ones(3, int), "kl_div: Integral inputs not supported."),
+    (np.ones(3, bool), "kl_div: Integral inputs not supported."),
+    ([1, 2, 3], "kl_div: Integral inputs not supported."),
+    (np.ones(3, complex), "kl_div: Complex inputs not supported."),
+])  # fmt: skip
+def test_dtypes_that_are_refused(value, message):
+    for arguments in ((value, np.ones(3)), (np.ones(3), value)):
+        with pytest.raises(RuntimeError, match=message):
+            kl.functional.kl_div(*arguments, reduction="sum")
+
+
+@pytest.mark.parametrize("value", [np.array(["a"] * 3), np.array([None] * 3)])
+def test_objects_are_refused(value):
+    with pytest.raises(TypeError, match="target"):
+        kl.functional.kl_div(np.ones(3), value, reduction="sum")
+
+
+def test_loss_shows_its_settings():
+    assert repr(kl.functional.KLDivLoss(reduction="sum")) == "KLDivLoss(reduction='sum', log_target=False)"

@@ -1,0 +1,182 @@
+"""Minimax coefficients for the polynomials in ``klnumba.formulas``.
+
+Each target function is approximated by a polynomial with the least possible largest relative error (the Remez
+exchange algorithm, in 50-digit arithmetic). The coefficients are then rounded to the wanted format. On an interval that
+starts at 0 this is done one after the other, from the constant term up, and the rest is fitted again after each
+rounding, so that the later coefficients make up for the rounding of the earlier ones. (With 0 inside the interval the
+powers without the constant all vanish there, the best fit is no longer an alternating one, and they are rounded at
+once.)
+
+Run ``python tests/reference/coefficients.py`` to print all sets, or name some of them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import mpmath as mp
+import numpy as np
+
+mp.mp.dps = 50
+
+Real = mp.mpf
+Function = Callable[[Real], Real]
+
+
+def atanh_remainder(z: Real) -> Real:
+    """Return Q(z) with atanh(s) = s + s*z*Q(z), z = s*s."""
+    if z < mp.mpf("1e-8"):
+        return mp.fsum(z**k / (2 * k + 3) for k in range(8))
+    s = mp.sqrt(z)
+    return (mp.atanh(s) / s - 1) / z
+
+
+def log_remainder(z: Real) -> Real:
+    """Return 2*Q(z): log((1+s)/(1-s)) = 2*s + s*z*log_remainder(z), z = s*s."""
+    return 2 * atanh_remainder(z)
+
+
+def exp_remainder(r: Real) -> Real:
+    """Return E(r) with expm1(r) = r + r*r*E(r)."""
+    if abs(r) < mp.mpf("1e-5"):
+        return mp.fsum(r**k / mp.factorial(k + 2) for k in range(12))
+    return (mp.expm1(r) - r) / (r * r)
+
+
+@dataclass(frozen=True)
+class Target:
+    """One polynomial: what it approximates, where, how well, and in which format."""
+
+    function: Function
+    low: Real
+    high: Real
+    dtype: type[np.floating]
+    tolerance: Real
+
+
+SQRT_HALF_Z = (3 - 2 * mp.sqrt(2)) ** 2  # the largest s*s for a mantissa in [sqrt(1/2), sqrt(2)]
+HALF_LN2 = mp.log(2) / 2 * mp.mpf("1.0001")  # rounding to the nearest multiple of ln2 may miss by a little
+NINTH = mp.mpf(1) / 9
+LN2 = mp.log(2)
+
+TARGETS = {
+    "atanh_ninth_f64": Target(atanh_remainder, mp.mpf(0), NINTH, np.float64, mp.mpf(2) ** -52),
+    "atanh_ninth_f32": Target(atanh_remainder, mp.mpf(0), NINTH, np.float32, mp.mpf(2) ** -24),
+    "psi_ln2_f64": Target(exp_remainder, -LN2, LN2, np.float64, mp.mpf(2) ** -53),
+    "psi_ln2_f32": Target(exp_remainder, -LN2, LN2, np.float32, mp.mpf(2) ** -25),
+    "log_f64": Target(log_remainder, mp.mpf(0), SQRT_HALF_Z, np.float64, mp.mpf(2) ** -50),
+    "log_f32": Target(log_remainder, mp.mpf(0), SQRT_HALF_Z, np.float32, mp.mpf(2) ** -21),
+    "exp_f64": Target(exp_remainder, -HALF_LN2, HALF_LN2, np.float64, mp.mpf(2) ** -52),
+    "exp_f32": Target(exp_remainder, -HALF_LN2, HALF_LN2, np.float32, mp.mpf(2) ** -23),
+}
+
+
+def chebyshev_points(low: Real, high: Real, count: int) -> list[Real]:
+    """Return the extrema of the Chebyshev polynomial of degree ``count - 1`` on [low, high], in rising order."""
+    middle, radius = (low + high) / 2, (high - low) / 2
+    return [middle - radius * mp.cos(mp.pi * i / (count - 1)) for i in range(count)]
+
+
+def horner(coefficients: list[Real], x: Real) -> Real:
+    """Evaluate a polynomial given by rising powers."""
+    result = mp.mpf(0)
+    for c in reversed(coefficients):
+        result = result * x + c
+    return result
+
+
+def remez(
+    target: Target, values: dict[Real, Real], fixed: list[Real], degree: int, iterations: int = 6
+) -> tuple[list[Real], Real]:
+    """Fit the coefficients after ``fixed`` so that the largest relative error is as small as possible.
+
+    Returns all coefficients, the fixed ones first, and the error levelled at the reference points.
+    """
+    free = range(len(fixed), degree + 1)
+    grid = sorted(values)
+    reference = chebyshev_points(target.low, target.high, len(free) + 1)
+    nearest = np.linspace(0, len(grid) - 1, len(reference))
+    if fixed:
+        reference = [grid[round(i)] for i in nearest]
+        if reference[0] == 0:
+            reference[0] = grid[1]
+    coefficients, level = list(fixed), mp.mpf(0)
+    for _ in range(iterations):
+        rows = []
+        right = []
+        for i, x in enumerate(reference):
+            value = values.get(x) or target.function(x)
+            rows.append([x**k / value for k in free] + [mp.mpf(-1) ** i])
+            right.append(1 - horner(fixed, x) / value)
+        solution = mp.lu_solve(mp.matrix(rows), mp.matrix(right))
+        coefficients = [*fixed, *list(solution)[: len(free)]]
+        level = abs(solution[len(free)])
+        errors = [1 - horner(coefficients, x) / values[x] for x in grid]
+        extrema = alternating_extrema(grid, errors)
+        if len(extrema) < len(reference):
+            break
+        while len(extrema) > len(reference):
+            drop_front = abs(extrema[0][1]) < abs(extrema[-1][1])
+            extrema = extrema[1:] if drop_front else extrema[:-1]
+        reference = [x for x, _ in extrema]
+        if max(abs(e) for _, e in extrema) <= level * mp.mpf("1.001"):
+            break
+    return coefficients, level
+
+
+def alternating_extrema(grid: list[Real], errors: list[Real]) -> list[tuple[Real, Real]]:
+    """Return, for each run of errors of one sign, the point where the error is largest."""
+    extrema: list[tuple[Real, Real]] = []
+    for x, e in zip(grid, errors, strict=True):
+        if extrema and (extrema[-1][1] > 0) == (e > 0):
+            if abs(e) > abs(extrema[-1][1]):
+                extrema[-1] = (x, e)
+        else:
+            extrema.append((x, e))
+    return extrema
+
+
+def largest_error(target: Target, coefficients: list[Real], values: dict[Real, Real]) -> Real:
+    """Return the largest relative error over the grid."""
+    return max(abs(1 - horner(coefficients, x) / value) for x, value in values.items())
+
+
+def rounded(target: Target, degree: int, points: int = 400) -> tuple[list[Real], Real]:
+    """Return coefficients in the target's format and their largest relative error."""
+    values = {x: target.function(x) for x in chebyshev_points(target.low, target.high, points)}
+    fixed: list[Real] = []
+    while len(fixed) <= degree:
+        coefficients, _ = remez(target, values, fixed, degree)
+        count = 1 if target.low == 0 else degree + 1
+        fixed += [mp.mpf(float(target.dtype(mp.nstr(c, 30)))) for c in coefficients[len(fixed) :][:count]]
+    return fixed, largest_error(target, fixed, values)
+
+
+def smallest(target: Target, start: int = 2, stop: int = 16) -> tuple[list[Real], Real]:
+    """Return the set of least degree that reaches the target's tolerance."""
+    for degree in range(start, stop):
+        values = {x: target.function(x) for x in chebyshev_points(target.low, target.high, 100)}
+        if remez(target, values, [], degree)[1] > target.tolerance:
+            continue
+        coefficients, error = rounded(target, degree)
+        if error <= target.tolerance:
+            return coefficients, error
+    raise ArithmeticError(f"no degree below {stop} reaches {mp.nstr(target.tolerance, 3)}")
+
+
+def main(names: list[str]) -> None:
+    """Print the named sets, or all of them."""
+    for name in names or list(TARGETS):
+        target = TARGETS[name]
+        coefficients, error = smallest(target)
+        interval = f"[{mp.nstr(target.low, 6)}, {mp.nstr(target.high, 6)}]"
+        print(f"# {name}: degree {len(coefficients) - 1}, interval {interval}, ", end="")
+        print(f"relative error {mp.nstr(error, 3)} = 2^{mp.nstr(mp.log(error, 2), 4)}")
+        for k, c in enumerate(coefficients):
+            print(f"    {float(c)!r},  # c{k} = {float(c).hex()}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
