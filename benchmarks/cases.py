@@ -14,7 +14,8 @@ CELLS = 16_000_000
 QUICK_CELLS = 1_000_000
 LONG_ROW = 50_000_000
 SIZES = (2, 3, 10, 32, 100, 1_000, 4_096, 32_000)
-SOME_SIZES = (3, 32, 1_000, 32_000)
+LOG_SIZES = (10, 1_000, 32_000)  # for log-probabilities and logits
+QUICK_SIZES = (3, 32, 1_000, 32_000)
 DTYPES = ("float64", "float32", "bfloat16")
 _SMALLEST = 1e-4  # keeps p/q finite in every dtype, so that the plain formulas of the peers are right
 
@@ -60,7 +61,7 @@ class Problem:
 
 def grid(cells: int, *, quick: bool = False) -> list[Case]:
     """Every case of a run; each has about ``cells`` cells an array, one long row and the small calls excepted."""
-    sizes, some = (SOME_SIZES, (32, 32_000)) if quick else (SIZES, SOME_SIZES)
+    sizes, some = (QUICK_SIZES, (32_000,)) if quick else (SIZES, LOG_SIZES)
     long_row = cells if quick else max(cells, LONG_ROW * cells // CELLS)
     cases = [_rows("prob", dtype, d, cells) for dtype in DTYPES for d in sizes]
     cases += [Case("rows", "prob", dtype, 1, long_row) for dtype in ("float64", "float32")]

@@ -176,26 +176,23 @@ _both("torch.compile", torch_compile, compiled=True)
 
 
 def torch_kl_div(problem: Problem, normalise: bool) -> Call:
-    """``torch.nn.functional.kl_div``, whose first argument is the logarithm of q."""
+    """``torch.nn.functional.kl_div``, whose first argument is the logarithm of q; it never normalises."""
     from torch.nn.functional import kl_div
 
-    only(problem.case.task != "pointwise")
+    kind = problem.case.kind
+    only(problem.case.task != "pointwise" and normalise == (kind == "logit"))
     xp, p, q = _tensors(problem)
 
     def prob(p: Any, q: Any) -> Any:
-        p, q = xp.wide(p), xp.wide(q)
-        if normalise:
-            p, q = p / p.sum(-1, keepdim=True), q / q.sum(-1, keepdim=True)
-        return kl_div(q.log(), p, reduction="none").sum(-1)
+        return kl_div(xp.wide(q).log(), xp.wide(p), reduction="none").sum(-1)
 
     def log_prob(p: Any, q: Any) -> Any:
         p, q = xp.wide(p), xp.wide(q)
-        if normalise:
+        if kind == "logit":
             p, q = xp.log_softmax(p), xp.log_softmax(q)
         return kl_div(q, p, reduction="none", log_target=True).sum(-1)
 
-    only(normalise or problem.case.kind != "logit")
-    return _without_gradients(prob if problem.case.kind == "prob" else log_prob, p, q)
+    return _without_gradients(prob if kind == "prob" else log_prob, p, q)
 
 
 _both("torch kl_div", torch_kl_div)

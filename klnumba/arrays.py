@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,6 +11,9 @@ from typing import Any
 import numpy as np
 
 BLOCK = 1 << 17  # cells a block at least: what a thread copies, or does, at a time
+
+FLOAT64 = np.dtype(np.float64)
+FLOAT32 = np.dtype(np.float32)
 
 Back = Callable[[np.ndarray], Any]
 
@@ -86,8 +90,10 @@ def _bfloat16(x: Any, torch: Any) -> np.ndarray:
 
 def compute_dtype(*arrays: np.ndarray) -> np.dtype[Any]:
     """float32 where every argument is float32 or narrower, else float64."""
-    narrow = all(a.dtype.name in {"float32", "float16", "bfloat16"} for a in arrays)
-    return np.dtype(np.float32 if narrow else np.float64)
+    for array in arrays:
+        if array.dtype.char not in "fe" and (array.dtype.char in "d?" or array.dtype.name != "bfloat16"):
+            return FLOAT64
+    return FLOAT32
 
 
 def common_shape(p: np.ndarray, q: np.ndarray) -> tuple[int, ...]:
@@ -103,6 +109,8 @@ def axes(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...]:
     """The reduced axes, positive and sorted; None means all."""
     if axis is None:
         return tuple(range(ndim))
+    if axis == -1 and ndim:
+        return (ndim - 1,)
     wanted = axis if isinstance(axis, tuple) else (axis,)
     found = []
     for one in wanted:
@@ -131,6 +139,11 @@ class Block:
     first: int  # number of the first row
     count: int
 
+    def ordered(self, order: str) -> Block:
+        """The block with p and q exchanged ("qp"), or one in the place of both ("pp", "qq")."""
+        sides = {"p": (self.p, self.a, self.ps), "q": (self.q, self.b, self.qs)}
+        return self if order == "pq" else Block(*sides[order[0]], *sides[order[1]], self.first, self.count)
+
 
 class Rows:
     """p and q as rows: broadcast, the reduced axes last, cells of the dtype that is computed in.
@@ -154,8 +167,8 @@ class Rows:
         order = kept + reduced
         self.outer = tuple(shape[k] for k in kept)
         self.inner = tuple(shape[k] for k in reduced)
-        self.n = int(np.prod(self.outer, dtype=np.int64))
-        self.d = int(np.prod(self.inner, dtype=np.int64))
+        self.n = math.prod(self.outer)
+        self.d = math.prod(self.inner)
         same = q is p
         self.p = _arranged(p, shape, order)
         self.q = self.p if same else _arranged(q, shape, order)
@@ -166,9 +179,10 @@ class Rows:
 
     def _flat(self, view: np.ndarray) -> tuple[np.ndarray, int, int] | None:
         """(flat array, start, step between rows), or None where the rows do not lie so."""
-        if view.dtype != self.dtype or not view.dtype.isnative or not view.flags.aligned or not view.size:
+        flags = view.flags
+        if view.dtype != self.dtype or not flags.aligned or not view.size:
             return None
-        if view.flags.c_contiguous:
+        if flags.c_contiguous:
             flat = view.reshape(-1)
             flat.flags.writeable = False
             return flat, 0, self.d
@@ -276,16 +290,3 @@ def _arranged(array: np.ndarray, shape: tuple[int, ...], order: tuple[int, ...])
         view = view.transpose(order)
     return view.view() if view is array else view
 
-
-def deliver(
-    values: np.ndarray, out: np.ndarray | None, dtype: Any, default: np.dtype[Any], back: Back
-) -> Any:
-    """Cast the result, or put it into `out`."""
-    if out is not None:
-        if not isinstance(out, np.ndarray):
-            raise TypeError(f"out: a NumPy array, not {type(out).__name__}")
-        if out.shape != values.shape:
-            raise ValueError(f"out: shape {out.shape}, but the result has shape {values.shape}")
-        np.copyto(out, values, casting="same_kind")
-        return out
-    return back(values.astype(default if dtype is None else dtype, copy=False))

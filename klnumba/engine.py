@@ -16,13 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.arrays import Block, Rows
-from klnumba.formulas.divergences import kl_finish
+from klnumba.arrays import FLOAT64, Block, Rows
+from klnumba.formulas.finish import finish_difference, finish_sum, kl_finish
 from klnumba.formulas.primitives import fma
 from klnumba.kernels import cpu, exact, fast, logs, threads
 from klnumba.kernels.tiles import CHUNK, SCRATCH, combine
 
-FLOAT64 = np.dtype(np.float64)
+NAMES = {"d": "float64", "f": "float32"}
+AGREE = "argmax_agree"
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,10 @@ class Task:
 
 
 def values(task: Task, block: Block, d: int, dtype: np.dtype[Any]) -> np.ndarray:
-    """The divergence of every row of a block, in float64."""
+    """The divergence of every row of a block in float64, or whether the largest cells agree."""
     out = np.empty(block.count, np.float64)
+    if task.name == AGREE:
+        return agreement(block, d)
     if task.logs:
         _logs(task, block, d, dtype, out)
     elif task.name == "kl" and task.normalize:
@@ -65,9 +68,9 @@ def values(task: Task, block: Block, d: int, dtype: np.dtype[Any]) -> np.ndarray
 def _kl(block: Block, d: int, dtype: np.dtype[Any], out: np.ndarray) -> None:
     flag = np.empty(block.count, np.int8)
     work, view = threads.scratch(dtype, SCRATCH)
-    loop = cpu.kl_rows(dtype.name, d < fast.SHORT)
+    loop = cpu.kl_rows(NAMES[dtype.char], d < fast.SHORT)
     loop(block.p, block.a, block.ps, block.q, block.b, block.qs, block.count, d, out, flag, work, view)
-    if flag.any():
+    if np.count_nonzero(flag):
         _exact("kl", Task("kl"), block, d, dtype, np.flatnonzero(flag), out)
 
 
@@ -76,7 +79,7 @@ def _exact(
     *, difference: bool = False,
 ) -> None:  # fmt: skip
     work, view = threads.scratch(FLOAT64, SCRATCH)
-    loop = cpu.exact_rows(name, dtype.name, difference)
+    loop = cpu.exact_rows(name, NAMES[dtype.char], difference)
     loop(
         block.p, block.a, block.ps, block.q, block.b, block.qs, _frozen(index), d,
         task.normalize, task.weight, out, work, view,
@@ -88,7 +91,7 @@ def _logs(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarra
     inverse, tail = task.inverse_temperature()
     index = np.arange(block.count)
     for name in (task.name, "rel_entr"):
-        loop = cpu.log_rows(name, dtype.name)
+        loop = cpu.log_rows(name, NAMES[dtype.char])
         loop(
             block.p, block.a, block.ps, block.q, block.b, block.qs, _frozen(index), d,
             task.normalize, inverse, tail, task.weight, out, work, view,
@@ -109,11 +112,13 @@ def _frozen(index: np.ndarray) -> np.ndarray:
 class LongRow:
     """One row in pieces of `CHUNK` cells."""
 
-    def __init__(self, task: Task, rows: Rows, row: int, count: int) -> None:
-        self.task, self.rows, self.row, self.threads = task, rows, row, count
+    def __init__(self, task: Task, rows: Rows, row: int, count: int, order: str) -> None:
+        self.task, self.rows, self.row, self.threads, self.order = task, rows, row, count, order
         self.starts = range(0, rows.d, CHUNK)
 
     def value(self) -> float:
+        if self.task.name == AGREE:
+            return self._agreement()
         if self.task.logs:
             return self._logs()
         if self.task.name == "kl" and self.task.normalize:
@@ -128,7 +133,8 @@ class LongRow:
         def piece(i: int) -> None:
             start = self.starts[i]
             stop = min(start + CHUNK, self.rows.d)
-            call(self.rows.piece(self.row, start, stop), _frozen(np.array([stop - start])), states[i : i + 1])
+            block = self.rows.piece(self.row, start, stop).ordered(self.order)
+            call(block, _frozen(np.array([stop - start])), states[i : i + 1])
 
         threads.run(piece, range(len(self.starts)), self.threads)
         return states
@@ -138,7 +144,7 @@ class LongRow:
 
     def _kl(self) -> float:
         dtype = self.rows.dtype
-        loop = cpu.kl_pieces(dtype.name)
+        loop = cpu.kl_pieces(NAMES[dtype.char])
         zero = _frozen(np.zeros(1, np.int64))
 
         def call(block: Block, stops: np.ndarray, states: np.ndarray) -> None:
@@ -159,12 +165,12 @@ class LongRow:
             if (fp, fq) != (1.0, 1.0):
                 sums = self._sums(fp, fq)
         if task.name == "kl" and not task.normalize:
-            value = self._cells("kl", sums, fp, fq, exact.finish_difference)
-            return self._cells("rel_entr", sums, fp, fq, exact.finish_sum) if value != value else value
-        return self._cells(task.name, sums, fp, fq, exact.finish_sum)
+            value = self._cells("kl", sums, fp, fq, finish_difference)
+            return self._cells("rel_entr", sums, fp, fq, finish_sum) if value != value else value
+        return self._cells(task.name, sums, fp, fq, cpu.finish_of(task.name))
 
     def _sums(self, fp: float, fq: float) -> np.ndarray:
-        loop = cpu.exact_piece_sums(self.rows.dtype.name)
+        loop = cpu.exact_piece_sums(NAMES[self.rows.dtype.char])
         zero = _frozen(np.zeros(1, np.int64))
 
         def call(block: Block, stops: np.ndarray, states: np.ndarray) -> None:
@@ -175,7 +181,7 @@ class LongRow:
 
     def _cells(self, name: str, sums: np.ndarray, fp: float, fq: float, finish: Callable[..., float]) -> float:
         task = self.task
-        loop = cpu.exact_piece_cells(name, self.rows.dtype.name)
+        loop = cpu.exact_piece_cells(name, NAMES[self.rows.dtype.char])
         zero = _frozen(np.zeros(1, np.int64))
 
         def call(block: Block, stops: np.ndarray, states: np.ndarray) -> None:
@@ -187,12 +193,12 @@ class LongRow:
 
         states = self._sweep(self._states(), call)
         common = float(states[0, 6])
-        g, ge = combine(states)[4:6]
+        g, ge = combine(states, 4 if name == cpu.LARGEST else None)[4:6]
         p, pe, q, qe, _, _, negative = map(float, sums)
         return float(finish(p, pe, q, qe, float(g), float(ge), negative, common, task.normalize))
 
     def _logs(self) -> float:
-        task, name = self.task, self.rows.dtype.name
+        task, name = self.task, NAMES[self.rows.dtype.char]
         inverse, tail = task.inverse_temperature()
         zero = _frozen(np.zeros(1, np.int64))
         c = np.array([0.0, 0.0, inverse, tail, 0.0, 0.0, 0.0])
@@ -214,12 +220,50 @@ class LongRow:
                 sweep(block.p, block.a, block.q, block.b, zero, stops, c, task.weight, states, work, view)
 
             for attempt in range(logs.ROUNDS):
-                f, fe, mass, rest, gap, low, _ = map(float, combine(self._sweep(self._states(), second)))
+                states = self._sweep(self._states(), second)
+                f, fe, mass, rest, gap, low, _ = map(float, combine(states, 0 if cell == cpu.LARGEST else None))
                 mass, gap = mass + rest, gap + low
-                value, done = logs.judge(f + fe, mass, gap, task.normalize, cell == "kl", attempt)
+                value, done = logs.judge(f + fe, mass, gap, task.normalize, cell == "kl", cell == cpu.LARGEST, attempt)
                 if done:
                     break
                 logs.sharpen(c, mass, gap)
             if task.name != "kl" or task.normalize or value == value:
                 break
         return float(value)
+
+    def _agreement(self) -> bool:
+        """The first largest cells of p and q, piece by piece: a later piece wins only if it is larger."""
+        states = self._states()
+        d = self.rows.d
+
+        def call(block: Block, stops: np.ndarray, states: np.ndarray) -> None:
+            for k, (flat, start) in enumerate(((block.p, block.a), (block.q, block.b))):
+                cells = flat[start : start + int(stops[0])]
+                at = int(cells.argmax())
+                states[0, 2 * k : 2 * k + 2] = cells[at], at
+
+        self._sweep(states, call)
+        places = []
+        for k in (0, 2):
+            best = int(states[:, k].argmax())
+            places.append(self.starts[best] + int(states[best, k + 1]) if not np.isnan(states[:, k]).any() else d - k)
+        return places[0] == places[1]
+
+
+# --- the statistic that is no divergence ----------------------------------------------------------------------------
+
+
+def agreement(block: Block, d: int) -> np.ndarray:
+    """Whether p and q have their first largest cell in the same place; False where one has a NaN."""
+    left = _cells(block.p, block.a, block.ps, block.count, d)
+    right = _cells(block.q, block.b, block.qs, block.count, d)
+    first, second = left.argmax(axis=1), right.argmax(axis=1)
+    rows = np.arange(block.count)
+    numbers = ~(np.isnan(left[rows, first]) | np.isnan(right[rows, second]))  # argmax finds a NaN first
+    same: np.ndarray = (first == second) & numbers
+    return same
+
+
+def _cells(flat: np.ndarray, start: int, step: int, count: int, d: int) -> np.ndarray:
+    item = flat.itemsize
+    return np.lib.stride_tricks.as_strided(flat[start:], (count, d), (step * item, item), writeable=False)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from klnumba import arrays, divergence
+from klnumba.cellwise import ordered_sum, pointwise
 
 __all__ = ["KLDivLoss", "kl_div", "kl_divergence"]
 
@@ -88,9 +89,9 @@ def _sum_of_cells(formula: str, input: NDArray[Any], target: NDArray[Any]) -> fl
     pairs = np.broadcast_arrays(input, target)
     parts = []
     for block in _blocks(pairs[0].shape):
-        cells = divergence._pointwise(formula, pairs[0][block], pairs[1][block], dtype=np.float64)
-        parts.append(divergence._ordered_sum(cells))
-    return float(divergence._ordered_sum(np.array(parts, dtype=np.float64)))
+        cells = pointwise(formula, pairs[0][block], pairs[1][block], dtype=np.float64)
+        parts.append(ordered_sum(cells))
+    return float(ordered_sum(np.array(parts, dtype=np.float64)))
 
 
 def _loss(input: Any, target: Any, over_cells: str, per_row: bool, log_target: bool) -> Any:  # noqa: A002
@@ -98,10 +99,9 @@ def _loss(input: Any, target: Any, over_cells: str, per_row: bool, log_target: b
     _check_floating(input, target)
     model, give_back = arrays.take(input, "input")
     data, give_back_target = arrays.take(target, "target")
-    if isinstance(input, np.ndarray) or not hasattr(input, "dtype"):
+    if isinstance(input, np.ndarray | np.generic) or not hasattr(input, "dtype"):
         give_back = give_back_target
-    double = np.float64 in (model.dtype, data.dtype)
-    dtype = np.dtype(np.float64 if double else np.float32)
+    dtype = arrays.compute_dtype(model, data)
     try:
         shape = np.broadcast_shapes(model.shape, data.shape)
     except ValueError:
@@ -110,9 +110,9 @@ def _loss(input: Any, target: Any, over_cells: str, per_row: bool, log_target: b
     rows = shape[0] if per_row and shape else 1
     result: Any
     if over_cells == "none":
-        result = divergence._pointwise(formula, model, data, dtype=dtype)
+        result = np.asanyarray(pointwise(formula, model, data))
         if per_row and rows:
-            result = np.asarray(result / dtype.type(rows))
+            result = np.asanyarray(result / dtype.type(rows))
     else:
         total = _sum_of_cells(formula, model, data)
         count = rows * (math.prod(shape) if over_cells == "mean" else 1)

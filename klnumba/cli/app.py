@@ -11,6 +11,7 @@ import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 import klnumba as kl
 from klnumba.cli import digits, files
@@ -51,7 +52,7 @@ def _print_pairs(title: str, pairs: dict[str, Any]) -> None:
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in _flat(pairs):
-        table.add_row(name.replace("_", " "), f"{value:.6g}" if isinstance(value, float) else str(value))
+        table.add_row(name.replace("_", " "), Text(f"{value:.6g}" if isinstance(value, float) else str(value)))
     Console().print(table)
 
 
@@ -66,7 +67,7 @@ def _flat(pairs: dict[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _unit(base: float | None) -> str:
-    return {None: "nats", 2: "bits", 10: "hartleys"}.get(base, f"units of log {base}")
+    return "nats" if base is None else {2.0: "bits", 10.0: "hartleys"}.get(base, f"units of log {base:g}")
 
 
 @app.command()

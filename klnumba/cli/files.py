@@ -50,13 +50,14 @@ def _split_member(source: str) -> tuple[Path, str | None]:
 
 
 def _read_npy(path: Path, member: str | None, header: bool | None) -> Rows:
-    if path.stat().st_size == 0:
-        raise InputError(f"{path}: the file is empty")
-    return Rows(np.load(path, mmap_mode="r", allow_pickle=False))
+    return Rows(np.lib.format.open_memmap(path, mode="r"))
 
 
 def _read_npz(path: Path, member: str | None, header: bool | None) -> Rows:
-    with np.load(path, allow_pickle=False) as archive:
+    with path.open("rb") as file:
+        archive = np.load(file, allow_pickle=False)
+        if isinstance(archive, np.ndarray):
+            raise InputError(f"{path}: is not in the .npz format")
         names = list(archive)
         if member is None and len(names) != 1:
             raise InputError(f"{path}: holds {len(names)} arrays, say which: {path}:NAME with NAME of {names}")

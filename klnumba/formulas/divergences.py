@@ -140,23 +140,6 @@ def kl_unfit(p: float, q: float, least: float) -> bool:
     return p < 0.0 or q < 0.0 or (p > 0.0 and (p < least or q < least))
 
 
-def kl_finish(g: float, p: float, q: float, floor: float) -> float:
-    """The KL of the normalised rows from G = sum(cells), P and Q; -1 where that loses digits.
-
-    KL = G/P - phi(t), t = (Q - P)/P, phi(t) = t - log1p(t). P and Q carry a
-    few roundings, so phi is off by about 4u*|t|; the answer stands where that
-    is below half a unit in its last place: where r >= 8*|t| + `floor`, with
-    `floor` = 32u for the u of the sums. Else the row wants a common scale first.
-    """
-    t = (q - p) / p
-    phi = t * t * (0.5 - t * (1.0 / 3.0 - t * (0.25 - t * 0.2)))
-    r = g / p - phi
-    if g == 0.0 and p == q and p > 0.0:
-        return 0.0
-    small = abs(t) <= 2.0**-10 and r >= 8.0 * abs(t) + floor and p < HUGE and q < HUGE and p > TINY
-    return r if small else -1.0
-
-
 # --- any two non-negative numbers -----------------------------------------------------------------------------------
 
 
@@ -298,3 +281,8 @@ def kl_div_log_target(log_q: float, log_p: float) -> float:
 def rel_entr_cell(p: float, q: float, d: float, mass: float, weight: float) -> float:
     """p*log(p/q), with every edge value: the cell of rows that are taken as they are."""
     return rel_entr(p, q)
+
+
+def log_ratio_cell(p: float, q: float, d: float, mass: float, weight: float) -> float:
+    """log(p/q), and -inf where p = 0: its largest value is the order-infinity Renyi divergence."""
+    return -math.inf if p == 0.0 else log_ratio(p, q, d)

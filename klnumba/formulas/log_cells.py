@@ -115,6 +115,10 @@ def entropy_log(p: float, q: float, d: float, g: float, delta: float, nu: float,
     return 0.0 if p == 0.0 else p * nu
 
 
+def log_ratio_log(p: float, q: float, d: float, g: float, delta: float, nu: float, nv: float, weight: float) -> float:
+    return -math.inf if nu == math.inf else delta
+
+
 def phi(t: float) -> float:
     """t - log1p(t) without cancellation."""
     return bregman(1.0, 1.0 + t, -t)

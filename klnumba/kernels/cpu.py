@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from klnumba.formulas import divergences, log_cells
+from klnumba.formulas import divergences, finish, log_cells
 from klnumba.kernels import exact, fast, logs, pointwise
 from klnumba.kernels.compiler import loop
 from klnumba.kernels.tiles import FLAGS, FLOAT, INDEX, INT, STATES, VALUES, cells_of, scratch_of
@@ -24,6 +24,10 @@ CELLS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "entropy": (divergences.entropy, log_cells.entropy_log),
 }
 
+# The name of a statistic that is the largest cell, not their sum.
+LARGEST = "max_log_ratio"
+CELLS[LARGEST] = (divergences.log_ratio_cell, log_cells.log_ratio_log)
+
 POINTWISE: dict[str, Callable[..., Any]] = {
     "rel_entr": divergences.rel_entr,
     "generalized_kl": divergences.generalized_kl,
@@ -33,6 +37,10 @@ POINTWISE: dict[str, Callable[..., Any]] = {
 
 BOOL = types.boolean
 WORK64, VIEW64 = scratch_of(np.float64), cells_of(np.float64)
+
+
+def finish_of(name: str) -> Callable[..., float]:
+    return finish.finish_largest if name == LARGEST else finish.finish_sum
 
 
 def _name(*parts: str) -> str:
@@ -51,7 +59,7 @@ def kl_rows(dtype: str, short: bool) -> Any:
     signature = types.void(cells, INT, INT, cells, INT, INT, INT, INT, VALUES, FLAGS, work, cells)
     build = fast.short_rows if short else fast.long_rows
     name = _name("kl", "short" if short else "long", dtype)
-    return loop(name, build(_fast_cell(dtype), divergences.kl_finish, kind), signature)
+    return loop(name, build(_fast_cell(dtype), finish.kl_finish, kind), signature)
 
 
 @functools.cache
@@ -69,9 +77,9 @@ def exact_rows(name: str, dtype: str, difference: bool = False) -> Any:
     signature = types.void(
         cells, INT, INT, cells, INT, INT, INDEX, INT, BOOL, FLOAT, VALUES, WORK64, VIEW64
     )  # fmt: skip
-    finish = exact.finish_difference if difference else exact.finish_sum
+    last = finish.finish_difference if difference else finish_of(name)
     title = _name(name, "difference" if difference else "exact", dtype)
-    return loop(title, exact.rows(CELLS[name][0], finish), signature)
+    return loop(title, exact.rows(CELLS[name][0], last, largest=name == LARGEST), signature)
 
 
 @functools.cache
@@ -87,7 +95,7 @@ def exact_piece_cells(name: str, dtype: str) -> Any:
     signature = types.void(
         cells, INT, cells, INT, INDEX, INDEX, FLOAT, FLOAT, VALUES, BOOL, FLOAT, STATES, WORK64, VIEW64
     )
-    return loop(_name(name, "piece-cells", dtype), exact.piece_cells(CELLS[name][0]), signature)
+    return loop(_name(name, "piece-cells", dtype), exact.piece_cells(CELLS[name][0], largest=name == LARGEST), signature)
 
 
 @functools.cache
@@ -97,7 +105,7 @@ def log_rows(name: str, dtype: str) -> Any:
     signature = types.void(
         cells, INT, INT, cells, INT, INT, INDEX, INT, BOOL, FLOAT, FLOAT, FLOAT, VALUES, WORK64, VIEW64
     )
-    return loop(_name(name, "logs", dtype), logs.rows(CELLS[name][1], plain=name == "kl"), signature)
+    return loop(_name(name, "logs", dtype), logs.rows(CELLS[name][1], plain=name == "kl", largest=name == LARGEST), signature)
 
 
 @functools.cache
@@ -111,7 +119,7 @@ def log_piece_largest(dtype: str) -> Any:
 def log_piece_sweep(name: str, dtype: str) -> Any:
     cells = cells_of(np.dtype(dtype))
     signature = types.void(cells, INT, cells, INT, INDEX, INDEX, VALUES, FLOAT, STATES, WORK64, VIEW64)
-    return loop(_name(name, "log-pieces", dtype), logs.piece_sweep(CELLS[name][1]), signature)
+    return loop(_name(name, "log-pieces", dtype), logs.piece_sweep(CELLS[name][1], largest=name == LARGEST), signature)
 
 
 @functools.cache

@@ -16,7 +16,7 @@ import numpy as np
 
 from klnumba.formulas.primitives import fma, two_sum
 from klnumba.kernels.compiler import helper, scalar
-from klnumba.kernels.tiles import BUFFER, TILE, add, pad, total
+from klnumba.kernels.tiles import BUFFER, TILE, add, pad, raise_to, total
 
 # The state of a piece: P, Q, G as double-doubles, then the number of cells that break a rule.
 SIZE = 7
@@ -70,14 +70,16 @@ def scales(state: Any, normalize: Any, c: Any) -> None:
             c[2], c[3], c[6] = h, (_fma(-h, p, q) + (qe - h * pe)) / p, q
 
 
-def cells_loop(cell: Callable[..., Any]) -> Any:
+def cells_loop(cell: Callable[..., Any], *, largest: bool) -> Any:
     cell = scalar(cell)
 
     @helper
     def cells(
         p: Any, a: Any, q: Any, b: Any, d: Any, c: Any, weight: Any, work: Any, view: Any, tree: Any, state: Any
     ) -> None:
-        """Add the cells of a piece to state[4:6]."""
+        """Add the cells of a piece to state[4:6], or raise state[4] to the largest."""
+        state[4] = -math.inf if largest else 0.0
+        state[5] = 0.0
         fp, fq, u, ue, v, ve, common = c[0], c[1], c[2], c[3], c[4], c[5], c[6]
         for first in range(0, d, TILE):
             count = min(TILE, d - first)
@@ -93,14 +95,17 @@ def cells_loop(cell: Callable[..., Any]) -> Any:
                 difference = _fma(u, x, -(v * y)) if v == 1.0 else _fma(-v, y, x)
                 difference += ue * x - ve * y
                 out[k] = cell(u * x, v * y, difference, common, weight)
-            add(state, np.int64(4), total(view, np.int64(2 * BUFFER), count, tree))
+            if largest:
+                raise_to(state, np.int64(4), view, np.int64(2 * BUFFER), min(TILE, d - first))
+            else:
+                add(state, np.int64(4), total(view, np.int64(2 * BUFFER), count, tree))
 
     return cells
 
 
-def rows(cell: Callable[..., Any], finish: Callable[..., Any]) -> Callable[..., None]:
+def rows(cell: Callable[..., Any], finish: Callable[..., Any], *, largest: bool = False) -> Callable[..., None]:
     """Whole rows, those named in `index`: sums, scale, cells and the finished value."""
-    cells = cells_loop(cell)
+    cells = cells_loop(cell, largest=largest)
     finish = scalar(finish)
 
     def loop(
@@ -145,9 +150,9 @@ def piece_sums() -> Callable[..., None]:
     return loop
 
 
-def piece_cells(cell: Callable[..., Any]) -> Callable[..., None]:
+def piece_cells(cell: Callable[..., Any], *, largest: bool = False) -> Callable[..., None]:
     """The second read, given the sums of the whole row in `whole`."""
-    cells = cells_loop(cell)
+    cells = cells_loop(cell, largest=largest)
 
     def loop(
         p: Any, a: Any, q: Any, b: Any, starts: Any, stops: Any, fp: Any, fq: Any, whole: Any,
@@ -159,31 +164,7 @@ def piece_cells(cell: Callable[..., Any]) -> Callable[..., None]:
         scales(whole, normalize, c)
         for i in range(starts.size):
             state = states[i]
-            state[4] = 0.0
-            state[5] = 0.0
             cells(p, a + starts[i], q, b + starts[i], stops[i] - starts[i], c, weight, work, view, tree, state)
             state[6] = c[6]
 
     return loop
-
-
-def finish_sum(
-    p: float, pe: float, q: float, qe: float, g: float, ge: float, negative: float, common: float, normalize: bool
-) -> float:
-    """The sum of the cells over the common mass; NaN where a row is no distribution."""
-    value = (g if abs(g) == math.inf else g + ge) / common
-    if negative > 0.0 or p != p or q != q:
-        return math.nan
-    if normalize and not (0.0 < p < math.inf and 0.0 < q < math.inf):
-        return math.nan
-    return value
-
-
-def finish_difference(
-    p: float, pe: float, q: float, qe: float, g: float, ge: float, negative: float, common: float, normalize: bool
-) -> float:
-    """KL of rows taken as they are, G - (Q - P); NaN where the two cancel and the terms themselves do better."""
-    whole = g + ge
-    value = whole + ((p - q) + (pe - qe))
-    sound = negative == 0.0 and (abs(value) >= 0.25 * whole or whole == 0.0)
-    return value if sound else math.nan

@@ -20,7 +20,7 @@ from klnumba.formulas.elementary import log, log1p
 from klnumba.formulas.log_cells import lift, phi
 from klnumba.formulas.primitives import two_sum
 from klnumba.kernels.compiler import helper, scalar
-from klnumba.kernels.tiles import BUFFER, STEP, TILE, add, copy, total
+from klnumba.kernels.tiles import BUFFER, STEP, TILE, add, copy, raise_to, total
 
 # The state of a piece: F (the cells), P, D as double-doubles, and a spare.
 SIZE = 7
@@ -34,7 +34,7 @@ _two_sum = scalar(two_sum)
 
 
 @helper
-def largest(a: Any, start: Any, d: Any) -> Any:
+def top_of(a: Any, start: Any, d: Any) -> Any:
     lanes = np.full(STEP, -np.inf)
     whole = d // STEP * STEP
     for first in range(0, whole, STEP):
@@ -60,8 +60,9 @@ def pad_log(source: Any, start: Any, count: Any, target: Any, at: Any) -> Any:
     return whole
 
 
-def sweep_loop(cell: Callable[..., Any]) -> Any:
+def sweep_loop(cell: Callable[..., Any], *, largest: bool) -> Any:
     cell = scalar(cell)
+    top = largest
 
     @helper
     def sweep(
@@ -70,6 +71,8 @@ def sweep_loop(cell: Callable[..., Any]) -> Any:
         """Add the cells, p and q - p of a piece to state[0:2], state[2:4], state[4:6]."""
         mp, mq, inverse, tail, shift, log_p, log_q = c[0], c[1], c[2], c[3], c[4], c[5], c[6]
         gap, gap_low = _two_sum(mp, -mq)
+        for k in range(SIZE):
+            state[k] = -math.inf if top and k == 0 else 0.0
         for first in range(0, d, TILE):
             count = min(TILE, d - first)
             pad_log(q, b + first, count, work, np.int64(BUFFER))
@@ -95,7 +98,10 @@ def sweep_loop(cell: Callable[..., Any]) -> Any:
                 fs[k] = cell(pk, qk, dk, g, delta, log_p - u, log_q - (v - shift), weight)
                 ps[k] = pk
                 ds[k] = -dk
-            add(state, np.int64(0), total(view, np.int64(2 * BUFFER), count, tree))
+            if top:
+                raise_to(state, np.int64(0), view, np.int64(2 * BUFFER), min(TILE, d - first))
+            else:
+                add(state, np.int64(0), total(view, np.int64(2 * BUFFER), count, tree))
             add(state, np.int64(2), total(view, np.int64(3 * BUFFER), count, tree))
             add(state, np.int64(4), total(view, np.int64(4 * BUFFER), count, tree))
 
@@ -114,12 +120,6 @@ def _sound(f: Any, p: Any, d: Any) -> Any:
 
 
 @helper
-def restart(state: Any) -> None:
-    for k in range(SIZE):
-        state[k] = 0.0
-
-
-@helper
 def value_of(hi: Any, lo: Any) -> Any:
     return hi if abs(hi) == math.inf else hi + lo
 
@@ -133,22 +133,22 @@ def sharpen(c: Any, mass: Any, gap: Any) -> None:
 
 
 @helper
-def judge(f: Any, mass: Any, gap: Any, normalize: Any, plain: Any, attempt: Any) -> Any:
+def judge(f: Any, mass: Any, gap: Any, normalize: Any, plain: Any, top: Any, attempt: Any) -> Any:
     """(the value, whether it stands), from the sums of the cells, of p and of q - p."""
     if not normalize:
         value = f - gap if plain and f < math.inf else f
         return (math.nan if plain and abs(value) < 0.25 * f else value), True
     if not plain:
-        return f / mass, attempt > 0
+        return f if top else f / mass, attempt > 0
     value = _sound(f, mass, gap)
     if value == -1.0 and attempt == ROUNDS - 1:  # the guess is right to the last digit and still shows
         return max(0.0, f / mass - _phi(gap / mass)), True
     return value, value != -1.0
 
 
-def rows(cell: Callable[..., Any], *, plain: bool) -> Callable[..., None]:
+def rows(cell: Callable[..., Any], *, plain: bool, largest: bool = False) -> Callable[..., None]:
     """Whole rows. `plain` marks KL itself, whose cells are those of G and need no exact guess."""
-    sweep = sweep_loop(cell)
+    sweep = sweep_loop(cell, largest=largest)
 
     def loop(
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, index: Any, d: Any,
@@ -158,17 +158,16 @@ def rows(cell: Callable[..., Any], *, plain: bool) -> Callable[..., None]:
         c = np.zeros(SIZE, np.float64)
         tree = np.empty(TILE, np.float64)
         for r in index:
-            c[0] = largest(p, a + r * ps, d) if normalize else 0.0
-            c[1] = largest(q, b + r * qs, d) if normalize else 0.0
+            c[0] = top_of(p, a + r * ps, d) if normalize else 0.0
+            c[1] = top_of(q, b + r * qs, d) if normalize else 0.0
             c[2], c[3], c[4], c[5], c[6] = inverse, tail, 0.0, 0.0, 0.0
             out[r] = math.nan
             if abs(c[0]) == math.inf or abs(c[1]) == math.inf:
                 continue
             for attempt in range(ROUNDS):
-                restart(state)
                 sweep(p, a + r * ps, q, b + r * qs, d, c, weight, work, view, tree, state)
                 f, mass, gap = value_of(state[0], state[1]), state[2] + state[3], state[4] + state[5]
-                value, done = judge(f, mass, gap, normalize, plain, attempt)
+                value, done = judge(f, mass, gap, normalize, plain, largest, attempt)
                 out[r] = value
                 if done:
                     break
@@ -180,21 +179,20 @@ def rows(cell: Callable[..., Any], *, plain: bool) -> Callable[..., None]:
 def piece_largest() -> Callable[..., None]:
     def loop(p: Any, a: Any, q: Any, b: Any, starts: Any, stops: Any, states: Any) -> None:
         for i in range(starts.size):
-            states[i, 0] = largest(p, a + starts[i], stops[i] - starts[i])
-            states[i, 1] = largest(q, b + starts[i], stops[i] - starts[i])
+            states[i, 0] = top_of(p, a + starts[i], stops[i] - starts[i])
+            states[i, 1] = top_of(q, b + starts[i], stops[i] - starts[i])
 
     return loop
 
 
-def piece_sweep(cell: Callable[..., Any]) -> Callable[..., None]:
-    sweep = sweep_loop(cell)
+def piece_sweep(cell: Callable[..., Any], *, largest: bool = False) -> Callable[..., None]:
+    sweep = sweep_loop(cell, largest=largest)
 
     def loop(
         p: Any, a: Any, q: Any, b: Any, starts: Any, stops: Any, c: Any, weight: Any, states: Any, work: Any, view: Any
     ) -> None:
         tree = np.empty(TILE, np.float64)
         for i in range(starts.size):
-            restart(states[i])
             sweep(p, a + starts[i], q, b + starts[i], stops[i] - starts[i], c, weight, work, view, tree, states[i])
 
     return loop

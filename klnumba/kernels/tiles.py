@@ -91,8 +91,21 @@ def add(state: Any, i: Any, x: Any) -> None:
     state[i + 1] += e
 
 
-def combine(states: np.ndarray) -> np.ndarray:
-    """Add up the states of the pieces of a row in their order: three double-doubles and a count."""
+@helper
+def raise_to(state: Any, i: Any, cells: Any, start: Any, count: Any) -> None:
+    """state[i] becomes the largest of itself and `count` cells; a NaN wins."""
+    part = cells[start : start + count]
+    top = state[i]
+    for k in range(count):
+        top = part[k] if part[k] > top or part[k] != part[k] else top
+    state[i] = top
+
+
+def combine(states: np.ndarray, largest: int | None = None) -> np.ndarray:
+    """Add up the states of the pieces of a row in their order: three double-doubles and a count.
+
+    Of column `largest`, if any, the result is the largest.
+    """
     out = states[0].copy()
     for state in states[1:]:
         for i in range(0, out.size - 1, 2):
@@ -101,4 +114,6 @@ def combine(states: np.ndarray) -> np.ndarray:
             if not np.isfinite(hi):
                 out[i], out[i + 1] = hi, 0.0
         out[-1] += state[-1]
+    if largest is not None:
+        out[largest : largest + 2] = states[:, largest].max(), 0.0
     return out

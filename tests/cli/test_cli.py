@@ -177,6 +177,9 @@ def test_refusals_are_one_line(folder: Path) -> None:
     np.save("objects.npy", np.array([1, "x"], dtype=object), allow_pickle=True)
 
     np.save("narrow.npy", Q[:, :5])
+    np.save("words.npy", np.array(["x", "y"]))
+    Path("renamed.npz").write_bytes(Path("p.npy").read_bytes())
+    Path("renamed.npy").write_bytes(Path("one.npz").read_bytes())
     for source, words in {
         "nowhere.npy": "no such file",
         str(folder): "unknown suffix",
@@ -184,10 +187,13 @@ def test_refusals_are_one_line(folder: Path) -> None:
         "both.npz": "holds 2 arrays",
         "both.npz:r": "holds no array 'r'",
         "torn.npz": "torn.npz",
-        "empty.npy": "is empty",
+        "empty.npy": "EOF",
         "holes.csv": "could not convert",
         "ragged.csv": "columns",
         "objects.npy": "Python objects",
+        "words.npy": "<U1",
+        "renamed.npz": "not in the .npz format",
+        "renamed.npy": "magic string is not correct",
     }.items():
         assert words in refusal(source, "q.npy")
     shapes = refusal("p.npy", "narrow.npy")
@@ -241,6 +247,13 @@ def test_info(folder: Path) -> None:
     assert kl.__version__ in result.stdout
     assert json.loads(result.stdout).keys() == kl.info().keys()
     assert kl.__version__ in invoke("info").stdout
+
+
+def test_table_shows_brackets_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kl, "info", lambda: {"hint": 'python -m pip install "klnumba[cuda13]"', "folder": "/x/[bold]y"})
+    table = invoke("info").stdout
+    assert "klnumba[cuda13]" in table
+    assert "/x/[bold]y" in table
 
 
 def test_as_a_process(folder: Path) -> None:

@@ -1,6 +1,7 @@
 """Every edge of the semantics table, in every dtype that can hold its cells."""
 
 import math
+import re
 
 import ml_dtypes
 import numpy as np
@@ -152,8 +153,8 @@ def test_raise_names_argument_row_cell_and_rule(function, kind, argument, value,
     with pytest.raises(ValueError, match=r"\b17\b") as caught:
         getattr(kl, function)(rows["p"], rows["q"], kind=kind, invalid="raise")
     message = str(caught.value)
-    assert argument in message.replace(",", " ").replace("[", " ").split(), message
-    assert "3" in message, message
+    assert re.search(rf"\b{argument}\b", message), message
+    assert re.search(r"\b3\b", message), message
     assert rule.lower() in message.lower(), message
 
 

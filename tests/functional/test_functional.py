@@ -47,6 +47,17 @@ def test_lists_and_scalars():
     assert kl.functional.kl_div([-1.0, -2.0], [1.0, 1.0], reduction="sum") == 3.0
 
 
+@pytest.mark.parametrize("reduction", ["none", "sum"])
+def test_byte_order_and_dtype(reduction):
+    model, target = np.log([0.25, 0.75]), np.array([0.5, 0.5])
+    expected = kl.functional.kl_div(model, target, reduction=reduction)
+    swapped = kl.functional.kl_div(model.astype(">f8"), target.astype(">f8"), reduction=reduction)
+    np.testing.assert_array_equal(swapped, expected)
+    assert swapped.dtype == np.float64
+    single = kl.functional.kl_div(model.astype(np.float32), target.astype(np.float16), reduction=reduction)
+    assert single.dtype == np.float32
+
+
 def test_inputs_are_left_alone():
     model, target = np.log([0.25, 0.75]), np.array([0.0, 1.0])
     before = model.tobytes(), target.tobytes()

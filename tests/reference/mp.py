@@ -230,7 +230,7 @@ def pair_of_rows(p: Sequence[Any], q: Sequence[Any], kind: str, normalize: bool)
     """The five divergences of two valid rows, each with the scale of its terms, read once.
 
     The scale is the result itself, or for plain sums with terms of both signs what those terms add up to: Σ|p·log q|,
-    and for KL, which is Σ [p·log(p/q) − p + q] − Σ (q − p), the two sums' magnitudes.
+    and for KL, which is also Σ [p·log(p/q) − p + q] − Σ (q − p), these two sums' magnitudes if they are smaller.
     """
     first, second = (row(cells, kind, normalize) for cells in (p, q))
     kl = _kl(first, second)
@@ -238,8 +238,10 @@ def pair_of_rows(p: Sequence[Any], q: Sequence[Any], kind: str, normalize: bool)
     sizes = [
         mp.fsum(abs(w * log) for w, log in zip(first.weights, r.logs, strict=True) if w != 0) for r in (first, second)
     ]
+    both = zip(first.weights, first.logs, second.logs, strict=True)
+    terms = mp.fsum(abs(w * (a - b)) for w, a, b in both if w != 0)
     values = {
-        "kl_divergence": (kl, abs(kl + drift) + abs(drift)),
+        "kl_divergence": (kl, min(abs(kl + drift) + abs(drift), terms)),
         "jeffreys_divergence": (kl + _kl(second, first), mpf(0)),
         "js_divergence": (_js(first, second, 0.5), mpf(0)),
         "entropy": (_entropy(first), sizes[0]),

@@ -1,0 +1,86 @@
+"""The functions of single cells, over whole arrays: broadcasting, ``out``, ``where`` and ``dtype`` as ufuncs have them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from klnumba import arrays
+from klnumba.arrays import compute_dtype, take
+from klnumba.kernels import cpu, threads
+
+
+def pointwise(
+    name: str, x: Any, y: Any, out: Any = None, where: Any = True, dtype: Any = None, names: tuple[str, str] = ("p", "q")
+) -> Any:
+    """A formula of two numbers over two arrays, with the ufuncs' `out`, `where` and `dtype`."""
+    first, back = take(x, names[0])
+    second, other = take(y, names[1])
+    back = other if back is arrays._as_is else back
+    if isinstance(out, tuple):
+        (out,) = out
+    if out is not None and not isinstance(out, np.ndarray):
+        raise TypeError(f"out: a NumPy array, not {type(out).__name__}")
+    shape = arrays.common_shape(first, second)
+    kind = compute_dtype(first, second)
+    result = np.empty(shape, kind if dtype is None else np.dtype(dtype)) if out is None else out
+    if result.dtype.kind != "f":
+        raise TypeError(f"{'dtype' if out is None else 'out'}: a floating-point type, not {result.dtype}")
+    loop = cpu.cells_pointwise(name, kind.name)
+    plain = all(a.dtype == kind and a.shape == shape and a.flags.c_contiguous and a.dtype.isnative for a in (first, second))
+    if plain and where is True and result.dtype == kind and result.shape == shape and result.flags.c_contiguous:
+        _plain(loop, np.asarray(first), np.asarray(second), result)
+    else:
+        _buffered(loop, np.asarray(first), np.asarray(second), result, where, kind)
+    masked = [a.mask for a in (first, second) if isinstance(a, np.ma.MaskedArray)]
+    if masked:
+        return np.ma.array(result, mask=np.broadcast_to(np.logical_or.reduce(np.broadcast_arrays(*masked)), result.shape))
+    return result if out is not None else back(result)
+
+
+def _plain(loop: Any, first: np.ndarray, second: np.ndarray, result: np.ndarray) -> None:
+    x, y, z = _readonly(first), _readonly(second), result.reshape(-1)
+    step = arrays.BLOCK
+
+    def part(start: int) -> None:
+        stop = start + step
+        loop(x[start:stop], y[start:stop], z[start:stop])
+
+    threads.run(part, range(0, z.size, step), threads.choose(None, z.size))
+
+
+def _readonly(array: np.ndarray) -> np.ndarray:
+    flat = array.reshape(-1).view()
+    flat.flags.writeable = False
+    return flat
+
+
+def _buffered(
+    loop: Any, first: np.ndarray, second: np.ndarray, result: np.ndarray, where: Any, kind: np.dtype[Any]
+) -> None:
+    """Any layout and dtype: contiguous pieces through NumPy's buffered iterator."""
+    if not isinstance(where, bool | np.bool_) and np.asarray(where).dtype != bool:
+        raise TypeError("where: a boolean array")
+    mask = np.asarray(where, bool)
+    operands = [first, second, mask, result]
+    flags = [["readonly", "contig"], ["readonly", "contig"], ["readonly"], ["readwrite", "no_broadcast"]]
+    if any(a.dtype.name == "bfloat16" for a in (first, second)):
+        operands[:2] = [a.astype(kind) if a.dtype.name == "bfloat16" else a for a in (first, second)]
+    iterator = np.nditer(
+        operands, ["external_loop", "buffered", "zerosize_ok", "growinner", "copy_if_overlap"],
+        flags, [kind, kind, np.dtype(bool), result.dtype], casting="unsafe", buffersize=1 << 15,
+    )  # fmt: skip
+    with iterator:
+        for x, y, keep, z in iterator:
+            found = np.empty(z.size, kind)
+            loop(_readonly(x), _readonly(y), found)
+            np.copyto(z, found, where=keep, casting="same_kind")
+
+
+def ordered_sum(array: np.ndarray) -> float:
+    """The sum of all cells in their order, in double-double."""
+    state = np.zeros(2)
+    cpu.ordered_sum()(_readonly(np.ascontiguousarray(array, np.float64)), state)
+    return float(state[0] if math.isinf(state[0]) or math.isnan(state[0]) else state[0] + state[1])

@@ -1,0 +1,233 @@
+"""From the arguments of a row-reduced function to its result: checks, blocks, reductions, and what was wrong."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from klnumba import arrays
+from klnumba.arrays import Back, Rows, take
+from klnumba.engine import AGREE, LongRow, Task, values
+from klnumba.kernels import cpu, threads
+from klnumba.kernels.tiles import CHUNK
+
+
+STATISTICS = (
+    "kl",
+    "reverse_kl",
+    "js",
+    "entropy_p",
+    "entropy_q",
+    "cross_entropy",
+    "argmax_agree",
+    "max_log_ratio",
+)
+
+# A statistic: the divergence it is, of which rows.
+SOURCES = {
+    "kl": ("kl", "pq"),
+    "reverse_kl": ("kl", "qp"),
+    "js": ("js", "pq"),
+    "jeffreys": ("jeffreys", "pq"),
+    "entropy_p": ("entropy", "pp"),
+    "entropy_q": ("entropy", "qq"),
+    "cross_entropy": ("cross_entropy", "pq"),
+    "max_log_ratio": ("max_log_ratio", "pq"),
+    "argmax_agree": ("argmax_agree", "pq"),
+}
+
+
+def reduce(
+    name: str, p: Any, q: Any, kind: str, axis: Any, normalize: bool, base: float | None, temperature: float,
+    reduction: str, where: Any, keepdims: bool, out: Any, dtype: Any, count: int | None, invalid: str,
+    weight: float = 0.5,
+) -> Any:  # fmt: skip
+    """A divergence of every row, or its mean or sum over the rows."""
+    task = _task(name, kind, normalize, temperature, weight)
+    unit = _unit(base)
+    _check(reduction, ("none", "mean", "sum"), "reduction")
+    _check(invalid, ("nan", "raise"), "invalid")
+    rows, ndim, reduced, back = _prepare(p, q, axis, where, task)
+    shape = _shape(rows, ndim, reduced, keepdims)
+    result = _result(out, shape if reduction == "none" else (), dtype, rows.dtype)
+    found = Found(rows, [(task, "pq", result if reduction == "none" else None)], unit, invalid == "raise")
+    found.run(_threads(count, rows))
+    if reduction != "none":
+        total = found.total()
+        mean = total / rows.n if rows.n else math.nan
+        result[...] = mean if reduction == "mean" else total
+    return result if out is not None else back(result)
+
+
+def statistics(
+    p: Any, q: Any, stats: tuple[str, ...], kind: str, axis: Any, normalize: bool, base: float | None,
+    temperature: float, where: Any, keepdims: bool, dtype: Any, count: int | None, invalid: str,
+) -> dict[str, Any]:  # fmt: skip
+    """Several statistics of every row."""
+    for name in stats:
+        if name not in SOURCES:
+            raise ValueError(f"stats: {name!r} is none of {', '.join(map(repr, SOURCES))}")
+    _check(invalid, ("nan", "raise"), "invalid")
+    unit = _unit(base)
+    first = _task("kl", kind, normalize, temperature, 0.5)
+    rows, ndim, reduced, back = _prepare(p, q, axis, where, first)
+    shape = _shape(rows, ndim, reduced, keepdims)
+    wanted, results = [], {}
+    for name in stats:
+        source, order = SOURCES[name]
+        results[name] = np.empty(shape, bool) if source == AGREE else _result(None, shape, dtype, rows.dtype)
+        wanted.append((_task(source, kind, normalize, temperature, 0.5), order, results[name]))
+    Found(rows, wanted, unit, invalid == "raise").run(_threads(count, rows))
+    return {name: back(result) for name, result in results.items()}
+
+
+def _task(name: str, kind: str, normalize: bool, temperature: float, weight: float) -> Task:
+    _check(kind, ("prob", "log_prob", "logit"), "kind")
+    if kind != "logit" and temperature != 1.0:
+        raise ValueError(f"temperature: only logits have one; kind is {kind!r}")
+    if not 0.0 < temperature < math.inf:
+        raise ValueError(f"temperature: a positive finite number, not {temperature!r}")
+    return Task(name, kind, normalize or kind == "logit", float(weight), float(temperature))
+
+
+def _check(value: Any, allowed: tuple[str, ...], name: str) -> None:
+    if value not in allowed:
+        raise ValueError(f"{name}: one of {', '.join(map(repr, allowed))}, not {value!r}")
+
+
+def _unit(base: float | None) -> float:
+    """The number of nats in a unit of the result."""
+    if base is None:
+        return 1.0
+    if not 0.0 < base < math.inf or base == 1.0:
+        raise ValueError(f"base: a positive finite number other than 1, not {base!r}")
+    return math.log(base)
+
+
+def _threads(count: int | None, rows: Rows) -> int:
+    if count is not None and (not isinstance(count, int | np.integer) or count < 1):
+        raise ValueError(f"threads: a positive integer, not {count!r}")
+    return threads.choose(count, rows.n * rows.d)
+
+
+def _prepare(p: Any, q: Any, axis: Any, where: Any, task: Task) -> tuple[Rows, int, tuple[int, ...], Back]:
+    first, back = take(p, "p")
+    second = first
+    if q is not None:
+        second, other = take(q, "q")
+        back = other if back is arrays._as_is else back
+    shape = arrays.common_shape(first, second)
+    if where is not None and where is not True:
+        where = np.asarray(where)
+        try:
+            shape = np.broadcast_shapes(shape, where.shape)
+        except ValueError:
+            raise ValueError(f"where: shape {where.shape} does not broadcast with {shape}") from None
+    reduced = arrays.axes(axis, len(shape))
+    return Rows(first, second, reduced, where, -math.inf if task.logs else 0.0), len(shape), reduced, back
+
+
+def _shape(rows: Rows, ndim: int, reduced: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
+    if not keepdims:
+        return rows.outer
+    kept = iter(rows.outer)
+    return tuple(1 if k in reduced else next(kept) for k in range(ndim))
+
+
+def _result(out: Any, shape: tuple[int, ...], dtype: Any, default: np.dtype[Any]) -> np.ndarray:
+    if out is None:
+        kind = default if dtype is None else np.dtype(dtype)
+        if kind.kind != "f":
+            raise TypeError(f"dtype: a floating-point type, not {kind}")
+        return np.empty(shape, kind)
+    if not isinstance(out, np.ndarray):
+        raise TypeError(f"out: a NumPy array, not {type(out).__name__}")
+    if out.shape != shape:
+        raise ValueError(f"out: shape {out.shape}, but the result has shape {shape}")
+    if out.dtype.kind != "f":
+        raise TypeError(f"out: dtype {out.dtype} cannot hold the result")
+    return out
+
+
+class Found:
+    """The values of all rows, block by block: into results, or into sums of blocks."""
+
+    def __init__(
+        self, rows: Rows, wanted: list[tuple[Task, str, np.ndarray | None]], unit: float, strict: bool
+    ) -> None:
+        self.rows, self.wanted, self.unit, self.strict = rows, wanted, unit, strict
+        self.sums: dict[int, np.ndarray] = {}
+        self.bad: dict[int, Task] = {}
+
+    def run(self, count: int) -> None:
+        rows = self.rows
+        if rows.n == 0:
+            return
+        if rows.d == 0:
+            for task, _, result in self.wanted:
+                empty = math.nan if task.normalize or task.name == "max_log_ratio" else 0.0
+                self._keep(task, result, 0, np.full(rows.n, False if task.name == AGREE else empty))
+        elif rows.d > CHUNK:
+            for row in range(rows.n):
+                for task, order, result in self.wanted:
+                    self._keep(task, result, row, np.array([LongRow(task, rows, row, count, order).value()]))
+        else:
+            threads.run(self._block, rows.blocks(), count)
+        if self.strict and self.bad:
+            row = min(self.bad)
+            raise ValueError(diagnosis(rows, self.bad[row], row))
+
+    def _block(self, job: Any) -> None:
+        block = self.rows.load(job)
+        for task, order, result in self.wanted:
+            self._keep(task, result, block.first, values(task, block.ordered(order), self.rows.d, self.rows.dtype))
+
+    def _keep(self, task: Task, result: np.ndarray | None, first: int, found: np.ndarray) -> None:
+        if self.strict:
+            bad = np.flatnonzero(np.isnan(found))
+            if bad.size:
+                self.bad[first + int(bad[0])] = task
+        if self.unit != 1.0 and task.name != AGREE:
+            found /= self.unit
+        if result is None:
+            state = np.zeros(2)
+            found.flags.writeable = False
+            cpu.ordered_sum()(found, state)
+            self.sums[first] = state
+        elif result.flags.c_contiguous:
+            result.reshape(-1)[first : first + found.size] = found
+        else:
+            result.flat[first : first + found.size] = found
+
+    def total(self) -> float:
+        state = np.zeros(2)
+        for first in sorted(self.sums):
+            part = self.sums[first].copy()
+            part.flags.writeable = False
+            cpu.ordered_sum()(part, state)
+        return float(state[0] if math.isinf(state[0]) else state[0] + state[1])
+
+
+def diagnosis(rows: Rows, task: Task, row: int) -> str:
+    """What is wrong with a row: argument, row, cell and rule."""
+    at = tuple(map(int, np.unravel_index(row, rows.outer))) if rows.outer else ()
+    place = f"row {at[0] if len(at) == 1 else at}" if at else "the row"
+    mask = None if rows.where is None else rows.where[at].reshape(-1)
+    for name, view in (("p", rows.p), ("q", rows.q)):
+        cells = np.asarray(view[at], np.float64).reshape(-1)
+        held = np.ones(cells.size, bool) if mask is None else mask
+        rules = [(np.isnan(cells), "is NaN")]
+        if task.logs:
+            rules.append((cells == math.inf, "is +inf: no finite mass"))
+        else:
+            rules += [(cells < 0.0, "is negative"), (np.isinf(cells), "is infinite")]
+        for wrong, rule in rules:
+            hits = np.flatnonzero(wrong & held)
+            if hits.size:
+                return f"{name}: {place}, cell {int(hits[0])} {rule} ({cells[hits[0]]})"
+        mass = np.where(held, np.exp(np.minimum(cells, 0.0)) if task.logs else cells, 0.0)
+        if not mass.any() and not (task.logs and (cells[held] > -math.inf).any()):
+            return f"{name}: {place} has no mass"
+    return f"p and q: {place} is not a number"
