@@ -58,8 +58,8 @@ def run(cells: int, threads: str, *, quick: bool, only: list[str]) -> dict[str, 
     results = machine.describe() | {"options": {"cells": cells, "quick": quick, "only": only, "threads": counts}}
     results["cases"] = [record for count in counts for record in _part(count, cells, quick, only)]
     if not only:
-        results["memory"] = memory.measure(cells)
-        results["first_use"] = first_use.measure(1 if quick else 5)
+        results["memory"] = memory.measure(cells, quick=quick)
+        results["first_use"] = first_use.measure(1 if quick else 3)
     return results
 
 

@@ -15,7 +15,7 @@ QUICK_CELLS = 1_000_000
 LONG_ROW = 50_000_000
 SIZES = (2, 3, 10, 32, 100, 1_000, 4_096, 32_000)
 LOG_SIZES = (10, 1_000, 32_000)  # for log-probabilities and logits
-QUICK_SIZES = (3, 32, 1_000, 32_000)
+TWICE_SIZES = (3, 10, 1_000, 32_000)  # where peers are timed with and without normalisation
 DTYPES = ("float64", "float32", "bfloat16")
 _SMALLEST = 1e-4  # keeps p/q finite in every dtype, so that the plain formulas of the peers are right
 
@@ -61,14 +61,21 @@ class Problem:
 
 def grid(cells: int, *, quick: bool = False) -> list[Case]:
     """Every case of a run; each has about ``cells`` cells an array, one long row and the small calls excepted."""
-    sizes, some = (QUICK_SIZES, (32_000,)) if quick else (SIZES, LOG_SIZES)
-    long_row = cells if quick else max(cells, LONG_ROW * cells // CELLS)
-    cases = [_rows("prob", dtype, d, cells) for dtype in DTYPES for d in sizes]
+    if quick:
+        return _quick_grid(cells)
+    long_row = max(cells, LONG_ROW * cells // CELLS)
+    cases = [_rows("prob", dtype, d, cells) for dtype in DTYPES for d in SIZES]
     cases += [Case("rows", "prob", dtype, 1, long_row) for dtype in ("float64", "float32")]
-    cases += [_rows(kind, dtype, d, cells) for kind in ("log_prob", "logit") for dtype in DTYPES for d in some]
+    cases += [_rows(kind, dtype, d, cells) for kind in ("log_prob", "logit") for dtype in DTYPES for d in LOG_SIZES]
     cases += [Case("pointwise", "prob", dtype, cells, 1) for dtype in DTYPES]
     cases += [Case("small", kind, "float64", 1, d) for kind in ("prob", "logit") for d in (10, 1_000)]
     return cases
+
+
+def _quick_grid(cells: int) -> list[Case]:
+    cases = [_rows("prob", dtype, d, cells) for dtype in ("float64", "float32") for d in (3, 1_000)]
+    cases += [_rows("prob", "bfloat16", 1_000, cells), _rows("logit", "float32", 32_000, cells)]
+    return [*cases, Case("pointwise", "prob", "float64", cells, 1), Case("small", "prob", "float64", 1, 10)]
 
 
 def _rows(kind: str, dtype: str, d: int, cells: int) -> Case:
@@ -76,8 +83,13 @@ def _rows(kind: str, dtype: str, d: int, cells: int) -> Case:
 
 
 def chosen(cases: list[Case], patterns: list[str]) -> list[Case]:
-    """The cases whose name contains, or matches as a shell pattern, one of ``patterns``; all without patterns."""
-    return [c for c in cases if not patterns or any(x in c.name or fnmatch.fnmatch(c.name, x) for x in patterns)]
+    """The cases with one of these names; a pattern that is no name stands for parts of names, or has ``*`` in it."""
+    names = {case.name for case in cases}
+
+    def fits(name: str, pattern: str) -> bool:
+        return name == pattern if pattern in names else pattern in name or fnmatch.fnmatch(name, pattern)
+
+    return [case for case in cases if not patterns or any(fits(case.name, x) for x in patterns)]
 
 
 def problem(case: Case, threads: int) -> Problem:

@@ -201,15 +201,26 @@ def _first_use(results: Results) -> list[str]:
 
 
 def _not_right(results: Results) -> list[str]:
-    lines = []
+    found: dict[str, list[tuple[float, str]]] = {}
     for case in results.cases:
         for r in case["contenders"]:
-            if r["status"] in ("wrong", "failed"):
-                what = f"values off by up to {r['error']:.1e}" if r["status"] == "wrong" else f"failed: {r['reason']}"
-                lines.append(f"- `{case['name']}`, {case['threads']} threads: {r['contender']} ({r['variant']}) {what}")
-    absent = {r["contender"] for case in results.cases for r in case["contenders"] if r["status"] == "not installed"}
-    lines += [f"- {name} was not installed" for name in sorted(absent)]
+            who = f"{r['contender']} ({r['variant']})"
+            if r["status"] == "not installed":
+                found[f"{r['contender']} was not installed"] = []
+            elif r["status"] == "failed":
+                found.setdefault(f"{who} failed: {r['reason']}", []).append((0.0, case["name"]))
+            elif r["status"] == "wrong":
+                found.setdefault(f"{who} gave other values", []).append((r["error"], case["name"]))
+    lines = [f"- {what}{_in_cases(cases)}" for what, cases in found.items()]
     return ["**Contenders that failed or gave other values**", "\n".join(lines)] if lines else []
+
+
+def _in_cases(cases: list[tuple[float, str]]) -> str:
+    if not cases:
+        return ""
+    error, name = max(cases)
+    worst = f", off by up to {error:.1e} (`{name}`)" if error else f" (first `{cases[0][1]}`)"
+    return f" in {len(cases)} cases{worst}"
 
 
 def with_table(readme: str, results: Results) -> str:

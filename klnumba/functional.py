@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -241,7 +241,9 @@ class KLDivLoss:
         return f"KLDivLoss(reduction={self.reduction!r}, log_target={self.log_target!r})"
 
 
-def kl_divergence(p: Any, q: Any, log_prob: bool = False, reduction: str | None = "mean") -> Any:
+def kl_divergence(
+    p: Any, q: Any, log_prob: bool = False, reduction: Literal["mean", "sum", "none"] | None = "mean"
+) -> Any:
     """KL(p‖q) of each row of two matrices, called like torchmetrics' function.
 
     Parameters
@@ -283,5 +285,5 @@ def kl_divergence(p: Any, q: Any, log_prob: bool = False, reduction: str | None 
     if len(shapes[0]) != 2:
         axes = len(shapes[0])
         raise ValueError(f"Expected both p and q distribution to be 2D but got {axes} and {axes} respectively")
-    kind = "log_prob" if log_prob else "prob"
+    kind: divergence.Kind = "log_prob" if log_prob else "prob"
     return divergence.kl_divergence(p, q, kind=kind, normalize=not log_prob, reduction=reduction or "none")

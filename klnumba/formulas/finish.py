@@ -18,10 +18,9 @@ def kl_finish(g: float, p: float, q: float, floor: float) -> float:
     t = (q - p) / p
     phi = t * t * (0.5 - t * (1.0 / 3.0 - t * (0.25 - t * 0.2)))
     r = g / p - phi
-    if g == 0.0 and p == q and p > 0.0:
-        return 0.0
-    small = abs(t) <= 2.0**-10 and r >= 8.0 * abs(t) + floor and p < LARGE and q < LARGE and p > 1.0 / LARGE
-    return r if small else -1.0
+    small = (abs(t) <= 2.0**-10) & (r >= 8.0 * abs(t) + floor) & (p < LARGE) & (q < LARGE) & (p > 1.0 / LARGE)
+    equal = (g == 0.0) & (p == q) & (p > 0.0)
+    return 0.0 if equal else (r if small else -1.0)
 
 
 def finish_sum(

@@ -16,7 +16,7 @@ import numpy as np
 
 from klnumba.formulas.primitives import fma, two_sum
 from klnumba.kernels.compiler import helper, scalar
-from klnumba.kernels.tiles import BUFFER, TILE, add, pad, raise_to, total
+from klnumba.kernels.tiles import BUFFER, TILE, TREE, add, pad, raise_to, total
 
 # The state of a piece: P, Q, G as double-doubles, then the number of cells that break a rule.
 SIZE = 7
@@ -114,7 +114,7 @@ def rows(cell: Callable[..., Any], finish: Callable[..., Any], *, largest: bool 
     ) -> None:  # fmt: skip
         state = np.empty(SIZE, np.float64)
         c = np.empty(SIZE, np.float64)
-        tree = np.empty(TILE, np.float64)
+        tree = np.empty(TREE, np.float64)
         for r in index:
             for attempt in range(2):
                 if attempt == 0:
@@ -158,7 +158,7 @@ def piece_cells(cell: Callable[..., Any], *, largest: bool = False) -> Callable[
         p: Any, a: Any, q: Any, b: Any, starts: Any, stops: Any, fp: Any, fq: Any, whole: Any,
         normalize: Any, weight: Any, states: Any, work: Any, view: Any,
     ) -> None:  # fmt: skip
-        tree = np.empty(TILE, np.float64)
+        tree = np.empty(TREE, np.float64)
         c = np.empty(SIZE, np.float64)
         c[0], c[1] = fp, fq
         scales(whole, normalize, c)

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from klnumba.formulas.divergences import kl_unfit
-from klnumba.kernels.compiler import helper, reordering, scalar
-from klnumba.kernels.tiles import BUFFER, STEP, TILE, add, copy, pad, total
+from klnumba.kernels.compiler import helper, scalar
+from klnumba.kernels.tiles import BUFFER, STEP, TILE, TREE, add, copy, pad, total, vector_sum
 
-SHORT = 128  # rows shorter than this are computed many at a time
+SHORT = 256  # rows shorter than this are computed many at a time
 
 
 def constants(dtype: Any) -> tuple[Any, Any, float]:
@@ -52,7 +52,7 @@ def long_rows(cell: Callable[..., Any], finish: Callable[..., Any], dtype: Any) 
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, n: Any, d: Any, out: Any, flag: Any, work: Any, view: Any
     ) -> None:
         state = np.empty(7, np.float64)
-        tree = np.empty(TILE, np.float64)
+        tree = np.empty(TREE, np.float64)
         for r in range(n):
             guard = piece(p, a + r * ps, q, b + r * qs, d, work, view, tree, state)
             value = finish(state[0] + state[1], state[2] + state[3], state[4] + state[5], floor)
@@ -68,7 +68,7 @@ def pieces(cell: Callable[..., Any], dtype: Any) -> Callable[..., None]:
     piece = _piece(cell, top)
 
     def loop(p: Any, a: Any, q: Any, b: Any, starts: Any, stops: Any, states: Any, work: Any, view: Any) -> None:
-        tree = np.empty(TILE, np.float64)
+        tree = np.empty(TREE, np.float64)
         for i in range(starts.size):
             state = states[i]
             d = stops[i] - starts[i]
@@ -102,14 +102,6 @@ def _piece(cell: Callable[..., Any], top: Any) -> Any:
     return piece
 
 
-@reordering
-def row_sum(row: Any) -> Any:
-    s = 0.0
-    for k in range(row.size):
-        s += np.float64(row[k])
-    return s
-
-
 @helper
 def sums(a: Any, start: Any, rows: Any, d: Any, out: Any) -> None:
     """The sums of `rows` adjacent rows of `d` < SHORT cells in float64, each in an order that depends on d alone."""
@@ -122,7 +114,7 @@ def sums(a: Any, start: Any, rows: Any, d: Any, out: Any) -> None:
             out[r] = np.float64(cells[3 * r]) + np.float64(cells[3 * r + 1]) + np.float64(cells[3 * r + 2])
     else:
         for r in range(rows):
-            out[r] = row_sum(cells[r * d : r * d + d])
+            out[r] = vector_sum(cells[r * d : r * d + d])
 
 
 def short_rows(cell: Callable[..., Any], finish: Callable[..., Any], dtype: Any) -> Callable[..., None]:

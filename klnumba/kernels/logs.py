@@ -20,7 +20,7 @@ from klnumba.formulas.elementary import log, log1p
 from klnumba.formulas.log_cells import lift, phi
 from klnumba.formulas.primitives import two_sum
 from klnumba.kernels.compiler import helper, scalar
-from klnumba.kernels.tiles import BUFFER, STEP, TILE, add, copy, raise_to, total
+from klnumba.kernels.tiles import BUFFER, STEP, TILE, TREE, add, copy, raise_to, total
 
 # The state of a piece: F (the cells), P, D as double-doubles, and a spare.
 SIZE = 7
@@ -156,7 +156,7 @@ def rows(cell: Callable[..., Any], *, plain: bool, largest: bool = False) -> Cal
     ) -> None:  # fmt: skip
         state = np.empty(SIZE, np.float64)
         c = np.zeros(SIZE, np.float64)
-        tree = np.empty(TILE, np.float64)
+        tree = np.empty(TREE, np.float64)
         for r in index:
             c[0] = top_of(p, a + r * ps, d) if normalize else 0.0
             c[1] = top_of(q, b + r * qs, d) if normalize else 0.0
@@ -191,7 +191,7 @@ def piece_sweep(cell: Callable[..., Any], *, largest: bool = False) -> Callable[
     def loop(
         p: Any, a: Any, q: Any, b: Any, starts: Any, stops: Any, c: Any, weight: Any, states: Any, work: Any, view: Any
     ) -> None:
-        tree = np.empty(TILE, np.float64)
+        tree = np.empty(TREE, np.float64)
         for i in range(starts.size):
             sweep(p, a + starts[i], q, b + starts[i], stops[i] - starts[i], c, weight, work, view, tree, states[i])
 

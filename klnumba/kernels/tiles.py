@@ -1,10 +1,10 @@
 """What every loop over rows shares: the sizes, the buffers, the sums.
 
-The order of every addition depends on the length of the row alone: not on the
-threads, the neighbours, the alignment or the processor's vector width. A row
-is cut into tiles of `TILE` cells; the cells of a tile go into a buffer in the
-first-level cache and are added in a fixed tree; the totals of the tiles are
-added with their rounding errors kept (double-double). Rows longer than `CHUNK`
+On one machine the order of every addition depends on the length of the row
+alone: not on the threads, the neighbours or the alignment. A row is cut into
+tiles of `TILE` cells; the cells of a tile go into a buffer in the first-level
+cache and are added in fours and then over a vector; the totals of the tiles
+are added with their rounding errors kept (double-double). Rows longer than `CHUNK`
 are cut there first, so that several threads can share one row.
 """
 
@@ -16,10 +16,11 @@ import numpy as np
 from numba import types
 
 from klnumba.formulas.primitives import two_sum
-from klnumba.kernels.compiler import helper, scalar
+from klnumba.kernels.compiler import helper, reordering, scalar
 
-TILE = 1024
+TILE = 512
 CHUNK = 1 << 18
+TREE = TILE // 4  # the longest buffer of `total`
 STEP = 64  # every loop over cells runs a multiple of this: one machine code for a cell, and no tail loop
 
 # The scratch of one thread: five buffers of a tile. A read-only view of the same memory goes along with
@@ -65,9 +66,21 @@ def pad(source: Any, start: Any, count: Any, target: Any, at: Any) -> Any:
     return whole
 
 
+@reordering
+def vector_sum(cells: Any) -> Any:
+    """The sum in float64 of a few cells, spread over a vector: the order follows their number and the processor."""
+    s = 0.0
+    for k in range(cells.size):
+        s += np.float64(cells[k])
+    return s
+
+
 @helper
 def total(cells: Any, start: Any, count: Any, tree: Any) -> Any:
-    """The sum of `count` cells, a multiple of 64, in a fixed tree; float32 cells are added in fours, then in float64."""
+    """The sum of `count` cells, a multiple of `STEP` up to `TILE`: in fours, then over a vector.
+
+    Float32 cells are added in fours, and those sums in float64.
+    """
     h = count // 4
     a = cells[start : start + h]
     b = cells[start + h : start + 2 * h]
@@ -75,12 +88,7 @@ def total(cells: Any, start: Any, count: Any, tree: Any) -> Any:
     e = cells[start + 3 * h : start + 4 * h]
     for k in range(h):
         tree[k] = (a[k] + b[k]) + (c[k] + e[k])
-    while h > 1:
-        m = h // 2
-        for k in range(m):
-            tree[k] += tree[h - m + k]
-        h -= m
-    return tree[0]
+    return vector_sum(tree[0:h])
 
 
 @helper

@@ -27,7 +27,7 @@ def check(p, q, kind, normalize, dtype, label):
     """Hold every function to its bound on one pair of rows."""
     for function, (error, value) in errors(p, q, kind, normalize, dtype).items():
         assert error <= BOUNDS[dtype] or not in_range(value), (
-            f"{function}({kind}, normalize={normalize}, {dtype}) is {error:.1f} ulp off {value:.3e}, "
+            f"{function}({kind}, normalize={normalize}, {dtype}) is {error:.3g} ulp off {value:.3e}, "
             f"{len(p)} cells, {label}"
         )
 
