@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -68,15 +69,19 @@ def _foreign(x: Any, name: str) -> tuple[np.ndarray, Back]:
     library = type(x).__module__.partition(".")[0]
     if library == "torch":
         torch = sys.modules["torch"]
-        x = x.detach()
+        back = partial(_to_torch, torch)
         if x.dtype == torch.bfloat16:
-            return _bfloat16(x, torch), torch.from_numpy
+            return _bfloat16(x, torch), back
         if x.dtype.is_complex:
             raise TypeError(f"{name}: dtype {x.dtype} is not a real number type")
-        return x.resolve_neg().numpy(), lambda result: torch.from_numpy(np.ascontiguousarray(result))
+        return x.resolve_neg().numpy(), back
     if library in {"jax", "jaxlib"}:
         return np.asarray(x), lambda result: sys.modules["jax"].numpy.asarray(result)
     return np.from_dlpack(x), _as_is
+
+
+def _to_torch(torch: Any, result: np.ndarray) -> Any:
+    return torch.from_numpy(np.asarray(result, order="C"))
 
 
 def _bfloat16(x: Any, torch: Any) -> np.ndarray:
@@ -240,7 +245,7 @@ class Rows:
         if self.where is not None:
             cells.fill(self.zero)
             np.copyto(cells, source, where=self.where[part], casting="unsafe")
-        elif source.dtype.name == "bfloat16":
+        elif self.dtype == FLOAT32 and source.dtype.name == "bfloat16":
             np.left_shift(source.view(np.uint16), np.uint32(16), out=cells.view(np.uint32), dtype=np.uint32)
         else:
             np.copyto(cells, source, casting="unsafe")

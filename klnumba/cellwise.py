@@ -24,6 +24,8 @@ def pointwise(
     if out is not None and not isinstance(out, np.ndarray):
         raise TypeError(f"out: a NumPy array, not {type(out).__name__}")
     shape = arrays.common_shape(first, second)
+    if out is not None and np.broadcast_shapes(shape, out.shape) != out.shape:
+        raise ValueError(f"out: shape {out.shape}, but the result has shape {shape}")
     kind = compute_dtype(first, second)
     result = np.empty(shape, kind if dtype is None else np.dtype(dtype)) if out is None else out
     if result.dtype.kind != "f":

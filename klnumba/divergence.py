@@ -190,6 +190,8 @@ def js_divergence(
     >>> float(kl.js_divergence([1, 0], [0, 1], base=2))
     1.0
     """
+    if not 0.0 <= weight <= 1.0:
+        raise ValueError(f"weight: a number from 0 to 1, not {weight!r}")
     return reduce(
         "js", p, q, kind, axis, normalize, base, temperature, reduction, where, keepdims, out, dtype, threads, invalid,
         weight,
@@ -268,7 +270,7 @@ def entropy(
     2.0
     """
     return reduce(
-        "entropy", p, None, kind, axis, normalize, base, temperature, reduction, where, keepdims, out, dtype, threads,
+        "entropy", p, p, kind, axis, normalize, base, temperature, reduction, where, keepdims, out, dtype, threads,
         invalid,
     )  # fmt: skip
 

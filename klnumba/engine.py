@@ -71,7 +71,12 @@ def _kl(block: Block, d: int, dtype: np.dtype[Any], out: np.ndarray) -> None:
     loop = cpu.kl_rows(NAMES[dtype.char], d < fast.SHORT)
     loop(block.p, block.a, block.ps, block.q, block.b, block.qs, block.count, d, out, flag, work, view)
     if np.count_nonzero(flag):
-        _exact("kl", Task("kl"), block, d, dtype, np.flatnonzero(flag), out)
+        index = _frozen(np.flatnonzero(flag))
+        work, view = threads.scratch(FLOAT64, SCRATCH)
+        scaled = cpu.kl_rows_scaled(NAMES[dtype.char])
+        scaled(block.p, block.a, block.ps, block.q, block.b, block.qs, index, d, out, flag, work, view)
+        if np.count_nonzero(flag):
+            _exact("kl", Task("kl"), block, d, dtype, np.flatnonzero(flag), out)
 
 
 def _exact(
@@ -154,14 +159,14 @@ class LongRow:
         g, ge, p, pe, q, qe, held = map(float, combine(states))
         if held < len(states) or not 0.0 < p + pe < math.inf:
             return -1.0
-        return kl_finish(g + ge, p + pe, q + qe, fast.constants(dtype)[2])
+        return kl_finish(g + ge, p + pe, q + qe, *fast.constants(dtype)[2:])
 
     def _exact(self) -> float:
         task = self.task
         fp = fq = 1.0
         sums = self._sums(fp, fq)
         if task.normalize:
-            fp, fq = float(exact.factor_of.py_func(sums[0])), float(exact.factor_of.py_func(sums[2]))
+            fp, fq = exact.rescue(float(sums[0]), float(sums[2]))
             if (fp, fq) != (1.0, 1.0):
                 sums = self._sums(fp, fq)
         if task.name == "kl" and not task.normalize:
@@ -201,16 +206,15 @@ class LongRow:
         task, name = self.task, NAMES[self.rows.dtype.char]
         inverse, tail = task.inverse_temperature()
         zero = _frozen(np.zeros(1, np.int64))
-        c = np.array([0.0, 0.0, inverse, tail, 0.0, 0.0, 0.0])
-        if task.normalize:
-            largest = cpu.log_piece_largest(name)
+        c = np.array([0.0, 0.0, inverse, tail, 0.0, 0.0, 0.0, 0.0])
+        largest = cpu.log_piece_largest(name)
 
-            def first(block: Block, stops: np.ndarray, states: np.ndarray) -> None:
-                largest(block.p, block.a, block.q, block.b, zero, stops, states)
+        def first(block: Block, stops: np.ndarray, states: np.ndarray) -> None:
+            largest(block.p, block.a, block.q, block.b, zero, stops, states)
 
-            c[:2] = self._sweep(self._states(), first)[:, :2].max(axis=0)
-            if not np.isfinite(c[:2]).all():
-                return math.nan
+        c[:2] = self._sweep(self._states(), first)[:, :2].max(axis=0)
+        if logs.barred(c, task.normalize):
+            return math.nan
         value = math.nan
         for cell in (task.name, "rel_entr"):
             sweep = cpu.log_piece_sweep(cell, name)
@@ -223,7 +227,7 @@ class LongRow:
                 states = self._sweep(self._states(), second)
                 f, fe, mass, rest, gap, low, _ = map(float, combine(states, 0 if cell == cpu.LARGEST else None))
                 mass, gap = mass + rest, gap + low
-                value, done = logs.judge(f + fe, mass, gap, task.normalize, cell == "kl", cell == cpu.LARGEST, attempt)
+                value, done = logs.judge(f if math.isinf(f) else f + fe, mass, gap, task.normalize, cell == "kl", cell == cpu.LARGEST, attempt)
                 if done:
                     break
                 logs.sharpen(c, mass, gap)

@@ -115,7 +115,7 @@ def _threads(count: int | None, rows: Rows) -> int:
 def _prepare(p: Any, q: Any, axis: Any, where: Any, task: Task) -> tuple[Rows, int, tuple[int, ...], Back]:
     first, back = take(p, "p")
     second = first
-    if q is not None:
+    if q is not p:
         second, other = take(q, "q")
         back = other if back is arrays._as_is else back
     shape = arrays.common_shape(first, second)
@@ -195,7 +195,7 @@ class Found:
             state = np.zeros(2)
             found.flags.writeable = False
             cpu.ordered_sum()(found, state)
-            self.sums[first] = state
+            self.sums[first] = state if np.isfinite(state[0]) else np.array([state[0], 0.0])
         elif result.flags.c_contiguous:
             result.reshape(-1)[first : first + found.size] = found
         else:
@@ -207,7 +207,7 @@ class Found:
             part = self.sums[first].copy()
             part.flags.writeable = False
             cpu.ordered_sum()(part, state)
-        return float(state[0] if math.isinf(state[0]) else state[0] + state[1])
+        return float(state[0] + state[1] if math.isfinite(state[0]) else state[0])
 
 
 def diagnosis(rows: Rows, task: Task, row: int) -> str:

@@ -25,6 +25,7 @@ import math
 import numpy as np
 
 from klnumba.formulas.elementary import exp
+from klnumba.formulas.primitives import fma
 
 
 LN2_HI = float.fromhex("0x1.62e42fee00000p-1")  # 21 trailing zero bits: k*LN2_HI is exact for |k| < 2**21
@@ -33,6 +34,7 @@ LN2_HI_F32 = np.float32(float.fromhex("0x1.62e000p-1"))  # 12 trailing zero bits
 LN2_LO_F32 = np.float32(float.fromhex("0x1.0bfbe8p-15"))
 
 MANTISSA = np.int64((1 << 52) - 1)
+HALF_MANTISSA = np.int64((1 << 51) - 1)
 EXPONENT = np.int64(0x7FF << 52)
 MANTISSA_F32 = np.int32((1 << 23) - 1)
 EXPONENT_F32 = np.int32(0xFF << 23)
@@ -117,6 +119,26 @@ def kl_cell(p: float, q: float) -> tuple[float, int]:
     return q if absent else g, guard
 
 
+def kl_cell_scaled(p: float, q: float, c: float) -> tuple[float, int]:
+    """`kl_cell` of p and c*q, the difference p - c*q with one rounding of the exact value."""
+    y = c * q
+    absent = p == 0.0
+    x = y if absent else p
+    bits_p = np.float64(x).view(np.int64)
+    bits_q = np.float64(y).view(np.int64)
+    shift = bits_p - bits_q
+    shift += (shift >> np.int64(63)) & MANTISSA
+    power = shift & ~MANTISSA
+    q2 = np.int64(bits_q + power).view(np.float64)
+    pk = x * float(shift >> np.int64(52))
+    d = fma(-np.int64(np.float64(c).view(np.int64) + power).view(np.float64), q, x)
+    s = d / (x + q2)
+    z = s * s
+    g = s * (d + x * (z * series(z))) + (pk * LN2_LO + (pk * LN2_HI + (y - q2)))
+    guard = bits_q | EXPONENT if absent else min(bits_q, bits_p)
+    return y if absent else g, guard
+
+
 def kl_cell_f32(p: np.float32, q: np.float32) -> tuple[np.float32, int]:
     """The same for float32, in float32 arithmetic."""
     absent = p == np.float32(0.0)
@@ -152,72 +174,83 @@ def split_ratio(p: float, q: float, d: float) -> tuple[float, float, float, floa
     uq = UP if q < TINY else (DOWN if q > HUGE else 1.0)
     x = p * up
     y = q * uq
-    # `off` is the exponent that the two scalings put between x/y and p/q, as bits.
-    off = (np.int64(128 << 52) if uq > 1.0 else (np.int64(-(128 << 52)) if uq < 1.0 else np.int64(0))) - (
-        np.int64(128 << 52) if up > 1.0 else (np.int64(-(128 << 52)) if up < 1.0 else np.int64(0))
+    # `off` is the exponent that the two scalings put between x/y and p/q. Halved, the bits hold every difference.
+    off = (np.int64(128) if uq > 1.0 else (np.int64(-128) if uq < 1.0 else np.int64(0))) - (
+        np.int64(128) if up > 1.0 else (np.int64(-128) if up < 1.0 else np.int64(0))
     )
     bits_y = np.float64(y).view(np.int64)
-    shift = (np.float64(x).view(np.int64) - bits_y) + off
-    shift += (shift >> np.int64(63)) & MANTISSA
-    shift &= ~MANTISSA
-    q2 = np.int64(bits_y + (shift - off)).view(np.float64)
-    d2 = d * up if shift == 0 else x - q2
-    return float(shift >> np.int64(52)), d2 / (x + q2), q2, d2, up
+    half = (np.float64(x).view(np.int64) >> np.int64(1)) - (bits_y >> np.int64(1)) + (off << np.int64(51))
+    half += (half >> np.int64(63)) & HALF_MANTISSA
+    k = half >> np.int64(51)
+    q2 = np.int64(bits_y + ((k - off) << np.int64(52))).view(np.float64)
+    d2 = d * up if k == 0 else x - q2
+    return float(k), d2 / (x + q2), q2, d2, up
 
 
 def log_ratio(p: float, q: float, d: float) -> float:
-    """log(p/q), given d = p - q; the limits at 0."""
+    """log(p/q), given d = p - q; the limits at 0 and inf."""
     k, s, _, _, _ = split_ratio(p, q, d)
     value = k * LN2_HI + (2.0 * s + (s * (s * s * series(s * s)) + k * LN2_LO))
-    if p == 0.0 or q == 0.0:
-        value = 0.0 if p == q else (-math.inf if p == 0.0 else math.inf)
+    if p == 0.0 or q == math.inf:
+        value = -math.inf
+    if q == 0.0 or p == math.inf:
+        value = math.inf
+    if p == q:
+        value = 0.0 if p < math.inf else math.nan
     return value
 
 
 def bregman(p: float, q: float, d: float) -> float:
     """p*log(p/q) - p + q >= 0, given d = p - q."""
     k, s, q2, d2, scale = split_ratio(p, q, d)
-    pk = p * k
     x = p * scale
     near = s * (d2 + x * (s * s * series(s * s))) / scale
-    far = pk * LN2_LO + (pk * LN2_HI + (q - q2 / scale))
+    far = p * (k * LN2_LO) + (p * (k * LN2_HI) + (q - q2 / scale))
     value = near if k == 0.0 else near + far
-    if p == 0.0:
-        value = q
-    elif q == 0.0:
+    if q == 0.0 or p == math.inf:
         value = math.inf
+    if p == 0.0 or q == math.inf:
+        value = q
+    if p != p or q != q or (p == math.inf and q == math.inf):
+        value = math.nan
     return value
 
 
-# --- cells on a common scale: both rows sum to `mass`, d = p - q to its last digit ---------------------------------
-# Normalised rows have mass M and the divergence is sum(cells)/M; rows taken as they are have mass 1.
+# --- cells on a common scale ----------------------------------------------------------------------------------------
+# Both rows sum to `mass`; d = p - q, above_p = mass - p and above_q = mass - q are right to their last digits. The
+# divergence of normalised rows is sum(cells)/mass; rows that are taken as they are have the mass 1.
 
 
-def kl(p: float, q: float, d: float, mass: float, weight: float) -> float:
+def kl(p: float, q: float, d: float, mass: float, above_p: float, above_q: float, weight: float) -> float:
     return bregman(p, q, d)
 
 
-def jeffreys(p: float, q: float, d: float, mass: float, weight: float) -> float:
+def jeffreys(p: float, q: float, d: float, mass: float, above_p: float, above_q: float, weight: float) -> float:
     return 0.0 if d == 0.0 else d * log_ratio(p, q, d)
 
 
-def js(p: float, q: float, d: float, mass: float, weight: float) -> float:
+def mixture(p: float, q: float, d: float, weight: float) -> float:
     """w*KL(p||m) + (1 - w)*KL(q||m), m = w*p + (1 - w)*q: the linear parts of the two cells cancel exactly."""
     other = 1.0 - weight
     m = weight * p + other * q
+    m = m if m > 0.0 else max(p, q)  # half of the least number is zero
     first = 0.0 if weight == 0.0 else weight * bregman(p, m, other * d)
     second = 0.0 if other == 0.0 else other * bregman(q, m, -weight * d)
     return first + second
 
 
-def cross_entropy(p: float, q: float, d: float, mass: float, weight: float) -> float:
+def js(p: float, q: float, d: float, mass: float, above_p: float, above_q: float, weight: float) -> float:
+    return mixture(p, q, d, weight)
+
+
+def cross_entropy(p: float, q: float, d: float, mass: float, above_p: float, above_q: float, weight: float) -> float:
     """-p*log(q/mass)."""
-    return 0.0 if p == 0.0 else p * log_ratio(mass, q, mass - q)
+    return 0.0 if p == 0.0 else p * log_ratio(mass, q, above_q)
 
 
-def entropy(p: float, q: float, d: float, mass: float, weight: float) -> float:
+def entropy(p: float, q: float, d: float, mass: float, above_p: float, above_q: float, weight: float) -> float:
     """-p*log(p/mass)."""
-    return 0.0 if p == 0.0 else p * log_ratio(mass, p, mass - p)
+    return 0.0 if p == 0.0 else p * log_ratio(mass, p, above_p)
 
 
 # --- pointwise ------------------------------------------------------------------------------------------------------
@@ -278,11 +311,11 @@ def kl_div_log_target(log_q: float, log_p: float) -> float:
     return 0.0 if log_p == -math.inf and log_q == log_q else value
 
 
-def rel_entr_cell(p: float, q: float, d: float, mass: float, weight: float) -> float:
+def rel_entr_cell(p: float, q: float, d: float, mass: float, above_p: float, above_q: float, weight: float) -> float:
     """p*log(p/q), with every edge value: the cell of rows that are taken as they are."""
     return rel_entr(p, q)
 
 
-def log_ratio_cell(p: float, q: float, d: float, mass: float, weight: float) -> float:
+def log_ratio_cell(p: float, q: float, d: float, mass: float, above_p: float, above_q: float, weight: float) -> float:
     """log(p/q), and -inf where p = 0: its largest value is the order-infinity Renyi divergence."""
     return -math.inf if p == 0.0 else log_ratio(p, q, d)

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from klnumba.formulas.divergences import bregman, js
+from klnumba.formulas.divergences import bregman, mixture
 from klnumba.formulas.elementary import exp
 
 LN2 = 0.6931471805599453
@@ -60,10 +60,10 @@ def remainder(r: float) -> float:
     return r * r * e
 
 
-def lift(u: float, low: float, v: float, delta: float) -> tuple[float, float, float, float]:
-    """(p, q, p - q, the cell of KL) from u + low = log p, v = log q and delta = log(p/q) = u - v.
+def lift(u: float, low_u: float, v: float, low_v: float, delta: float) -> tuple[float, float, float, float]:
+    """(p, q, p - q, the cell of KL) from u + low_u = log p, v + low_v = log q and delta = log(p/q).
 
-    `low` is the rounding error of u. A zero has the logarithm -inf.
+    The low parts are rounding errors. A zero has the logarithm -inf.
     """
     a = abs(delta)
     near = a < LN2
@@ -76,7 +76,7 @@ def lift(u: float, low: float, v: float, delta: float) -> tuple[float, float, fl
     decay = power * (1.0 + (r + rest))
     decay = 0.0 if far > 707.0 else decay
     base = exp(u if near or delta > 0.0 else v)
-    base += base * (low if near or delta > 0.0 else 0.0)
+    base += base * (low_u if near or delta > 0.0 else low_v)
     small = base * decay
     p = base if near or delta > 0.0 else small
     q = base + base * (r + rest) if near else (small if delta > 0.0 else base)
@@ -102,7 +102,7 @@ def jeffreys_log(p: float, q: float, d: float, g: float, delta: float, nu: float
 
 
 def js_log(p: float, q: float, d: float, g: float, delta: float, nu: float, nv: float, weight: float) -> float:
-    return js(p, q, d, 1.0, weight)
+    return mixture(p, q, d, weight)
 
 
 def cross_entropy_log(

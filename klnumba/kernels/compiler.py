@@ -75,7 +75,7 @@ def scalar(formula: Callable[..., Any]) -> Any:
 
 def loop(name: str, function: Callable[..., Any], signature: Any) -> Any:
     """Compile a loop for one signature; `name` tells it from every other loop in the cache."""
-    function.__qualname__ = name
+    function.__qualname__ = name.replace("-", "_")
     dispatcher = numba.njit(error_model="numpy", fastmath={"nsz"}, nogil=True)(function)
     folder = cache_folder()
     if folder is not None:
@@ -91,12 +91,30 @@ _compile_lock = threading.RLock()
 
 def helper(function: Callable[..., Any]) -> Any:
     """A piece of a loop: compiled into the loops that call it, in the order of operations that is written."""
-    return numba.njit(error_model="numpy", fastmath={"nsz"}, nogil=True)(function)
+    return numba.njit(error_model="numpy", fastmath={"nsz"}, nogil=True)(_named(function))
 
 
 def reordering(function: Callable[..., Any]) -> Any:
     """A sum whose additions the compiler may spread over a vector: the order follows the length and the processor."""
-    return numba.njit(error_model="numpy", fastmath={"nsz", "reassoc"}, nogil=True)(function)
+    return numba.njit(error_model="numpy", fastmath={"nsz", "reassoc"}, nogil=True)(_named(function))
+
+
+def _named(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Put what a piece closes over into its name.
+
+    The pieces of a cached loop keep the names they were compiled under. Two loops that come from different processes
+    may hold pieces of one name; unless one name always means one content, the linker would take the first for both.
+    """
+    contents = [cell.cell_contents for cell in function.__closure__ or ()]
+    if contents:
+        text = "\0".join(_content(value) for value in contents)
+        function.__qualname__ += "_" + hashlib.sha256(text.encode()).hexdigest()[:12]
+    return function
+
+
+def _content(value: Any) -> str:
+    inner = getattr(value, "py_func", None)
+    return f"{value!r}" if inner is None else f"{inner.__module__}.{inner.__qualname__}"
 
 
 # --- the cache --------------------------------------------------------------------------------------------------------

@@ -63,6 +63,15 @@ def kl_rows(dtype: str, short: bool) -> Any:
 
 
 @functools.cache
+def kl_rows_scaled(dtype: str) -> Any:
+    """KL of the rows in `index` after they are brought to a common mass; a flagged row is for `exact_rows`."""
+    cells = cells_of(np.dtype(dtype))
+    signature = types.void(cells, INT, INT, cells, INT, INT, INDEX, INT, VALUES, FLAGS, WORK64, VIEW64)
+    loops = fast.scaled_rows(divergences.kl_cell_scaled, finish.kl_finish_scaled)
+    return loop(_name("kl", "scaled", dtype), loops, signature)
+
+
+@functools.cache
 def kl_pieces(dtype: str) -> Any:
     kind = np.dtype(dtype)
     cells = cells_of(kind)

@@ -20,9 +20,10 @@ from klnumba.kernels.tiles import BUFFER, TILE, TREE, add, pad, raise_to, total
 
 # The state of a piece: P, Q, G as double-doubles, then the number of cells that break a rule.
 SIZE = 7
-GREAT = 2.0**300
-SHRINK = 2.0**-600
-GROW = 2.0**600
+SCALES = 8
+SHRINK = 2.0**-64
+APART = 2.0**1000
+APART_ROOT = 2.0**500
 
 _fma = scalar(fma)
 _two_sum = scalar(two_sum)
@@ -49,25 +50,33 @@ def mass(a: Any, start: Any, d: Any, factor: Any, work: Any, view: Any, state: A
     state[6] += negative
 
 
-@helper
-def factor_of(hi: Any) -> Any:
-    """A power of two that brings a mass that is far from 1, or overflowed, back into range."""
-    return SHRINK if hi > GREAT else (GROW if hi < 1.0 / GREAT else 1.0)
+def rescue(p: float, q: float) -> tuple[float, float]:
+    """Powers of two for p and q where a sum overflowed, or where the ratio of the two would."""
+    if p == math.inf or q == math.inf:
+        return (SHRINK if p == math.inf else 1.0), (SHRINK if q == math.inf else 1.0)
+    if 0.0 < p < q / APART:
+        return APART_ROOT, 1.0 / APART_ROOT
+    if 0.0 < q < p / APART:
+        return 1.0 / APART_ROOT, APART_ROOT
+    return 1.0, 1.0
+
+
+_rescue = helper(rescue)
 
 
 @helper
 def scales(state: Any, normalize: Any, c: Any) -> None:
-    """c = (factor of p and q, multipliers of p and q as double-doubles, common mass), from the sums in `state`."""
+    """c[2:8] = multipliers of p and q, and the common mass, as double-doubles, from the sums in `state`."""
     p, pe = _two_sum(state[0], state[1])
     q, qe = _two_sum(state[2], state[3])
-    c[2], c[3], c[4], c[5], c[6] = 1.0, 0.0, 1.0, 0.0, 1.0
+    c[2], c[3], c[4], c[5], c[6], c[7] = 1.0, 0.0, 1.0, 0.0, 1.0, 0.0
     if normalize:
         if p >= q:
             h = p / q
-            c[4], c[5], c[6] = h, (_fma(-h, q, p) + (pe - h * qe)) / q, p
+            c[4], c[5], c[6], c[7] = h, (_fma(-h, q, p) + (pe - h * qe)) / q, p, pe
         else:
             h = q / p
-            c[2], c[3], c[6] = h, (_fma(-h, p, q) + (qe - h * pe)) / p, q
+            c[2], c[3], c[6], c[7] = h, (_fma(-h, p, q) + (qe - h * pe)) / p, q, qe
 
 
 def cells_loop(cell: Callable[..., Any], *, largest: bool) -> Any:
@@ -80,7 +89,7 @@ def cells_loop(cell: Callable[..., Any], *, largest: bool) -> Any:
         """Add the cells of a piece to state[4:6], or raise state[4] to the largest."""
         state[4] = -math.inf if largest else 0.0
         state[5] = 0.0
-        fp, fq, u, ue, v, ve, common = c[0], c[1], c[2], c[3], c[4], c[5], c[6]
+        fp, fq, u, ue, v, ve, common, rest = c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]
         for first in range(0, d, TILE):
             count = min(TILE, d - first)
             pad(q, b + first, count, work, np.int64(BUFFER))
@@ -94,7 +103,9 @@ def cells_loop(cell: Callable[..., Any], *, largest: bool) -> Any:
                 # One of the multipliers is 1 and its tail 0.
                 difference = _fma(u, x, -(v * y)) if v == 1.0 else _fma(-v, y, x)
                 difference += ue * x - ve * y
-                out[k] = cell(u * x, v * y, difference, common, weight)
+                above_p = _fma(-u, x, common) + (rest - ue * x)
+                above_q = _fma(-v, y, common) + (rest - ve * y)
+                out[k] = cell(u * x, v * y, difference, common, above_p, above_q, weight)
             if largest:
                 raise_to(state, np.int64(4), view, np.int64(2 * BUFFER), min(TILE, d - first))
             else:
@@ -113,16 +124,15 @@ def rows(cell: Callable[..., Any], finish: Callable[..., Any], *, largest: bool 
         normalize: Any, weight: Any, out: Any, work: Any, view: Any,
     ) -> None:  # fmt: skip
         state = np.empty(SIZE, np.float64)
-        c = np.empty(SIZE, np.float64)
+        c = np.empty(SCALES, np.float64)
         tree = np.empty(TREE, np.float64)
         for r in index:
+            c[0], c[1] = 1.0, 1.0
             for attempt in range(2):
-                if attempt == 0:
-                    c[0], c[1] = 1.0, 1.0
-                else:
-                    c[0], c[1] = factor_of(state[0]), factor_of(state[2])
-                    if not normalize or (c[0] == 1.0 and c[1] == 1.0):
-                        break
+                if attempt == 1 and normalize:
+                    c[0], c[1] = _rescue(state[0], state[2])
+                if attempt == 1 and c[0] == 1.0 and c[1] == 1.0:
+                    break
                 for k in range(SIZE):
                     state[k] = 0.0
                 mass(p, a + r * ps, d, c[0], work, view, state, np.int64(0))
@@ -159,7 +169,7 @@ def piece_cells(cell: Callable[..., Any], *, largest: bool = False) -> Callable[
         normalize: Any, weight: Any, states: Any, work: Any, view: Any,
     ) -> None:  # fmt: skip
         tree = np.empty(TREE, np.float64)
-        c = np.empty(SIZE, np.float64)
+        c = np.empty(SCALES, np.float64)
         c[0], c[1] = fp, fq
         scales(whole, normalize, c)
         for i in range(starts.size):

@@ -13,16 +13,16 @@ import numpy as np
 
 from klnumba.formulas.divergences import kl_unfit
 from klnumba.kernels.compiler import helper, scalar
-from klnumba.kernels.tiles import BUFFER, STEP, TILE, TREE, add, copy, pad, total, vector_sum
+from klnumba.kernels.tiles import BUFFER, STEP, TILE, TREE, add, copy, fill, pad, total, vector_sum
 
 SHORT = 256  # rows shorter than this are computed many at a time
 
 
-def constants(dtype: Any) -> tuple[Any, Any, float]:
-    """(an integer above every guard, the least guard that holds, the floor of `kl_finish`)."""
+def constants(dtype: Any) -> tuple[Any, Any, float, float]:
+    """(an integer above every guard, the least guard that holds, `floor` and `large` of `kl_finish`)."""
     if dtype == np.float64:
-        return np.int64(np.iinfo(np.int64).max), np.int64(1 << 52), 2.0**-46
-    return np.int32(np.iinfo(np.int32).max), np.int32(1 << 23), 2.0**-18
+        return np.int64(np.iinfo(np.int64).max), np.int64(1 << 52), 2.0**-46, 2.0**900
+    return np.int32(np.iinfo(np.int32).max), np.int32(1 << 23), 2.0**-18, 2.0**120
 
 
 def flat_loop(cell: Callable[..., Any], top: Any) -> Any:
@@ -44,7 +44,7 @@ def flat_loop(cell: Callable[..., Any], top: Any) -> Any:
 
 def long_rows(cell: Callable[..., Any], finish: Callable[..., Any], dtype: Any) -> Callable[..., None]:
     """Rows of at least `SHORT` cells. `p` starts at `a` and steps by `ps` a row; so does `q`."""
-    top, normal, floor = constants(dtype)
+    top, normal, floor, large = constants(dtype)
     piece = _piece(cell, top)
     finish = scalar(finish)
 
@@ -55,7 +55,7 @@ def long_rows(cell: Callable[..., Any], finish: Callable[..., Any], dtype: Any) 
         tree = np.empty(TREE, np.float64)
         for r in range(n):
             guard = piece(p, a + r * ps, q, b + r * qs, d, work, view, tree, state)
-            value = finish(state[0] + state[1], state[2] + state[3], state[4] + state[5], floor)
+            value = finish(state[0] + state[1], state[2] + state[3], state[4] + state[5], floor, large)
             out[r] = value
             flag[r] = guard < normal or not value >= 0.0
 
@@ -64,7 +64,7 @@ def long_rows(cell: Callable[..., Any], finish: Callable[..., Any], dtype: Any) 
 
 def pieces(cell: Callable[..., Any], dtype: Any) -> Callable[..., None]:
     """Pieces of one long row: a state of sums for each, and whether its guard held."""
-    top, normal, _ = constants(dtype)
+    top, normal, _, _ = constants(dtype)
     piece = _piece(cell, top)
 
     def loop(p: Any, a: Any, q: Any, b: Any, starts: Any, stops: Any, states: Any, work: Any, view: Any) -> None:
@@ -123,7 +123,7 @@ def short_rows(cell: Callable[..., Any], finish: Callable[..., Any], dtype: Any)
     The guard is taken over the whole group; where it fails, each row of the
     group is looked at alone, so that no row's answer depends on its neighbours.
     """
-    top, normal, floor = constants(dtype)
+    top, normal, floor, large = constants(dtype)
     flat = flat_loop(cell, top)
     finish, unfit = scalar(finish), scalar(kl_unfit)
     least = float(np.finfo(dtype).tiny)
@@ -154,12 +154,96 @@ def short_rows(cell: Callable[..., Any], finish: Callable[..., Any], dtype: Any)
             sums(x, o, count, d, xs)
             sums(y, u, count, d, ys)
             for r in range(count):
-                out[first + r] = finish(gs[r], xs[r], ys[r], floor)
+                out[first + r] = finish(gs[r], xs[r], ys[r], floor, large)
             for r in range(count):
                 flag[first + r] = not out[first + r] >= 0.0
             if guard < normal:
                 for k in range(cells):
                     if unfit(x[o + k], y[u + k], least):
                         flag[first + k // d] = 1
+
+    return rows
+
+
+def scaled_rows(cell: Callable[..., Any], finish: Callable[..., Any]) -> Callable[..., None]:
+    """The rows in `index`, whose sums differ, brought to a common mass first; in float64 throughout."""
+    top, normal, _, _ = constants(np.float64)
+    cell, finish, unfit = scalar(cell), scalar(finish), scalar(kl_unfit)
+    least = float(np.finfo(np.float64).tiny)
+
+    @helper
+    def flat(view: Any, count: Any, out: Any) -> Any:
+        """The cells of a tile in the buffers: p, q and, in the fourth, c."""
+        x = view[0:count]
+        y = view[BUFFER : BUFFER + count]
+        c = view[3 * BUFFER : 3 * BUFFER + count]
+        guard = top
+        for k in range(count):
+            out[k], check = cell(x[k], y[k], c[k])
+            guard = min(guard, check)
+        return guard
+
+    @helper
+    def several(
+        p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, index: Any, d: Any, out: Any, flag: Any, work: Any, view: Any
+    ) -> None:
+        most = TILE // d
+        gs = np.empty(most, np.float64)
+        xs = np.empty(most, np.float64)
+        ys = np.empty(most, np.float64)
+        for first in range(0, index.size, most):
+            count = min(most, index.size - first)
+            for r in range(count):
+                copy(p, a + index[first + r] * ps, d, work, r * d)
+                copy(q, b + index[first + r] * qs, d, work, BUFFER + r * d)
+            sums(view, np.int64(0), count, d, xs)
+            sums(view, np.int64(BUFFER), count, d, ys)
+            for r in range(count):
+                fill(work, 3 * BUFFER + r * d, d, xs[r] / ys[r])
+            cells = count * d
+            rest = -cells % STEP
+            fill(work, cells, rest, 0.0)
+            fill(work, BUFFER + cells, rest, 0.0)
+            fill(work, 3 * BUFFER + cells, rest, 1.0)
+            guard = flat(view, cells + rest, work[2 * BUFFER : 3 * BUFFER])
+            sums(view, np.int64(2 * BUFFER), count, d, gs)
+            for r in range(count):
+                value = finish(gs[r], xs[r], ys[r], xs[r] / ys[r])
+                out[index[first + r]] = value
+                flag[index[first + r]] = not value >= 0.0
+            if guard < normal:
+                for k in range(cells):
+                    if unfit(view[k], view[BUFFER + k] * view[3 * BUFFER + k], least):
+                        flag[index[first + k // d]] = 1
+
+    def rows(
+        p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, index: Any, d: Any, out: Any, flag: Any, work: Any, view: Any
+    ) -> None:
+        if d <= TILE:
+            several(p, a, ps, q, b, qs, index, d, out, flag, work, view)
+            return
+        state = np.empty(6, np.float64)
+        tree = np.empty(TREE, np.float64)
+        for r in index:
+            for k in range(6):
+                state[k] = 0.0
+            for start in range(0, d, TILE):
+                count = min(TILE, d - start)
+                pad(q, b + r * qs + start, count, work, np.int64(BUFFER))
+                count = pad(p, a + r * ps + start, count, work, np.int64(0))
+                add(state, np.int64(2), total(view, np.int64(0), count, tree))
+                add(state, np.int64(4), total(view, np.int64(BUFFER), count, tree))
+            mass, other = state[2] + state[3], state[4] + state[5]
+            fill(work, np.int64(3 * BUFFER), np.int64(TILE), mass / other)
+            guard = top
+            for start in range(0, d, TILE):
+                count = min(TILE, d - start)
+                pad(q, b + r * qs + start, count, work, np.int64(BUFFER))
+                count = pad(p, a + r * ps + start, count, work, np.int64(0))
+                guard = min(guard, flat(view, count, work[2 * BUFFER : 3 * BUFFER]))
+                add(state, np.int64(0), total(view, np.int64(2 * BUFFER), count, tree))
+            value = finish(state[0] + state[1], mass, other, mass / other)
+            out[r] = value
+            flag[r] = guard < normal or not value >= 0.0
 
     return rows

@@ -20,10 +20,11 @@ from klnumba.formulas.elementary import log, log1p
 from klnumba.formulas.log_cells import lift, phi
 from klnumba.formulas.primitives import two_sum
 from klnumba.kernels.compiler import helper, scalar
-from klnumba.kernels.tiles import BUFFER, STEP, TILE, TREE, add, copy, raise_to, total
+from klnumba.kernels.tiles import BUFFER, STEP, TILE, TREE, add, copy, fill, raise_to, total
 
 # The state of a piece: F (the cells), P, D as double-doubles, and a spare.
 SIZE = 7
+SCALES = 8
 ROUNDS = 4
 
 _lift = scalar(lift)
@@ -54,9 +55,7 @@ def top_of(a: Any, start: Any, d: Any) -> Any:
 def pad_log(source: Any, start: Any, count: Any, target: Any, at: Any) -> Any:
     copy(source, start, count, target, at)
     whole = (count + STEP - 1) // STEP * STEP
-    rest = target[at + count : at + whole]
-    for k in range(rest.size):
-        rest[k] = -np.inf
+    fill(target, at + count, whole - count, -np.inf)
     return whole
 
 
@@ -69,8 +68,7 @@ def sweep_loop(cell: Callable[..., Any], *, largest: bool) -> Any:
         p: Any, a: Any, q: Any, b: Any, d: Any, c: Any, weight: Any, work: Any, view: Any, tree: Any, state: Any
     ) -> None:
         """Add the cells, p and q - p of a piece to state[0:2], state[2:4], state[4:6]."""
-        mp, mq, inverse, tail, shift, log_p, log_q = c[0], c[1], c[2], c[3], c[4], c[5], c[6]
-        gap, gap_low = _two_sum(mp, -mq)
+        mp, mq, inverse, tail, shift, log_p, log_q, shift_low = c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]
         for k in range(SIZE):
             state[k] = -math.inf if top and k == 0 else 0.0
         for first in range(0, d, TILE):
@@ -84,18 +82,21 @@ def sweep_loop(cell: Callable[..., Any], *, largest: bool) -> Any:
             ds = work[4 * BUFFER : 4 * BUFFER + count]
             for k in range(count):
                 x, y = xs[k], ys[k]
-                w, low = _two_sum(x, -mp)
-                u = w * inverse
-                low = 0.0 if x == -math.inf else low * inverse + w * tail
-                s, e1 = _two_sum(x, -y)
-                s, e2 = _two_sum(s, -gap)
-                delta = (s * inverse - shift) + (((e1 + e2) - gap_low) * inverse + s * tail)
-                # One zero: the difference is infinite and its error terms are not numbers.
-                delta = -math.inf if x == -math.inf else (math.inf if y == -math.inf else delta)
-                delta = 0.0 if x == -math.inf and y == -math.inf else delta
-                v = (y - mq) * inverse + shift
-                pk, qk, dk, g = _lift(u, low, v, delta)
-                fs[k] = cell(pk, qk, dk, g, delta, log_p - u, log_q - (v - shift), weight)
+                wx, ex = _two_sum(x, -mp)
+                wy, ey = _two_sum(y, -mq)
+                gap, e = _two_sum(wx, -wy)
+                delta, ed = _two_sum(gap * inverse, -shift)
+                delta += ((ex - ey + e) * inverse + gap * tail) + (ed - shift_low)
+                v, ev = _two_sum(wy * inverse, shift)
+                u = wx * inverse
+                # A zero: its logarithm is -inf, whose error terms are not numbers.
+                no_p = x == -math.inf
+                no_q = y == -math.inf
+                low_u = 0.0 if no_p else ex * inverse + wx * tail
+                low_v = 0.0 if no_q else (ey * inverse + wy * tail) + (ev + shift_low)
+                delta = (0.0 if no_q else -math.inf) if no_p else (math.inf if no_q else delta)
+                pk, qk, dk, g = _lift(u, low_u, v, low_v, delta)
+                fs[k] = cell(pk, qk, dk, g, delta, log_p - u, log_q - wy * inverse, weight)
                 ps[k] = pk
                 ds[k] = -dk
             if top:
@@ -125,9 +126,21 @@ def value_of(hi: Any, lo: Any) -> Any:
 
 
 @helper
+def barred(c: Any, normalize: Any) -> Any:
+    """Whether the largest cells show that a row is no distribution; rows that are taken as they are need no shift."""
+    if c[0] == math.inf or c[1] == math.inf or (normalize and (c[0] == -math.inf or c[1] == -math.inf)):
+        return True
+    if not normalize:
+        c[0] = 0.0
+        c[1] = 0.0
+    return False
+
+
+@helper
 def sharpen(c: Any, mass: Any, gap: Any) -> None:
     """Make the guess of the ratio of the normalisers right, and note the normalisers."""
-    c[4] -= _log1p(gap / mass)
+    c[4], low = _two_sum(c[4], -_log1p(gap / mass))
+    c[7] += low
     c[5] = _log(mass)
     c[6] = c[5] - c[4]
 
@@ -139,7 +152,7 @@ def judge(f: Any, mass: Any, gap: Any, normalize: Any, plain: Any, top: Any, att
         value = f - gap if plain and f < math.inf else f
         return (math.nan if plain and abs(value) < 0.25 * f else value), True
     if not plain:
-        return f if top else f / mass, attempt > 0
+        return f if top else f / mass, attempt > 1
     value = _sound(f, mass, gap)
     if value == -1.0 and attempt == ROUNDS - 1:  # the guess is right to the last digit and still shows
         return max(0.0, f / mass - _phi(gap / mass)), True
@@ -155,14 +168,14 @@ def rows(cell: Callable[..., Any], *, plain: bool, largest: bool = False) -> Cal
         normalize: Any, inverse: Any, tail: Any, weight: Any, out: Any, work: Any, view: Any,
     ) -> None:  # fmt: skip
         state = np.empty(SIZE, np.float64)
-        c = np.zeros(SIZE, np.float64)
+        c = np.zeros(SCALES, np.float64)
         tree = np.empty(TREE, np.float64)
         for r in index:
-            c[0] = top_of(p, a + r * ps, d) if normalize else 0.0
-            c[1] = top_of(q, b + r * qs, d) if normalize else 0.0
-            c[2], c[3], c[4], c[5], c[6] = inverse, tail, 0.0, 0.0, 0.0
+            c[0] = top_of(p, a + r * ps, d)
+            c[1] = top_of(q, b + r * qs, d)
+            c[2], c[3], c[4], c[5], c[6], c[7] = inverse, tail, 0.0, 0.0, 0.0, 0.0
             out[r] = math.nan
-            if abs(c[0]) == math.inf or abs(c[1]) == math.inf:
+            if barred(c, normalize):
                 continue
             for attempt in range(ROUNDS):
                 sweep(p, a + r * ps, q, b + r * qs, d, c, weight, work, view, tree, state)

@@ -56,13 +56,18 @@ def copy(source: Any, start: Any, count: Any, target: Any, at: Any) -> None:
 
 
 @helper
+def fill(target: Any, at: Any, count: Any, value: Any) -> None:
+    place = target[at : at + count]
+    for k in range(count):
+        place[k] = value
+
+
+@helper
 def pad(source: Any, start: Any, count: Any, target: Any, at: Any) -> Any:
     """Copy `count` cells and fill with zeros up to a multiple of `STEP`; returns the padded count."""
     copy(source, start, count, target, at)
     whole = (count + STEP - 1) // STEP * STEP
-    rest = target[at + count : at + whole]
-    for k in range(rest.size):
-        rest[k] = 0.0
+    fill(target, at + count, whole - count, 0.0)
     return whole
 
 

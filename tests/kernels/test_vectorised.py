@@ -1,0 +1,189 @@
+"""The hot loops, read as machine code: vectors of cells, not one cell after another.
+
+Vectorisation fails silently: one call of the mathematical library, or one
+branch, and a loop runs at a quarter of its speed with the right values. So
+every hot loop is compiled, for this processor and for older ones, and its
+innermost loops are searched for one that does the arithmetic in vectors.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+from dataclasses import dataclass
+from functools import cache
+
+import pytest
+
+from tests.kernels import sub
+
+pytestmark = pytest.mark.skipif(
+    platform.machine().lower() not in {"x86_64", "amd64"}, reason="reads the assembly of x86-64 alone"
+)
+
+# What Numba is told to compile for. "here" is the processor that runs the test.
+PROCESSORS = {
+    "here": {},
+    "avx2": {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": "+sse4.2,+avx,+avx2,+fma,+bmi,+bmi2"},
+    "sse2": {"NUMBA_CPU_NAME": "x86-64", "NUMBA_CPU_FEATURES": "+sse2"},
+}
+
+ROWS = [("kl_rows", dtype, short) for dtype in ("float64", "float32") for short in (True, False)]
+EXACT = [("exact_rows", name, "float64") for name in ("kl", "js", "jeffreys", "cross_entropy", "entropy")]
+LOGS = [("log_rows", "kl", "float64"), ("log_rows", "kl", "float32"), ("log_rows", "js", "float64")]
+CELLS = [("cells_pointwise", name, "float64") for name in ("rel_entr", "generalized_kl")]
+NO_DIVISION = {("log_rows", "kl", "float64"), ("log_rows", "kl", "float32")}
+
+# Without AVX2 a processor has no comparison of 64-bit integers, which the float64 cells are made of, and no fused
+# multiply-add, which the exact loops call.
+JOBS = {
+    "here": [*ROWS, *EXACT, *LOGS, *CELLS],
+    "avx2": [ROWS[1], ROWS[3], EXACT[0], LOGS[0], *CELLS],
+    "sse2": [ROWS[2], ROWS[3]],
+}
+
+PROGRAM = """
+import json, math
+import numpy as np
+from numba import njit, types
+from klnumba.formulas import divergences, finish
+from klnumba.kernels import cpu, fast
+from klnumba.kernels.compiler import loop
+
+def library_cell(p, q):
+    value, guard = divergences.kl_cell(p, q)
+    return value + p * math.log(p / q), guard
+
+def control():
+    library_cell.__module__ = "klnumba.formulas.control"
+    cells, work = cpu.cells_of(np.dtype("float64")), cpu.scratch_of(np.dtype("float64"))
+    INT = cpu.INT
+    signature = types.void(cells, INT, INT, cells, INT, INT, INT, INT, cpu.VALUES, cpu.FLAGS, work, cells)
+    rows = fast.long_rows(library_cell, finish.kl_finish, np.dtype("float64"))
+    return loop("control", rows, signature)
+
+def build(name, *args):
+    return control() if name == "control" else getattr(cpu, name)(*args)
+
+for job in JOBS:
+    print(json.dumps([job, "\\n".join(build(*job).inspect_asm().values())]))
+"""
+
+ARITHMETIC = re.compile(r"v?(?:add|sub|mul|div|fn?m(?:add|sub)\d*)([ps])[sd]$")
+
+
+@dataclass
+class Loop:
+    """How many instructions of each sort an innermost loop has."""
+
+    packed: int
+    scalar: int
+    packed_divisions: int
+    packed_products: int  # fused or plain multiplications
+    scalar_products: int
+    calls: int
+    text: str
+
+    @classmethod
+    def read(cls, lines: list[str]) -> Loop:
+        words = [line.split()[0] for line in lines if line and line[0] not in ".#"]
+        found = [(word, match[1]) for word in words if (match := ARITHMETIC.match(word))]
+
+        def count(width: str, *parts: str) -> int:
+            return sum(w == width and any(part in word for part in parts or [""]) for word, w in found)
+
+        products = ("mul", "fm", "fnm")
+        calls = sum(word.startswith("call") for word in words)
+        return cls(
+            count("p"), count("s"), count("p", "div"), count("p", *products), count("s", *products), calls,
+            "\n".join(lines),
+        )  # fmt: skip
+
+    def is_vectorised(self, division: bool) -> bool:
+        """Packed arithmetic, no scalar rival, no call."""
+        enough = self.packed_products >= 5 and self.packed_products > self.scalar_products
+        return enough and self.packed > self.scalar and not self.calls and (self.packed_divisions > 0 or not division)
+
+
+def innermost_loops(assembly: str) -> list[Loop]:
+    """The stretches from a label to the jump back to it that hold no other such stretch."""
+    lines = [line.strip() for line in assembly.splitlines()]
+    place = {line[:-1]: i for i, line in enumerate(lines) if line.startswith(".L") and line.endswith(":")}
+    spans = []
+    for i, line in enumerate(lines):
+        jump = re.match(r"j\w+\s+(\.L\w+)$", line)
+        if jump and place.get(jump[1], i) < i:
+            spans.append((place[jump[1]], i))
+    inner = [(a, b) for a, b in spans if not any((c, d) != (a, b) and a <= c and d <= b for c, d in spans)]
+    return [Loop.read(lines[a : b + 1]) for a, b in inner]
+
+
+@cache
+def assemblies(processor: str, folder: str) -> dict[tuple[object, ...], str]:
+    from pathlib import Path
+
+    jobs = [*JOBS[processor], *([("control",)] if processor == "here" else [])]
+    program = f"JOBS = {jobs!r}\n{PROGRAM}"
+    out = sub.run(program, Path(folder), seconds=240, KLNUMBA_CACHE="0", **PROCESSORS[processor])
+    return {tuple(job): text for job, text in map(json.loads, out.splitlines())}
+
+
+@pytest.fixture(scope="module")
+def assembly(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("assembly")
+    return lambda processor, job: assemblies(processor, str(folder / processor))[job]
+
+
+def describe(loops: list[Loop]) -> str:
+    loops = sorted(loops, key=lambda one: one.packed + one.scalar, reverse=True)
+    return "\n".join(
+        f"packed {one.packed}, scalar {one.scalar}, packed divisions {one.packed_divisions}, calls {one.calls}"
+        for one in loops[:5]
+    )
+
+
+@pytest.mark.parametrize(
+    ("processor", "job"),
+    [(processor, job) for processor, jobs in JOBS.items() for job in jobs],
+    ids=lambda value: value if isinstance(value, str) else "-".join(map(str, value)),
+)
+def test_hot_loop_is_vectorised(assembly, processor, job):
+    loops = innermost_loops(assembly(processor, job))
+    division = job not in NO_DIVISION
+    assert any(one.is_vectorised(division) for one in loops), f"no vectorised loop among\n{describe(loops)}"
+
+
+def test_widest_vectors_of_this_processor(assembly):
+    """Where there is AVX-512, the float64 rows use it."""
+    import llvmlite.binding
+
+    features = llvmlite.binding.get_host_cpu_features()
+    register = "zmm" if features.get("avx512f") else ("ymm" if features.get("avx2") else "xmm")
+    loops = [one for one in innermost_loops(assembly("here", ROWS[1])) if one.is_vectorised(True)]
+    assert any(f"%{register}" in one.text for one in loops)
+
+
+def test_a_library_call_is_found(assembly):
+    """The check fails, as it must, on the same loop around a cell that calls the library's logarithm."""
+    loops = innermost_loops(assembly("here", ("control",)))
+    assert any(one.calls for one in loops)
+    assert not any(one.is_vectorised(True) for one in loops), describe(loops)
+
+
+def test_the_reading_of_loops():
+    text = """
+    .LBB0_1:
+        xorl %eax, %eax
+    .LBB0_2:
+        vmulpd %zmm0, %zmm1, %zmm2
+        vfmadd213sd %xmm1, %xmm2, %xmm3
+        vdivpd %zmm2, %zmm3, %zmm3
+        jne .LBB0_2
+        callq *%rax
+        jmp .LBB0_1
+    """
+    (one,) = innermost_loops(text)
+    assert (one.packed, one.scalar, one.packed_divisions, one.calls) == (2, 1, 1, 0)
+    assert (one.packed_products, one.scalar_products) == (1, 1)
+    assert not one.is_vectorised(True)
