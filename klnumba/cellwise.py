@@ -24,7 +24,7 @@ def pointwise(
     if out is not None and not isinstance(out, np.ndarray):
         raise TypeError(f"out: a NumPy array, not {type(out).__name__}")
     shape = arrays.common_shape(first, second)
-    if out is not None and np.broadcast_shapes(shape, out.shape) != out.shape:
+    if out is not None and not _fits(shape, out.shape):
         raise ValueError(f"out: shape {out.shape}, but the result has shape {shape}")
     kind = compute_dtype(first, second)
     result = np.empty(shape, kind if dtype is None else np.dtype(dtype)) if out is None else out
@@ -40,6 +40,13 @@ def pointwise(
     if masked:
         return np.ma.array(result, mask=np.broadcast_to(np.logical_or.reduce(np.broadcast_arrays(*masked)), result.shape))
     return result if out is not None else back(result)
+
+
+def _fits(shape: tuple[int, ...], out: tuple[int, ...]) -> bool:
+    try:
+        return np.broadcast_shapes(shape, out) == out
+    except ValueError:
+        return False
 
 
 def _plain(loop: Any, first: np.ndarray, second: np.ndarray, result: np.ndarray) -> None:

@@ -94,16 +94,24 @@ def _exact(
 def _logs(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarray) -> None:
     work, view = threads.scratch(FLOAT64, SCRATCH)
     inverse, tail = task.inverse_temperature()
+    dtype_name = NAMES[dtype.char]
     index = np.arange(block.count)
-    for name in (task.name, "rel_entr"):
-        loop = cpu.log_rows(name, NAMES[dtype.char])
+    for name, weight in _attempts(task):
+        loop = cpu.log_rows(name, dtype_name)
         loop(
             block.p, block.a, block.ps, block.q, block.b, block.qs, _frozen(index), d,
-            task.normalize, inverse, tail, task.weight, out, work, view,
+            task.normalize, inverse, tail, weight, out, work, view,
         )  # fmt: skip
         index = np.flatnonzero(np.isnan(out))
-        if task.name != "kl" or task.normalize or not index.size:
+        if not index.size:
             return
+
+
+def _attempts(task: Task) -> list[tuple[str, float]]:
+    """The cells to try in turn, with their weights: KL of rows as they are may cancel in either of its two forms."""
+    if task.name == "kl" and not task.normalize:
+        return [("kl", task.weight), ("rel_entr", 0.0), ("kl", logs.FORCE)]
+    return [(task.name, task.weight)]
 
 
 def _frozen(index: np.ndarray) -> np.ndarray:
@@ -163,12 +171,14 @@ class LongRow:
 
     def _exact(self) -> float:
         task = self.task
-        fp = fq = 1.0
-        sums = self._sums(fp, fq)
+        factors = np.ones(2)
+        sums = self._sums(1.0, 1.0)
         if task.normalize:
-            fp, fq = exact.rescue(float(sums[0]), float(sums[2]))
-            if (fp, fq) != (1.0, 1.0):
-                sums = self._sums(fp, fq)
+            if not np.isfinite(sums[[0, 2]]).all():
+                factors[:] = exact.SHRINK
+                sums = self._sums(exact.SHRINK, exact.SHRINK)
+            exact.raise_up(sums, factors)
+        fp, fq = map(float, factors)
         if task.name == "kl" and not task.normalize:
             value = self._cells("kl", sums, fp, fq, finish_difference)
             return self._cells("rel_entr", sums, fp, fq, finish_sum) if value != value else value
@@ -216,23 +226,39 @@ class LongRow:
         if logs.barred(c, task.normalize):
             return math.nan
         value = math.nan
-        for cell in (task.name, "rel_entr"):
-            sweep = cpu.log_piece_sweep(cell, name)
-
-            def second(block: Block, stops: np.ndarray, states: np.ndarray, sweep: Any = sweep) -> None:
-                work, view = threads.scratch(FLOAT64, SCRATCH)
-                sweep(block.p, block.a, block.q, block.b, zero, stops, c, task.weight, states, work, view)
-
-            for attempt in range(logs.ROUNDS):
-                states = self._sweep(self._states(), second)
-                f, fe, mass, rest, gap, low, _ = map(float, combine(states, 0 if cell == cpu.LARGEST else None))
-                mass, gap = mass + rest, gap + low
-                value, done = logs.judge(f if math.isinf(f) else f + fe, mass, gap, task.normalize, cell == "kl", cell == cpu.LARGEST, attempt)
-                if done:
-                    break
-                logs.sharpen(c, mass, gap)
-            if task.name != "kl" or task.normalize or value == value:
+        for cell, weight in _attempts(task):
+            value = self._log_value(cell, weight, c)
+            if value == value:
                 break
+        return value
+
+    def _log_value(self, cell: str, weight: float, c: np.ndarray) -> float:
+        task, name = self.task, NAMES[self.rows.dtype.char]
+        zero = _frozen(np.zeros(1, np.int64))
+        sweep, rest = cpu.log_piece_sweep(cell, name), cpu.log_piece_rest(name)
+
+        def second(block: Block, stops: np.ndarray, states: np.ndarray) -> None:
+            work, view = threads.scratch(FLOAT64, SCRATCH)
+            sweep(block.p, block.a, block.q, block.b, zero, stops, c, weight, states, work, view)
+
+        def third(block: Block, stops: np.ndarray, states: np.ndarray) -> None:
+            work, view = threads.scratch(FLOAT64, SCRATCH)
+            rest(block.p, block.a, block.q, block.b, zero, stops, c, states, work, view)
+
+        marks = cell == "kl", cell == cpu.LARGEST, cell == "rel_entr", weight == logs.FORCE
+        for attempt in range(logs.ROUNDS):
+            states = self._sweep(self._states(), second)
+            f, fe, mass, low_mass, gap, low_gap, _ = map(float, combine(states, 0 if cell == cpu.LARGEST else None))
+            mass, gap = mass + low_mass, gap + low_gap
+            value, done = logs.judge(f if math.isinf(f) else f + fe, mass, gap, task.normalize, *marks, attempt)
+            if done:
+                break
+            logs.sharpen(c, mass, gap)
+            if cpu.CELLS[cell][1] in logs.SURPRISES:
+                states = self._sweep(self._states(), third)
+                sums = states.sum(axis=0)
+                c[5] = logs.log_normaliser(sums[0] + sums[1], sums[2])
+                c[6] = logs.log_normaliser(sums[3] + sums[4], sums[5])
         return float(value)
 
     def _agreement(self) -> bool:

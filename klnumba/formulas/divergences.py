@@ -67,6 +67,7 @@ S0, S1, S2, S3, S4 = (
 TINY = 2.0**-900
 HUGE = 2.0**900
 UP = 2.0**128
+LEAST = 2.0**-1074
 DOWN = 2.0**-128
 
 
@@ -197,7 +198,7 @@ def log_ratio(p: float, q: float, d: float) -> float:
         value = math.inf
     if p == q:
         value = 0.0 if p < math.inf else math.nan
-    return value
+    return math.nan if p != p or q != q else value
 
 
 def bregman(p: float, q: float, d: float) -> float:
@@ -233,7 +234,7 @@ def mixture(p: float, q: float, d: float, weight: float) -> float:
     """w*KL(p||m) + (1 - w)*KL(q||m), m = w*p + (1 - w)*q: the linear parts of the two cells cancel exactly."""
     other = 1.0 - weight
     m = weight * p + other * q
-    m = m if m > 0.0 else max(p, q)  # half of the least number is zero
+    m = LEAST if m == 0.0 and p + q > 0.0 and 0.0 < weight < 1.0 else m  # half of the least number rounds to zero
     first = 0.0 if weight == 0.0 else weight * bregman(p, m, other * d)
     second = 0.0 if other == 0.0 else other * bregman(q, m, -weight * d)
     return first + second
@@ -245,7 +246,7 @@ def js(p: float, q: float, d: float, mass: float, above_p: float, above_q: float
 
 def cross_entropy(p: float, q: float, d: float, mass: float, above_p: float, above_q: float, weight: float) -> float:
     """-p*log(q/mass)."""
-    return 0.0 if p == 0.0 else p * log_ratio(mass, q, above_q)
+    return 0.0 if p == 0.0 and q == q else p * log_ratio(mass, q, above_q)
 
 
 def entropy(p: float, q: float, d: float, mass: float, above_p: float, above_q: float, weight: float) -> float:

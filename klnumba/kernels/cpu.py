@@ -125,6 +125,13 @@ def log_piece_largest(dtype: str) -> Any:
 
 
 @functools.cache
+def log_piece_rest(dtype: str) -> Any:
+    cells = cells_of(np.dtype(dtype))
+    signature = types.void(cells, INT, cells, INT, INDEX, INDEX, VALUES, STATES, WORK64, VIEW64)
+    return loop(_name("piece-rest", dtype), logs.piece_rest(), signature)
+
+
+@functools.cache
 def log_piece_sweep(name: str, dtype: str) -> Any:
     cells = cells_of(np.dtype(dtype))
     signature = types.void(cells, INT, cells, INT, INDEX, INDEX, VALUES, FLOAT, STATES, WORK64, VIEW64)

@@ -16,27 +16,31 @@ import numpy as np
 
 from klnumba.formulas.primitives import fma, two_sum
 from klnumba.kernels.compiler import helper, scalar
-from klnumba.kernels.tiles import BUFFER, TILE, TREE, add, pad, raise_to, total
+from klnumba.kernels.tiles import BUFFER, TILE, TREE, add, copy, fill, pad, raise_to, total
 
 # The state of a piece: P, Q, G as double-doubles, then the number of cells that break a rule.
 SIZE = 7
 SCALES = 8
-SHRINK = 2.0**-64
-APART = 2.0**1000
-APART_ROOT = 2.0**500
+SHRINK = 2.0**-64  # brings the sum of up to 2**40 huge cells back into range
+DUST = 2.0**-98  # a relative difference below this is the rounding of the scale
 
 _fma = scalar(fma)
 _two_sum = scalar(two_sum)
 
 
 @helper
-def mass(a: Any, start: Any, d: Any, factor: Any, work: Any, view: Any, state: Any, i: Any) -> None:
+def mass(a: Any, start: Any, d: Any, factor: Any, work: Any, view: Any, tree: Any, state: Any, i: Any) -> None:
     """Add the cells of a piece times `factor` to the double-double state[i]; state[6] counts the negative ones."""
-    hi = np.zeros(64, np.float64)
-    lo = np.zeros(64, np.float64)
+    hi = tree[0:64]
+    lo = tree[64:128]
+    for k in range(64):
+        hi[k] = 0.0
+        lo[k] = 0.0
     negative = 0
     for first in range(0, d, TILE):
-        count = pad(a, start + first, min(TILE, d - first), work, np.int64(0))
+        count = min(TILE, d - first)
+        copy(a, start + first, count, work, np.int64(0))
+        fill(work, count, -count % 64, 0.0)
         for j in range(0, count, 64):
             x = view[j : j + 64]
             for k in range(64):
@@ -44,24 +48,34 @@ def mass(a: Any, start: Any, d: Any, factor: Any, work: Any, view: Any, state: A
                 hi[k] = s
                 lo[k] += e
                 negative += x[k] < 0.0
-    for k in range(64):
-        add(state, i, hi[k])
-        add(state, i, lo[k])
+    for h in (32, 16, 8, 4, 2, 1):
+        for k in range(h):
+            s, e = _two_sum(hi[k], hi[h + k])
+            hi[k] = s
+            lo[k] += lo[h + k] + e
+    add(state, i, hi[0])
+    if abs(hi[0]) < math.inf:
+        add(state, i, lo[0])
     state[6] += negative
 
 
-def rescue(p: float, q: float) -> tuple[float, float]:
-    """Powers of two for p and q where a sum overflowed, or where the ratio of the two would."""
-    if p == math.inf or q == math.inf:
-        return (SHRINK if p == math.inf else 1.0), (SHRINK if q == math.inf else 1.0)
-    if 0.0 < p < q / APART:
-        return APART_ROOT, 1.0 / APART_ROOT
-    if 0.0 < q < p / APART:
-        return 1.0 / APART_ROOT, APART_ROOT
-    return 1.0, 1.0
+def lever(mass: float) -> float:
+    """The power of two that takes a mass to about 2**900: far from overflow, and no cell that counts underflows."""
+    exponent = (np.float64(mass).view(np.int64) >> np.int64(52)) - np.int64(1023)
+    return np.int64(min(np.int64(900) - exponent + np.int64(1023), np.int64(2046)) << np.int64(52)).view(np.float64)
 
 
-_rescue = helper(rescue)
+_lever = helper(lever)
+
+
+@helper
+def raise_up(state: Any, c: Any) -> None:
+    """Take both masses to about 2**900, in the sums and in the factors of the cells."""
+    for i in range(2):
+        power = _lever(state[2 * i])
+        state[2 * i] *= power
+        state[2 * i + 1] *= power
+        c[i] *= power
 
 
 @helper
@@ -92,8 +106,8 @@ def cells_loop(cell: Callable[..., Any], *, largest: bool) -> Any:
         fp, fq, u, ue, v, ve, common, rest = c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]
         for first in range(0, d, TILE):
             count = min(TILE, d - first)
-            pad(q, b + first, count, work, np.int64(BUFFER))
-            count = pad(p, a + first, count, work, np.int64(0))
+            pad(q, b + first, count, work, np.int64(BUFFER), 0.0)
+            count = pad(p, a + first, count, work, np.int64(0), 0.0)
             xs = view[0:count]
             ys = view[BUFFER : BUFFER + count]
             out = work[2 * BUFFER : 2 * BUFFER + count]
@@ -103,6 +117,7 @@ def cells_loop(cell: Callable[..., Any], *, largest: bool) -> Any:
                 # One of the multipliers is 1 and its tail 0.
                 difference = _fma(u, x, -(v * y)) if v == 1.0 else _fma(-v, y, x)
                 difference += ue * x - ve * y
+                difference = 0.0 if abs(difference) < DUST * (u * x) else difference
                 above_p = _fma(-u, x, common) + (rest - ue * x)
                 above_q = _fma(-v, y, common) + (rest - ve * y)
                 out[k] = cell(u * x, v * y, difference, common, above_p, above_q, weight)
@@ -129,14 +144,15 @@ def rows(cell: Callable[..., Any], finish: Callable[..., Any], *, largest: bool 
         for r in index:
             c[0], c[1] = 1.0, 1.0
             for attempt in range(2):
-                if attempt == 1 and normalize:
-                    c[0], c[1] = _rescue(state[0], state[2])
-                if attempt == 1 and c[0] == 1.0 and c[1] == 1.0:
-                    break
                 for k in range(SIZE):
                     state[k] = 0.0
-                mass(p, a + r * ps, d, c[0], work, view, state, np.int64(0))
-                mass(q, b + r * qs, d, c[1], work, view, state, np.int64(2))
+                mass(p, a + r * ps, d, c[0], work, view, tree, state, np.int64(0))
+                mass(q, b + r * qs, d, c[1], work, view, tree, state, np.int64(2))
+                if attempt == 1 or not normalize or (state[0] < math.inf and state[2] < math.inf):
+                    break
+                c[0], c[1] = SHRINK, SHRINK
+            if normalize:
+                raise_up(state, c)
             scales(state, normalize, c)
             cells(p, a + r * ps, q, b + r * qs, d, c, weight, work, view, tree, state)
             out[r] = finish(state[0], state[1], state[2], state[3], state[4], state[5], state[6], c[6], normalize)
@@ -150,12 +166,13 @@ def piece_sums() -> Callable[..., None]:
     def loop(
         p: Any, a: Any, q: Any, b: Any, starts: Any, stops: Any, fp: Any, fq: Any, states: Any, work: Any, view: Any
     ) -> None:
+        tree = np.empty(TREE, np.float64)
         for i in range(starts.size):
             state = states[i]
             for k in range(SIZE):
                 state[k] = 0.0
-            mass(p, a + starts[i], stops[i] - starts[i], fp, work, view, state, np.int64(0))
-            mass(q, b + starts[i], stops[i] - starts[i], fq, work, view, state, np.int64(2))
+            mass(p, a + starts[i], stops[i] - starts[i], fp, work, view, tree, state, np.int64(0))
+            mass(q, b + starts[i], stops[i] - starts[i], fq, work, view, tree, state, np.int64(2))
 
     return loop
 

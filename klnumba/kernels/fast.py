@@ -90,8 +90,8 @@ def _piece(cell: Callable[..., Any], top: Any) -> Any:
             count = min(TILE, d - start)
             x, o, y, u = p, a + start, q, b + start
             if count < TILE:
-                pad(q, u, count, work, np.int64(BUFFER))
-                count = pad(p, o, count, work, np.int64(0))
+                pad(q, u, count, work, np.int64(BUFFER), 0.0)
+                count = pad(p, o, count, work, np.int64(0), 0.0)
                 x, o, y, u = view, np.int64(0), view, np.int64(BUFFER)
             guard = min(guard, flat(x, o, y, u, count, work[2 * BUFFER : 3 * BUFFER]))
             add(state, np.int64(0), total(view, np.int64(2 * BUFFER), count, tree))
@@ -229,8 +229,8 @@ def scaled_rows(cell: Callable[..., Any], finish: Callable[..., Any]) -> Callabl
                 state[k] = 0.0
             for start in range(0, d, TILE):
                 count = min(TILE, d - start)
-                pad(q, b + r * qs + start, count, work, np.int64(BUFFER))
-                count = pad(p, a + r * ps + start, count, work, np.int64(0))
+                pad(q, b + r * qs + start, count, work, np.int64(BUFFER), 0.0)
+                count = pad(p, a + r * ps + start, count, work, np.int64(0), 0.0)
                 add(state, np.int64(2), total(view, np.int64(0), count, tree))
                 add(state, np.int64(4), total(view, np.int64(BUFFER), count, tree))
             mass, other = state[2] + state[3], state[4] + state[5]
@@ -238,8 +238,8 @@ def scaled_rows(cell: Callable[..., Any], finish: Callable[..., Any]) -> Callabl
             guard = top
             for start in range(0, d, TILE):
                 count = min(TILE, d - start)
-                pad(q, b + r * qs + start, count, work, np.int64(BUFFER))
-                count = pad(p, a + r * ps + start, count, work, np.int64(0))
+                pad(q, b + r * qs + start, count, work, np.int64(BUFFER), 0.0)
+                count = pad(p, a + r * ps + start, count, work, np.int64(0), 0.0)
                 guard = min(guard, flat(view, count, work[2 * BUFFER : 3 * BUFFER]))
                 add(state, np.int64(0), total(view, np.int64(2 * BUFFER), count, tree))
             value = finish(state[0] + state[1], mass, other, mass / other)

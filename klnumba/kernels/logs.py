@@ -16,50 +16,50 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.formulas.elementary import log, log1p
-from klnumba.formulas.log_cells import lift, phi
-from klnumba.formulas.primitives import two_sum
+from klnumba.formulas.elementary import exp, log, log1p
+from klnumba.formulas.log_cells import cross_entropy_log, entropy_log, lift, phi, rel_entr
+from klnumba.formulas.primitives import fma, two_sum
 from klnumba.kernels.compiler import helper, scalar
-from klnumba.kernels.tiles import BUFFER, STEP, TILE, TREE, add, copy, fill, raise_to, total
+from klnumba.kernels.tiles import BUFFER, STEP, TILE, TREE, add, pad, raise_to, total
 
 # The state of a piece: F (the cells), P, D as double-doubles, and a spare.
 SIZE = 7
 SCALES = 8
 ROUNDS = 4
+FORCE = 1.0  # the weight that asks for the value of KL as it comes; KL has no weight of its own
+SURPRISES = (cross_entropy_log, entropy_log)  # cells that hold -log p or -log q
 
+_fma = scalar(fma)
 _lift = scalar(lift)
 _phi = scalar(phi)
+_exp = scalar(exp)
 _log = scalar(log)
 _log1p = scalar(log1p)
 _two_sum = scalar(two_sum)
 
 
 @helper
-def top_of(a: Any, start: Any, d: Any) -> Any:
-    lanes = np.full(STEP, -np.inf)
-    whole = d // STEP * STEP
-    for first in range(0, whole, STEP):
-        x = a[start + first : start + first + STEP]
-        for k in range(STEP):
-            lanes[k] = x[k] if x[k] > lanes[k] else lanes[k]
+def top_of(a: Any, start: Any, d: Any, tree: Any) -> Any:
+    """The largest cell; NaN cells are passed over."""
     top = -np.inf
+    whole = d // STEP * STEP
+    if whole:
+        for k in range(STEP):
+            tree[k] = -np.inf
+        for first in range(start, start + whole, STEP):
+            x = a[first : first + STEP]
+            for k in range(STEP):
+                tree[k] = x[k] if x[k] > tree[k] else tree[k]
+        for k in range(STEP):
+            top = tree[k] if tree[k] > top else top
     rest = a[start + whole : start + d]
     for k in range(rest.size):
         top = rest[k] if rest[k] > top else top
-    for k in range(STEP):
-        top = lanes[k] if lanes[k] > top else top
-    return np.float64(top)
-
-
-@helper
-def pad_log(source: Any, start: Any, count: Any, target: Any, at: Any) -> Any:
-    copy(source, start, count, target, at)
-    whole = (count + STEP - 1) // STEP * STEP
-    fill(target, at + count, whole - count, -np.inf)
-    return whole
+    return top
 
 
 def sweep_loop(cell: Callable[..., Any], *, largest: bool) -> Any:
+    sizes = cell is rel_entr  # its third sum is that of the sizes of the cells
     cell = scalar(cell)
     top = largest
 
@@ -73,8 +73,8 @@ def sweep_loop(cell: Callable[..., Any], *, largest: bool) -> Any:
             state[k] = -math.inf if top and k == 0 else 0.0
         for first in range(0, d, TILE):
             count = min(TILE, d - first)
-            pad_log(q, b + first, count, work, np.int64(BUFFER))
-            count = pad_log(p, a + first, count, work, np.int64(0))
+            pad(q, b + first, count, work, np.int64(BUFFER), -np.inf)
+            count = pad(p, a + first, count, work, np.int64(0), -np.inf)
             xs = view[0:count]
             ys = view[BUFFER : BUFFER + count]
             fs = work[2 * BUFFER : 2 * BUFFER + count]
@@ -85,20 +85,23 @@ def sweep_loop(cell: Callable[..., Any], *, largest: bool) -> Any:
                 wx, ex = _two_sum(x, -mp)
                 wy, ey = _two_sum(y, -mq)
                 gap, e = _two_sum(wx, -wy)
-                delta, ed = _two_sum(gap * inverse, -shift)
-                delta += ((ex - ey + e) * inverse + gap * tail) + (ed - shift_low)
-                v, ev = _two_sum(wy * inverse, shift)
+                s = gap * inverse
+                delta, ed = _two_sum(s, -shift)
+                delta += ((ex - ey + e) * inverse + (_fma(gap, inverse, -s) + gap * tail)) + (ed - shift_low)
+                t = wy * inverse
+                v, ev = _two_sum(t, shift)
                 u = wx * inverse
                 # A zero: its logarithm is -inf, whose error terms are not numbers.
                 no_p = x == -math.inf
                 no_q = y == -math.inf
-                low_u = 0.0 if no_p else ex * inverse + wx * tail
-                low_v = 0.0 if no_q else (ey * inverse + wy * tail) + (ev + shift_low)
+                low_u = 0.0 if no_p else ex * inverse + (_fma(wx, inverse, -u) + wx * tail)
+                low_v = 0.0 if no_q else (ey * inverse + (_fma(wy, inverse, -t) + wy * tail)) + (ev + shift_low)
                 delta = (0.0 if no_q else -math.inf) if no_p else (math.inf if no_q else delta)
+                delta = x - y if x != x or y != y else delta
                 pk, qk, dk, g = _lift(u, low_u, v, low_v, delta)
-                fs[k] = cell(pk, qk, dk, g, delta, log_p - u, log_q - wy * inverse, weight)
+                fs[k] = cell(pk, qk, dk, g, delta, (log_p - u) - low_u, log_q - t, weight)
                 ps[k] = pk
-                ds[k] = -dk
+                ds[k] = abs(fs[k]) if sizes else -dk
             if top:
                 raise_to(state, np.int64(0), view, np.int64(2 * BUFFER), min(TILE, d - first))
             else:
@@ -126,6 +129,41 @@ def value_of(hi: Any, lo: Any) -> Any:
 
 
 @helper
+def rest_of(
+    a: Any, start: Any, d: Any, top: Any, inverse: Any, tail: Any, work: Any, view: Any, tree: Any, state: Any
+) -> None:
+    """state[0:2] = the sum of exp over the cells below the largest, state[2] = the number of the largest."""
+    state[0], state[1] = 0.0, 0.0
+    ties = 0
+    for first in range(0, d, TILE):
+        count = pad(a, start + first, min(TILE, d - first), work, np.int64(0), -np.inf)
+        xs = view[0:count]
+        out = work[BUFFER : BUFFER + count]
+        for k in range(count):
+            w, e = _two_sum(xs[k], -top)
+            value = _exp(w * inverse)
+            value += value * (e * inverse + w * tail) if w > -math.inf else 0.0
+            out[k] = 0.0 if w == 0.0 else value
+            ties += w == 0.0
+        add(state, np.int64(0), total(view, np.int64(BUFFER), count, tree))
+    state[2] = ties
+
+
+@helper
+def log_normaliser(rest: Any, ties: Any) -> Any:
+    """log(ties + rest) to the last digit, also where one cell holds nearly all."""
+    return _log1p(rest) if ties == 1.0 else _log(ties + rest)
+
+
+@helper
+def normaliser(
+    a: Any, start: Any, d: Any, top: Any, inverse: Any, tail: Any, work: Any, view: Any, tree: Any, state: Any
+) -> Any:
+    rest_of(a, start, d, top, inverse, tail, work, view, tree, state)
+    return log_normaliser(state[0] + state[1], state[2])
+
+
+@helper
 def barred(c: Any, normalize: Any) -> Any:
     """Whether the largest cells show that a row is no distribution; rows that are taken as they are need no shift."""
     if c[0] == math.inf or c[1] == math.inf or (normalize and (c[0] == -math.inf or c[1] == -math.inf)):
@@ -146,11 +184,12 @@ def sharpen(c: Any, mass: Any, gap: Any) -> None:
 
 
 @helper
-def judge(f: Any, mass: Any, gap: Any, normalize: Any, plain: Any, top: Any, attempt: Any) -> Any:
-    """(the value, whether it stands), from the sums of the cells, of p and of q - p."""
+def judge(f: Any, mass: Any, gap: Any, normalize: Any, plain: Any, top: Any, sizes: Any, force: Any, attempt: Any) -> Any:
+    """(the value, whether it stands), from the sums of the cells, of p and of q - p (or of the cells' sizes)."""
     if not normalize:
         value = f - gap if plain and f < math.inf else f
-        return (math.nan if plain and abs(value) < 0.25 * f else value), True
+        size = f + abs(gap) if plain else (gap if sizes else 0.0)
+        return (math.nan if size > 2.0 * abs(value) and not force else value), True
     if not plain:
         return f if top else f / mass, attempt > 1
     value = _sound(f, mass, gap)
@@ -162,6 +201,7 @@ def judge(f: Any, mass: Any, gap: Any, normalize: Any, plain: Any, top: Any, att
 def rows(cell: Callable[..., Any], *, plain: bool, largest: bool = False) -> Callable[..., None]:
     """Whole rows. `plain` marks KL itself, whose cells are those of G and need no exact guess."""
     sweep = sweep_loop(cell, largest=largest)
+    sizes, surprises = cell is rel_entr, cell in SURPRISES
 
     def loop(
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, index: Any, d: Any,
@@ -171,8 +211,8 @@ def rows(cell: Callable[..., Any], *, plain: bool, largest: bool = False) -> Cal
         c = np.zeros(SCALES, np.float64)
         tree = np.empty(TREE, np.float64)
         for r in index:
-            c[0] = top_of(p, a + r * ps, d)
-            c[1] = top_of(q, b + r * qs, d)
+            c[0] = top_of(p, a + r * ps, d, tree)
+            c[1] = top_of(q, b + r * qs, d, tree)
             c[2], c[3], c[4], c[5], c[6], c[7] = inverse, tail, 0.0, 0.0, 0.0, 0.0
             out[r] = math.nan
             if barred(c, normalize):
@@ -180,20 +220,24 @@ def rows(cell: Callable[..., Any], *, plain: bool, largest: bool = False) -> Cal
             for attempt in range(ROUNDS):
                 sweep(p, a + r * ps, q, b + r * qs, d, c, weight, work, view, tree, state)
                 f, mass, gap = value_of(state[0], state[1]), state[2] + state[3], state[4] + state[5]
-                value, done = judge(f, mass, gap, normalize, plain, largest, attempt)
+                value, done = judge(f, mass, gap, normalize, plain, largest, sizes, weight == FORCE, attempt)
                 out[r] = value
                 if done:
                     break
                 sharpen(c, mass, gap)
+                if surprises:
+                    c[5] = normaliser(p, a + r * ps, d, c[0], inverse, tail, work, view, tree, state)
+                    c[6] = normaliser(q, b + r * qs, d, c[1], inverse, tail, work, view, tree, state)
 
     return loop
 
 
 def piece_largest() -> Callable[..., None]:
     def loop(p: Any, a: Any, q: Any, b: Any, starts: Any, stops: Any, states: Any) -> None:
+        tree = np.empty(TREE, np.float64)
         for i in range(starts.size):
-            states[i, 0] = top_of(p, a + starts[i], stops[i] - starts[i])
-            states[i, 1] = top_of(q, b + starts[i], stops[i] - starts[i])
+            states[i, 0] = top_of(p, a + starts[i], stops[i] - starts[i], tree)
+            states[i, 1] = top_of(q, b + starts[i], stops[i] - starts[i], tree)
 
     return loop
 
@@ -207,5 +251,20 @@ def piece_sweep(cell: Callable[..., Any], *, largest: bool = False) -> Callable[
         tree = np.empty(TREE, np.float64)
         for i in range(starts.size):
             sweep(p, a + starts[i], q, b + starts[i], stops[i] - starts[i], c, weight, work, view, tree, states[i])
+
+    return loop
+
+
+def piece_rest() -> Callable[..., None]:
+    """The parts of the normalisers of both rows: columns 0, 1, 2 of p and 3, 4, 5 of q."""
+
+    def loop(
+        p: Any, a: Any, q: Any, b: Any, starts: Any, stops: Any, c: Any, states: Any, work: Any, view: Any
+    ) -> None:
+        tree = np.empty(TREE, np.float64)
+        for i in range(starts.size):
+            d = stops[i] - starts[i]
+            rest_of(p, a + starts[i], d, c[0], c[2], c[3], work, view, tree, states[i, 0:3])
+            rest_of(q, b + starts[i], d, c[1], c[2], c[3], work, view, tree, states[i, 3:6])
 
     return loop

@@ -21,6 +21,7 @@ from klnumba.kernels.compiler import helper, reordering, scalar
 TILE = 512
 CHUNK = 1 << 18
 TREE = TILE // 4  # the longest buffer of `total`
+SMALL = 16  # a tile of fewer than `STEP` cells runs a multiple of this
 STEP = 64  # every loop over cells runs a multiple of this: one machine code for a cell, and no tail loop
 
 # The scratch of one thread: five buffers of a tile. A read-only view of the same memory goes along with
@@ -63,11 +64,12 @@ def fill(target: Any, at: Any, count: Any, value: Any) -> None:
 
 
 @helper
-def pad(source: Any, start: Any, count: Any, target: Any, at: Any) -> Any:
-    """Copy `count` cells and fill with zeros up to a multiple of `STEP`; returns the padded count."""
+def pad(source: Any, start: Any, count: Any, target: Any, at: Any, value: Any) -> Any:
+    """Copy `count` cells and fill with `value` up to a multiple of `STEP` (`SMALL` for a few); the padded count."""
     copy(source, start, count, target, at)
-    whole = (count + STEP - 1) // STEP * STEP
-    fill(target, at + count, whole - count, 0.0)
+    step = STEP if count > STEP else SMALL
+    whole = (count + step - 1) // step * step
+    fill(target, at + count, whole - count, value)
     return whole
 
 
@@ -82,10 +84,12 @@ def vector_sum(cells: Any) -> Any:
 
 @helper
 def total(cells: Any, start: Any, count: Any, tree: Any) -> Any:
-    """The sum of `count` cells, a multiple of `STEP` up to `TILE`: in fours, then over a vector.
+    """The sum of `count` cells, padded by `pad`: in fours, then over a vector.
 
     Float32 cells are added in fours, and those sums in float64.
     """
+    if count < STEP:
+        return vector_sum(cells[start : start + count])
     h = count // 4
     a = cells[start : start + h]
     b = cells[start + h : start + 2 * h]

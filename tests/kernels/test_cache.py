@@ -1,0 +1,172 @@
+"""The cache of compiled loops: found again, never stale, never in the way."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from tests.kernels import sub
+
+# Prints the value, how many loops were compiled and how many came out of the cache, and where the cache is.
+PROGRAM = """
+import json
+from numba.core import event
+
+compiled = []
+
+class Listener(event.Listener):
+    def on_start(self, event):
+        compiled.append(str(event.data["dispatcher"].py_func.__qualname__))
+    def on_end(self, event):
+        pass
+
+event.register("numba:compile", Listener())
+
+import klnumba as kl
+from klnumba.kernels import cpu
+
+value = float(kl.rel_entr(0.5, 0.25))
+loop = cpu.cells_pointwise("rel_entr", "float64")
+info = kl.info()["cache_folder"]
+print(json.dumps({"value": value, "compiled": len(compiled), "hits": sum(loop.stats.cache_hits.values()),
+                  "folder": info}))
+"""
+VALUE = 0.5 * math.log(2.0)
+
+
+def ask(tmp_path, path=sub.PACKAGE.parent, **settings):
+    return json.loads(sub.run(PROGRAM, tmp_path / "work", path, **settings))
+
+
+def right(answer):
+    return answer["value"] == pytest.approx(VALUE, rel=1e-15)
+
+
+def files(folder):
+    return sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix in {".nbi", ".nbc"})
+
+
+def test_a_second_process_compiles_nothing(tmp_path):
+    cache = tmp_path / "cache"
+    first = ask(tmp_path, KLNUMBA_CACHE_DIR=str(cache))
+    assert right(first)
+    assert first["compiled"]
+    assert first["hits"] == 0
+    kept = {path: path.stat().st_mtime_ns for path in files(cache)}
+    assert {path.suffix for path in kept} == {".nbi", ".nbc"}
+    second = ask(tmp_path, KLNUMBA_CACHE_DIR=str(cache))
+    assert second["value"] == first["value"]
+    assert not second["compiled"]
+    assert second["hits"] == 1
+    assert {path: path.stat().st_mtime_ns for path in files(cache)} == kept
+
+
+@pytest.mark.parametrize("word", ["0", "off", "False"])
+def test_switched_off(tmp_path, word):
+    cache = tmp_path / "cache"
+    answer = ask(tmp_path, KLNUMBA_CACHE=word, KLNUMBA_CACHE_DIR=str(cache))
+    assert right(answer)
+    assert answer["compiled"]
+    assert not cache.exists()
+
+
+def test_no_folder_can_be_written(tmp_path):
+    """Every folder of the cache would lie below a file. (Permissions would not stop an administrator.)"""
+    wall = tmp_path / "wall"
+    wall.write_text("a file, not a folder")
+    package = sub.copied_package(tmp_path / "copy")
+    (package / "klnumba" / "__pycache__").mkdir(exist_ok=True)
+    (package / "klnumba" / "__pycache__" / "kernels").write_text("a file, not a folder")
+    below = str(wall / "below")
+    homes = {"HOME": below, "XDG_CACHE_HOME": below, "LOCALAPPDATA": below, "USERPROFILE": below}
+    answer = ask(tmp_path, package, **homes)
+    assert right(answer)
+    assert answer["compiled"]
+    assert answer["folder"].startswith("none")
+    assert right(ask(tmp_path, package, **homes, KLNUMBA_CACHE_DIR=below))
+    assert wall.read_text() == "a file, not a folder"
+    assert not files(tmp_path)
+
+
+def test_the_users_cache_folder_is_the_default(tmp_path):
+    package = sub.copied_package(tmp_path / "copy")
+    home = str(tmp_path / "home")
+    answer = ask(tmp_path, package, HOME=home, XDG_CACHE_HOME=home, LOCALAPPDATA=home)
+    assert right(answer)
+    assert answer["folder"].startswith(str(tmp_path / "home" / "klnumba"))
+    assert files(tmp_path / "home")
+
+
+def test_an_edited_formula_is_never_stale(tmp_path):
+    """A helper of a helper, in another file than the loop that holds it."""
+    package = sub.copied_package(tmp_path / "copy")
+    cache = tmp_path / "cache"
+    assert right(ask(tmp_path, package, KLNUMBA_CACHE_DIR=str(cache)))
+    source = package / "klnumba" / "formulas" / "divergences.py"
+    text = source.read_text(encoding="utf-8")
+    edited = text + "\n\ndef log_ratio(p, q, d):\n    return 42.0\n"
+    source.write_text(edited, encoding="utf-8")
+    answer = ask(tmp_path, package, KLNUMBA_CACHE_DIR=str(cache))
+    assert answer["value"] == 21.0
+    assert answer["compiled"]
+    source.write_text(text, encoding="utf-8")
+    again = ask(tmp_path, package, KLNUMBA_CACHE_DIR=str(cache))
+    assert right(again)
+    assert not again["compiled"]
+
+
+def test_another_copy_of_the_package_has_its_own(tmp_path):
+    """Two installations that share a folder do not load each other's loops."""
+    cache = tmp_path / "cache"
+    for name in ("one", "two"):
+        answer = ask(tmp_path, sub.copied_package(tmp_path / name), KLNUMBA_CACHE_DIR=str(cache))
+        assert right(answer)
+        assert answer["compiled"]
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    """A cache with one loop in it, as names and bytes."""
+    folder = tmp_path_factory.mktemp("filled")
+    assert right(ask(folder, KLNUMBA_CACHE_DIR=str(folder / "cache")))
+    return {path.relative_to(folder / "cache"): path.read_bytes() for path in files(folder / "cache")}
+
+
+DAMAGES = {
+    "empty": lambda data: b"",
+    "truncated": lambda data: data[: len(data) // 2],
+    "noise": lambda data: b"\x93no pickle at all" * 20,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
+def test_a_damaged_file_is_survived(tmp_path, filled, suffix, damage):
+    cache = tmp_path / "cache"
+    for name, data in filled.items():
+        path = cache / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(DAMAGES[damage](data) if path.suffix == suffix else data)
+    answer = ask(tmp_path, KLNUMBA_CACHE_DIR=str(cache))
+    assert right(answer)
+    assert answer["compiled"]
+
+
+def test_a_folder_in_the_place_of_a_file(tmp_path, filled):
+    cache = tmp_path / "cache"
+    for name in filled:
+        (cache / name).mkdir(parents=True)
+    assert right(ask(tmp_path, KLNUMBA_CACHE_DIR=str(cache)))
+
+
+def test_two_processes_at_once(tmp_path):
+    cache = tmp_path / "cache"
+    settings = {"KLNUMBA_CACHE_DIR": str(cache)}
+    both = [sub.start(PROGRAM, tmp_path / name, **settings) for name in ("one", "two")]
+    assert all(right(json.loads(sub.finish(process))) for process in both)
+    third = ask(tmp_path, **settings)
+    assert right(third)
+    assert not third["compiled"]
+    assert not [path for path in cache.rglob("*") if path.is_file() and path.suffix not in {".nbi", ".nbc"}]
