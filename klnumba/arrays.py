@@ -163,9 +163,8 @@ class Rows:
         shape = common_shape(p, q)
         self.dtype = compute_dtype(p, q)
         self.zero = zero
-        where = _mask(p, q, where)
-        if where is not None:
-            shape = np.broadcast_shapes(shape, where.shape)
+        masks = _masks(p, q, where)
+        shape = np.broadcast_shapes(shape, *(mask.shape for mask, _ in masks))
         if not shape:
             shape, reduced = (1,), (0,)
         kept = tuple(k for k in range(len(shape)) if k not in reduced)
@@ -177,8 +176,8 @@ class Rows:
         same = q is p
         self.p = _arranged(p, shape, order)
         self.q = self.p if same else _arranged(q, shape, order)
-        self.where = None if where is None else np.broadcast_to(where, shape).transpose(order)
-        left = None if where is not None else self._flat(self.p)
+        self.masks = [(np.broadcast_to(mask, shape).transpose(order), value) for mask, value in masks]
+        left = None if self.masks else self._flat(self.p)
         right = left if same else (None if left is None else self._flat(self.q))
         self.direct = None if left is None or right is None else (*left, *right)
 
@@ -242,9 +241,9 @@ class Rows:
     def _copy(self, view: np.ndarray, part: tuple[Any, ...], count: int) -> np.ndarray:
         source = view[part]
         cells = np.empty(source.shape, self.dtype)
-        if self.where is not None:
+        if self.masks:
             cells.fill(self.zero)
-            np.copyto(cells, source, where=self.where[part], casting="unsafe")
+            np.copyto(cells, source, where=self.held(part), casting="unsafe")
         elif self.dtype == FLOAT32 and source.dtype.name == "bfloat16":
             np.left_shift(source.view(np.uint16), np.uint32(16), out=cells.view(np.uint32), dtype=np.uint32)
         else:
@@ -253,37 +252,40 @@ class Rows:
         flat.flags.writeable = False
         return flat
 
+    def held(self, part: tuple[Any, ...]) -> np.ndarray | None:
+        """Which cells of a part count; None where all do."""
+        found: np.ndarray | None = None
+        for mask, value in self.masks:
+            one = mask[part] == value
+            found = one if found is None else np.logical_and(found, one, out=found)
+        return found
+
     def piece(self, row: int, start: int, stop: int) -> Block:
         """The cells start:stop of one row."""
         if self.direct is not None:
             p, a, ps, q, b, qs = self.direct
             return Block(p, a + row * ps + start, 0, q, b + row * qs + start, 0, row, 1)
         at = np.unravel_index(row, self.outer) if self.outer else ()
-        mask = None if self.where is None else self.where[at]
-        p = self._piece(self.p[at], mask, start, stop)
-        return Block(p, 0, 0, p if self.q is self.p else self._piece(self.q[at], mask, start, stop), 0, 0, row, 1)
-
-    def _piece(self, view: np.ndarray, mask: np.ndarray | None, start: int, stop: int) -> np.ndarray:
-        cells = np.full(stop - start, self.zero, self.dtype)
-        source = view if view.ndim == 1 else view.flat
-        if mask is None:
-            cells[...] = source[start:stop]
+        if len(self.inner) > 1:
+            cells = tuple(np.unravel_index(np.arange(start, stop), self.inner))
+            part: tuple[Any, ...] = (*at, *cells)
         else:
-            chosen = (mask if mask.ndim == 1 else mask.flat)[start:stop]
-            cells[chosen] = source[start:stop][chosen]
-        cells.flags.writeable = False
-        return cells
+            part = (*at, slice(start, stop))
+        p = self._copy(self.p, part, 1)
+        return Block(p, 0, 0, p if self.q is self.p else self._copy(self.q, part, 1), 0, 0, row, 1)
 
 
-def _mask(p: np.ndarray, q: np.ndarray, where: Any) -> np.ndarray | None:
-    """The cells that count: those of `where` that neither array masks."""
-    found = None if where is None or where is True else np.asarray(where)
-    if found is not None and found.dtype != bool:
-        raise TypeError(f"where: a boolean array, not {found.dtype}")
-    for array in (p, q):
+def _masks(p: np.ndarray, q: np.ndarray, where: Any) -> list[tuple[np.ndarray, bool]]:
+    """The masks of a call, each with the value that marks a cell that counts."""
+    found = []
+    if where is not None and where is not True:
+        chosen = np.asarray(where)
+        if chosen.dtype != bool:
+            raise TypeError(f"where: a boolean array, not {chosen.dtype}")
+        found.append((chosen, True))
+    for array in (p,) if q is p else (p, q):
         if isinstance(array, np.ma.MaskedArray) and array.mask is not np.ma.nomask:
-            held = ~np.ma.getmaskarray(array)
-            found = held if found is None else found & held
+            found.append((np.ma.getmaskarray(array), False))
     return found
 
 

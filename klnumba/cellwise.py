@@ -74,17 +74,16 @@ def _buffered(
         raise TypeError("where: a boolean array")
     mask = np.asarray(where, bool)
     operands = [first, second, mask, result]
+    kinds = [a.dtype if a.dtype.name == "bfloat16" else kind for a in (first, second)]
     flags = [["readonly", "contig"], ["readonly", "contig"], ["readonly"], ["readwrite", "no_broadcast"]]
-    if any(a.dtype.name == "bfloat16" for a in (first, second)):
-        operands[:2] = [a.astype(kind) if a.dtype.name == "bfloat16" else a for a in (first, second)]
     iterator = np.nditer(
-        operands, ["external_loop", "buffered", "zerosize_ok", "growinner", "copy_if_overlap"],
-        flags, [kind, kind, np.dtype(bool), result.dtype], casting="unsafe", buffersize=1 << 15,
+        operands, ["external_loop", "buffered", "zerosize_ok", "copy_if_overlap"],
+        flags, [*kinds, np.dtype(bool), result.dtype], casting="unsafe", buffersize=1 << 15,
     )  # fmt: skip
     with iterator:
         for x, y, keep, z in iterator:
             found = np.empty(z.size, kind)
-            loop(_readonly(x), _readonly(y), found)
+            loop(_readonly(x.astype(kind, copy=False)), _readonly(y.astype(kind, copy=False)), found)
             np.copyto(z, found, where=keep, casting="same_kind")
 
 

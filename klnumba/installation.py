@@ -94,5 +94,6 @@ def warmup(dtypes: tuple[Any, ...] = (np.float64, np.float32)) -> None:
     for name in names:
         cpu.kl_rows(name, True)
         cpu.kl_rows(name, False)
-        cpu.exact_rows("kl", name)
+        cpu.kl_rows_scaled(name)
+        cpu.exact_rows("kl", name, False)
         cpu.log_rows("kl", name)

@@ -107,7 +107,7 @@ def _unit(base: float | None) -> float:
 
 
 def _threads(count: int | None, rows: Rows) -> int:
-    if count is not None and (not isinstance(count, int | np.integer) or count < 1):
+    if count is not None and (isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1):
         raise ValueError(f"threads: a positive integer, not {count!r}")
     return threads.choose(count, rows.n * rows.d)
 
@@ -214,10 +214,10 @@ def diagnosis(rows: Rows, task: Task, row: int) -> str:
     """What is wrong with a row: argument, row, cell and rule."""
     at = tuple(map(int, np.unravel_index(row, rows.outer))) if rows.outer else ()
     place = f"row {at[0] if len(at) == 1 else at}" if at else "the row"
-    mask = None if rows.where is None else rows.where[at].reshape(-1)
+    mask = rows.held(at)
     for name, view in (("p", rows.p), ("q", rows.q)):
         cells = np.asarray(view[at], np.float64).reshape(-1)
-        held = np.ones(cells.size, bool) if mask is None else mask
+        held = np.ones(cells.size, bool) if mask is None else mask.reshape(-1)
         rules = [(np.isnan(cells), "is NaN")]
         if task.logs:
             rules.append((cells == math.inf, "is +inf: no finite mass"))

@@ -25,7 +25,7 @@ import math
 import numpy as np
 
 from klnumba.formulas.elementary import exp
-from klnumba.formulas.primitives import fma
+from klnumba.formulas.primitives import fma, two_sum
 
 
 LN2_HI = float.fromhex("0x1.62e42fee00000p-1")  # 21 trailing zero bits: k*LN2_HI is exact for |k| < 2**21
@@ -121,7 +121,10 @@ def kl_cell(p: float, q: float) -> tuple[float, int]:
 
 
 def kl_cell_scaled(p: float, q: float, c: float) -> tuple[float, int]:
-    """`kl_cell` of p and c*q, the difference p - c*q with one rounding of the exact value."""
+    """`kl_cell` of p and c*q, the difference of which, where they are close, is that of the unrounded c*q.
+
+    Its rounding and that of the quotient are put right to first order, as in `bregman`.
+    """
     y = c * q
     absent = p == 0.0
     x = y if absent else p
@@ -132,10 +135,14 @@ def kl_cell_scaled(p: float, q: float, c: float) -> tuple[float, int]:
     power = shift & ~MANTISSA
     q2 = np.int64(bits_q + power).view(np.float64)
     pk = x * float(shift >> np.int64(52))
-    d = fma(-np.int64(np.float64(c).view(np.int64) + power).view(np.float64), q, x)
-    s = d / (x + q2)
+    near = power == np.int64(0)
+    d = fma(-c, q, x) if near else x - q2
+    both, lost = two_sum(x, q2)
+    s = d / both
     z = s * s
-    g = s * (d + x * (z * series(z))) + (pk * LN2_LO + (pk * LN2_HI + (y - q2)))
+    low = (x - q2) - d - fma(c, q, -q2)  # what the rounding of d lost
+    r = fma(-s, both, d) - s * lost + 2.0 * low
+    g = s * (d + (x * (z * series(z)) + (r if near else 0.0))) + (pk * LN2_LO + (pk * LN2_HI + (y - q2)))
     guard = bits_q | EXPONENT if absent else min(bits_q, bits_p)
     return y if absent else g, guard
 
@@ -201,11 +208,16 @@ def log_ratio(p: float, q: float, d: float) -> float:
     return math.nan if p != p or q != q else value
 
 
-def bregman(p: float, q: float, d: float) -> float:
-    """p*log(p/q) - p + q >= 0, given d = p - q."""
+def bregman(p: float, q: float, d: float, low: float) -> float:
+    """p*log(p/q) - p + q >= 0, given p - q = d + low, `low` the rounding error of d.
+
+    Where p is close to q, s = d/(p + q) is corrected for its own rounding: s*d + s*r is d*d/(p + q) to one rounding.
+    """
     k, s, q2, d2, scale = split_ratio(p, q, d)
     x = p * scale
-    near = s * (d2 + x * (s * s * series(s * s))) / scale
+    both, lost = two_sum(x, q2)
+    r = fma(-s, both, d2) + (low * scale - s * lost) + low * scale
+    near = s * (d2 + (x * (s * s * series(s * s)) + r)) / scale
     far = p * (k * LN2_LO) + (p * (k * LN2_HI) + (q - q2 / scale))
     value = near if k == 0.0 else near + far
     if q == 0.0 or p == math.inf:
@@ -218,38 +230,38 @@ def bregman(p: float, q: float, d: float) -> float:
 
 
 # --- cells on a common scale ----------------------------------------------------------------------------------------
-# Both rows sum to `mass`; d = p - q, above_p = mass - p and above_q = mass - q are right to their last digits. The
+# Both rows sum to `mass`; d + low = p - q to twice the digits, above_p = mass - p and above_q = mass - q. The
 # divergence of normalised rows is sum(cells)/mass; rows that are taken as they are have the mass 1.
 
 
-def kl(p: float, q: float, d: float, mass: float, above_p: float, above_q: float, weight: float) -> float:
-    return bregman(p, q, d)
+def kl(p: float, q: float, d: float, low: float, mass: float, above_p: float, above_q: float, weight: float) -> float:
+    return bregman(p, q, d, low)
 
 
-def jeffreys(p: float, q: float, d: float, mass: float, above_p: float, above_q: float, weight: float) -> float:
+def jeffreys(p: float, q: float, d: float, low: float, mass: float, above_p: float, above_q: float, weight: float) -> float:
     return 0.0 if d == 0.0 else d * log_ratio(p, q, d)
 
 
-def mixture(p: float, q: float, d: float, weight: float) -> float:
+def mixture(p: float, q: float, d: float, low: float, weight: float) -> float:
     """w*KL(p||m) + (1 - w)*KL(q||m), m = w*p + (1 - w)*q: the linear parts of the two cells cancel exactly."""
     other = 1.0 - weight
     m = weight * p + other * q
     m = LEAST if m == 0.0 and p + q > 0.0 and 0.0 < weight < 1.0 else m  # half of the least number rounds to zero
-    first = 0.0 if weight == 0.0 else weight * bregman(p, m, other * d)
-    second = 0.0 if other == 0.0 else other * bregman(q, m, -weight * d)
+    first = 0.0 if weight == 0.0 else weight * bregman(p, m, other * d, other * low)
+    second = 0.0 if other == 0.0 else other * bregman(q, m, -weight * d, -weight * low)
     return first + second
 
 
-def js(p: float, q: float, d: float, mass: float, above_p: float, above_q: float, weight: float) -> float:
-    return mixture(p, q, d, weight)
+def js(p: float, q: float, d: float, low: float, mass: float, above_p: float, above_q: float, weight: float) -> float:
+    return mixture(p, q, d, low, weight)
 
 
-def cross_entropy(p: float, q: float, d: float, mass: float, above_p: float, above_q: float, weight: float) -> float:
+def cross_entropy(p: float, q: float, d: float, low: float, mass: float, above_p: float, above_q: float, weight: float) -> float:
     """-p*log(q/mass)."""
     return 0.0 if p == 0.0 and q == q else p * log_ratio(mass, q, above_q)
 
 
-def entropy(p: float, q: float, d: float, mass: float, above_p: float, above_q: float, weight: float) -> float:
+def entropy(p: float, q: float, d: float, low: float, mass: float, above_p: float, above_q: float, weight: float) -> float:
     """-p*log(p/mass)."""
     return 0.0 if p == 0.0 else p * log_ratio(mass, p, above_p)
 
@@ -280,7 +292,8 @@ def generalized_kl(p: float, q: float) -> float:
     finite = p > 0.0 and q > 0.0 and p < math.inf and q < math.inf
     x = p if finite else 1.0
     y = q if finite else 1.0
-    value = bregman(x, y, x - y)
+    d, low = two_sum(x, -y)
+    value = bregman(x, y, d, low)
     if not finite:
         if p != p or q != q or (p == math.inf and q == math.inf):
             value = math.nan
@@ -312,11 +325,11 @@ def kl_div_log_target(log_q: float, log_p: float) -> float:
     return 0.0 if log_p == -math.inf and log_q == log_q else value
 
 
-def rel_entr_cell(p: float, q: float, d: float, mass: float, above_p: float, above_q: float, weight: float) -> float:
+def rel_entr_cell(p: float, q: float, d: float, low: float, mass: float, above_p: float, above_q: float, weight: float) -> float:
     """p*log(p/q), with every edge value: the cell of rows that are taken as they are."""
     return rel_entr(p, q)
 
 
-def log_ratio_cell(p: float, q: float, d: float, mass: float, above_p: float, above_q: float, weight: float) -> float:
+def log_ratio_cell(p: float, q: float, d: float, low: float, mass: float, above_p: float, above_q: float, weight: float) -> float:
     """log(p/q), and -inf where p = 0: its largest value is the order-infinity Renyi divergence."""
     return -math.inf if p == 0.0 else log_ratio(p, q, d)

@@ -67,22 +67,28 @@ def lift(u: float, low_u: float, v: float, low_v: float, delta: float) -> tuple[
     """
     a = abs(delta)
     near = a < LN2
+    # Up from p by e**-delta, or down from the larger of the two by e**-a.
+    up = near or (delta < 0.0 and a < 2.0)
+    from_p = up or delta > 0.0
     far = min(a, 1000.0)  # e**-1000 is zero
     t = far * INV_LN2 - 0.5 + ROUNDER
-    k = t - ROUNDER
-    r = -delta if near else -((far - k * LN2_HI) - k * LN2_LO)
+    k = 0.0 if near else t - ROUNDER
+    rest_of_a = (far - k * LN2_HI) - k * LN2_LO
+    r = -delta if near else (rest_of_a if up else -rest_of_a)
     rest = remainder(r)
-    power = np.int64((np.int64(1023) - min(np.int64(k), np.int64(1022))) << np.int64(52)).view(np.float64)
-    decay = power * (1.0 + (r + rest))
-    decay = 0.0 if far > 707.0 else decay
-    base = exp(u if near or delta > 0.0 else v)
-    base += base * (low_u if near or delta > 0.0 else low_v)
-    small = base * decay
-    p = base if near or delta > 0.0 else small
-    q = base + base * (r + rest) if near else (small if delta > 0.0 else base)
-    d = -base * (r + rest) if near else (base - small if delta > 0.0 else small - base)
-    beyond = (a - 1.0) + decay if delta > 0.0 else 1.0 - decay * (1.0 + far)
-    g = base * (rest if near else beyond)
+    sign = np.int64(k) if up else -np.int64(k)
+    power = np.int64((np.int64(1023) + max(sign, np.int64(-1022))) << np.int64(52)).view(np.float64)
+    factor = power * (1.0 + (r + rest))
+    factor = 0.0 if far > 707.0 else factor
+    base = exp(u if from_p else v)
+    base += base * (low_u if from_p else low_v)
+    other = base * factor
+    p = base if from_p else other
+    q = other if from_p else base
+    d = -base * ((power - 1.0) + power * (r + rest)) if up else p - q
+    rise = (((power - 1.0) - k * LN2_HI) - k * LN2_LO) + ((power - 1.0) * r + power * rest)
+    fall = (a - 1.0) + factor if delta > 0.0 else 1.0 - factor * (1.0 + far)
+    g = base * (rise if up else fall)
     return p, q, d, math.inf if delta == math.inf else g
 
 
@@ -102,7 +108,7 @@ def jeffreys_log(p: float, q: float, d: float, g: float, delta: float, nu: float
 
 
 def js_log(p: float, q: float, d: float, g: float, delta: float, nu: float, nv: float, weight: float) -> float:
-    return mixture(p, q, d, weight)
+    return mixture(p, q, d, 0.0, weight)
 
 
 def cross_entropy_log(
@@ -121,4 +127,4 @@ def log_ratio_log(p: float, q: float, d: float, g: float, delta: float, nu: floa
 
 def phi(t: float) -> float:
     """t - log1p(t) without cancellation."""
-    return bregman(1.0, 1.0 + t, -t)
+    return bregman(1.0, 1.0 + t, -t, 0.0)

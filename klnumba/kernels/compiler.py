@@ -89,6 +89,33 @@ def loop(name: str, function: Callable[..., Any], signature: Any) -> Any:
 _compile_lock = threading.RLock()
 
 
+def _fresh_lock() -> None:
+    """In a forked child: a lock that another thread held in the parent is held for ever."""
+    global _compile_lock
+    _compile_lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_fresh_lock)
+
+
+def once(build: Callable[..., Any]) -> Callable[..., Any]:
+    """Build a loop at its first use, once for all threads, and keep it."""
+    built: dict[tuple[Any, ...], Any] = {}
+
+    @functools.wraps(build)
+    def get(*key: Any) -> Any:
+        try:
+            return built[key]
+        except KeyError:
+            with _compile_lock:
+                if key not in built:
+                    built[key] = build(*key)
+                return built[key]
+
+    return get
+
+
 def helper(function: Callable[..., Any]) -> Any:
     """A piece of a loop: compiled into the loops that call it, in the order of operations that is written."""
     return numba.njit(error_model="numpy", fastmath={"nsz"}, nogil=True)(_named(function))

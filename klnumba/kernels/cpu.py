@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +10,7 @@ from numba import types
 
 from klnumba.formulas import divergences, finish, log_cells
 from klnumba.kernels import exact, fast, logs, pointwise
-from klnumba.kernels.compiler import loop
+from klnumba.kernels.compiler import loop, once
 from klnumba.kernels.tiles import FLAGS, FLOAT, INDEX, INT, STATES, VALUES, cells_of, scratch_of
 
 # A divergence: its cell from (p, q, p - q, mass, weight), and its cell from logarithms.
@@ -51,7 +50,7 @@ def _fast_cell(dtype: str) -> Callable[..., Any]:
     return divergences.kl_cell if dtype == "float64" else divergences.kl_cell_f32
 
 
-@functools.cache
+@once
 def kl_rows(dtype: str, short: bool) -> Any:
     """KL of normalised rows in one read: fills (out, flag); a flagged row is for `exact_rows`."""
     kind = np.dtype(dtype)
@@ -62,7 +61,7 @@ def kl_rows(dtype: str, short: bool) -> Any:
     return loop(name, build(_fast_cell(dtype), finish.kl_finish, kind), signature)
 
 
-@functools.cache
+@once
 def kl_rows_scaled(dtype: str) -> Any:
     """KL of the rows in `index` after they are brought to a common mass; a flagged row is for `exact_rows`."""
     cells = cells_of(np.dtype(dtype))
@@ -71,7 +70,7 @@ def kl_rows_scaled(dtype: str) -> Any:
     return loop(_name("kl", "scaled", dtype), loops, signature)
 
 
-@functools.cache
+@once
 def kl_pieces(dtype: str) -> Any:
     kind = np.dtype(dtype)
     cells = cells_of(kind)
@@ -79,8 +78,8 @@ def kl_pieces(dtype: str) -> Any:
     return loop(_name("kl", "pieces", dtype), fast.pieces(_fast_cell(dtype), kind), signature)
 
 
-@functools.cache
-def exact_rows(name: str, dtype: str, difference: bool = False) -> Any:
+@once
+def exact_rows(name: str, dtype: str, difference: bool) -> Any:
     """Any divergence of the rows in `index`, in two reads and float64."""
     cells = cells_of(np.dtype(dtype))
     signature = types.void(
@@ -91,14 +90,14 @@ def exact_rows(name: str, dtype: str, difference: bool = False) -> Any:
     return loop(title, exact.rows(CELLS[name][0], last, largest=name == LARGEST), signature)
 
 
-@functools.cache
+@once
 def exact_piece_sums(dtype: str) -> Any:
     cells = cells_of(np.dtype(dtype))
     signature = types.void(cells, INT, cells, INT, INDEX, INDEX, FLOAT, FLOAT, STATES, WORK64, VIEW64)
     return loop(_name("piece-sums", dtype), exact.piece_sums(), signature)
 
 
-@functools.cache
+@once
 def exact_piece_cells(name: str, dtype: str) -> Any:
     cells = cells_of(np.dtype(dtype))
     signature = types.void(
@@ -107,7 +106,7 @@ def exact_piece_cells(name: str, dtype: str) -> Any:
     return loop(_name(name, "piece-cells", dtype), exact.piece_cells(CELLS[name][0], largest=name == LARGEST), signature)
 
 
-@functools.cache
+@once
 def log_rows(name: str, dtype: str) -> Any:
     """Any divergence of rows of log-probabilities or logits."""
     cells = cells_of(np.dtype(dtype))
@@ -117,33 +116,34 @@ def log_rows(name: str, dtype: str) -> Any:
     return loop(_name(name, "logs", dtype), logs.rows(CELLS[name][1], plain=name == "kl", largest=name == LARGEST), signature)
 
 
-@functools.cache
+@once
 def log_piece_largest(dtype: str) -> Any:
     cells = cells_of(np.dtype(dtype))
     signature = types.void(cells, INT, cells, INT, INDEX, INDEX, STATES)
     return loop(_name("piece-largest", dtype), logs.piece_largest(), signature)
 
 
-@functools.cache
+@once
 def log_piece_rest(dtype: str) -> Any:
     cells = cells_of(np.dtype(dtype))
     signature = types.void(cells, INT, cells, INT, INDEX, INDEX, VALUES, STATES, WORK64, VIEW64)
     return loop(_name("piece-rest", dtype), logs.piece_rest(), signature)
 
 
-@functools.cache
+@once
 def log_piece_sweep(name: str, dtype: str) -> Any:
     cells = cells_of(np.dtype(dtype))
     signature = types.void(cells, INT, cells, INT, INDEX, INDEX, VALUES, FLOAT, STATES, WORK64, VIEW64)
     return loop(_name(name, "log-pieces", dtype), logs.piece_sweep(CELLS[name][1], largest=name == LARGEST), signature)
 
 
-@functools.cache
+@once
 def cells_pointwise(name: str, dtype: str) -> Any:
     cells = cells_of(np.dtype(dtype))
-    return loop(_name(name, "pointwise", dtype), pointwise.loop(POINTWISE[name]), types.void(cells, cells, scratch_of(np.dtype(dtype))))
+    signature = types.void(cells, cells, scratch_of(np.dtype(dtype)))
+    return loop(_name(name, "pointwise", dtype), pointwise.loop(POINTWISE[name]), signature)
 
 
-@functools.cache
+@once
 def ordered_sum() -> Any:
     return loop("ordered-sum", pointwise.ordered_sum(), types.void(cells_of(np.dtype("float64")), VALUES))

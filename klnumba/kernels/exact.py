@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from klnumba.formulas.divergences import LEAST
 from klnumba.formulas.primitives import fma, two_sum
 from klnumba.kernels.compiler import helper, scalar
 from klnumba.kernels.tiles import BUFFER, TILE, TREE, add, copy, fill, pad, raise_to, total
@@ -59,10 +60,15 @@ def mass(a: Any, start: Any, d: Any, factor: Any, work: Any, view: Any, tree: An
     state[6] += negative
 
 
-def lever(mass: float) -> float:
-    """The power of two that takes a mass to about 2**900: far from overflow, and no cell that counts underflows."""
+def lever(mass: float, other: float) -> float:
+    """The power of two that takes a mass up to about 2**900, or down to it from where its multiples overflow.
+
+    There no cell that counts underflows. Where the other mass is too small to get there, it is to be near that one.
+    """
+    most = 1012 if other > 4.0 else 900
     exponent = (np.float64(mass).view(np.int64) >> np.int64(52)) - np.int64(1023)
-    return np.int64(min(np.int64(900) - exponent + np.int64(1023), np.int64(2046)) << np.int64(52)).view(np.float64)
+    power = np.int64(0) if exponent >= 900 and exponent <= most else np.int64(900) - exponent
+    return np.int64(min(power + np.int64(1023), np.int64(2046)) << np.int64(52)).view(np.float64)
 
 
 _lever = helper(lever)
@@ -72,7 +78,7 @@ _lever = helper(lever)
 def raise_up(state: Any, c: Any) -> None:
     """Take both masses to about 2**900, in the sums and in the factors of the cells."""
     for i in range(2):
-        power = _lever(state[2 * i])
+        power = _lever(state[2 * i], state[2 - 2 * i])
         state[2 * i] *= power
         state[2 * i + 1] *= power
         c[i] *= power
@@ -114,13 +120,19 @@ def cells_loop(cell: Callable[..., Any], *, largest: bool) -> Any:
             for k in range(count):
                 x = xs[k] * fp
                 y = ys[k] * fq
-                # One of the multipliers is 1 and its tail 0.
-                difference = _fma(u, x, -(v * y)) if v == 1.0 else _fma(-v, y, x)
-                difference += ue * x - ve * y
-                difference = 0.0 if abs(difference) < DUST * (u * x) else difference
+                x = LEAST if x == 0.0 and xs[k] > 0.0 else x
+                y = LEAST if y == 0.0 and ys[k] > 0.0 else y
+                # p and q on the common mass, each as a product and its rounding; one of the multipliers is 1.
+                px, qy = u * x, v * y
+                gap, lost = _two_sum(px, -qy)
+                tails = (_fma(u, x, -px) + ue * x) - (_fma(v, y, -qy) + ve * y)
+                d_hi, d_lo = _two_sum(gap, lost + tails)
+                dust = abs(d_hi) < DUST * px
+                d_hi = 0.0 if dust else d_hi
+                d_lo = 0.0 if dust else d_lo
                 above_p = _fma(-u, x, common) + (rest - ue * x)
                 above_q = _fma(-v, y, common) + (rest - ve * y)
-                out[k] = cell(u * x, v * y, difference, common, above_p, above_q, weight)
+                out[k] = cell(px, qy, d_hi, d_lo, common, above_p, above_q, weight)
             if largest:
                 raise_to(state, np.int64(4), view, np.int64(2 * BUFFER), min(TILE, d - first))
             else:

@@ -153,10 +153,12 @@ def short_rows(cell: Callable[..., Any], finish: Callable[..., Any], dtype: Any)
             sums(view, np.int64(2 * BUFFER), count, d, gs)
             sums(x, o, count, d, xs)
             sums(y, u, count, d, ys)
+            values = out[first : first + count]
+            marks = flag[first : first + count]
             for r in range(count):
-                out[first + r] = finish(gs[r], xs[r], ys[r], floor, large)
+                values[r] = finish(gs[r], xs[r], ys[r], floor, large)
             for r in range(count):
-                flag[first + r] = not out[first + r] >= 0.0
+                marks[r] = not values[r] >= 0.0
             if guard < normal:
                 for k in range(cells):
                     if unfit(x[o + k], y[u + k], least):

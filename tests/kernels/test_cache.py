@@ -63,7 +63,7 @@ def test_a_second_process_compiles_nothing(tmp_path):
     assert {path: path.stat().st_mtime_ns for path in files(cache)} == kept
 
 
-@pytest.mark.parametrize("word", ["0", "off", "False"])
+@pytest.mark.parametrize("word", ["0", "False"])
 def test_switched_off(tmp_path, word):
     cache = tmp_path / "cache"
     answer = ask(tmp_path, KLNUMBA_CACHE=word, KLNUMBA_CACHE_DIR=str(cache))
@@ -141,8 +141,9 @@ DAMAGES = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
-@pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
+@pytest.mark.parametrize(
+    ("suffix", "damage"), [(".nbi", "empty"), (".nbi", "noise"), (".nbc", "truncated"), (".nbc", "noise")]
+)
 def test_a_damaged_file_is_survived(tmp_path, filled, suffix, damage):
     cache = tmp_path / "cache"
     for name, data in filled.items():

@@ -67,14 +67,17 @@ def test_import_needs_no_folder(tmp_path):
 
 def test_warmup_compiles_and_leaves_nothing_for_the_first_call(tmp_path):
     """Of one dtype: also in a process that finds everything in the cache."""
-    program = HEAD + """
+    program = (
+        HEAD
+        + """
 kl.warmup(dtypes=("float64",))
 ready = len(compiled)
 for d in (10, 1000):
-    kl.kl_divergence([1.0] * d, [2.0] * d)
+    kl.kl_divergence([1.0] * d, [2.0] * (d - 1) + [3.0])
 kl.kl_divergence([0.0, 1.0], [1.0, 0.0], kind="logit")
 print(json.dumps([ready, len(compiled) - ready]))
 """
+    )
     cache = tmp_path / "cache"
     ready, later = json.loads(sub.run(program, tmp_path, KLNUMBA_CACHE_DIR=str(cache)))
     assert ready > 0

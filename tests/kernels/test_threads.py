@@ -172,16 +172,19 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("parallel", [False, True], ids=["ours", "after a parallel loop"])
-@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
-def test_pools_of_processes(process, method, parallel):
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_pools_of_processes(process, method):
     if method not in multiprocessing.get_all_start_methods():
         pytest.skip(f"this system has no start method {method}")
-    if parallel and method != "fork":
-        pytest.skip("a child that is not forked inherits no threading layer")
-    line = "assert theirs(np.ones(10)) == 10.0" if parallel else ""
-    head = LAYER if parallel else ""
-    assert process(head + POOL.replace("METHOD", method).replace("PARALLEL", line)) == "fine"
+    assert process(POOL.replace("METHOD", method).replace("PARALLEL", "")) == "fine"
+
+
+def test_forked_pool_after_a_parallel_loop(process):
+    """The layer `omp` of Numba ends such children when they start a parallel loop; ours is none."""
+    if "fork" not in multiprocessing.get_all_start_methods():
+        pytest.skip("this system does not fork")
+    line = "assert theirs(np.ones(10)) == 10.0"
+    assert process(LAYER + POOL.replace("METHOD", "fork").replace("PARALLEL", line)) == "fine"
 
 
 def test_fork_while_other_threads_compute(process):
@@ -201,7 +204,7 @@ def busy():
 
 thread = threading.Thread(target=busy)
 thread.start()
-for seed in range(10):
+for seed in range(5):
     pid = os.fork()
     if pid == 0:
         os._exit(0 if child(seed) < 1e-9 else 1)
@@ -216,7 +219,7 @@ print("fine")
 # --- other libraries' workers ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("backend", ["threading", "loky", "multiprocessing"])
+@pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_joblib(process, backend):
     if importlib.util.find_spec("joblib") is None:
         pytest.skip("joblib is not installed")
@@ -321,7 +324,7 @@ print("fine")
 def test_the_environment_sets_the_number_of_threads(process, variable, value, more):
     program = f"""
 before = threading.active_count()
-check(*data(0, (2000, 1000)))
+check(*data(0, (400, 1000)))
 assert threading.active_count() == before + {more}, threading.enumerate()
 assert kl.info()["threads"]["available"] == {value}
 print("fine")
@@ -329,15 +332,19 @@ print("fine")
     assert process(program, **{variable: value}) == "fine"
 
 
-def test_our_variable_goes_before_numbas(process):
-    program = 'print(kl.info()["threads"]["available"])'
-    assert process(program, KLNUMBA_NUM_THREADS="3", NUMBA_NUM_THREADS="2") == "3"
+def test_our_variable_goes_before_numbas(monkeypatch):
+    monkeypatch.setenv("KLNUMBA_NUM_THREADS", "3")
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "2")
+    assert kl.info()["threads"]["available"] == 3
 
 
 @pytest.mark.parametrize("word", ["", "0", "-2", "many"])
-def test_a_variable_that_is_no_number_is_passed_over(process, word):
-    program = 'print(kl.info()["threads"]["available"] >= 1)'
-    assert process(program, KLNUMBA_NUM_THREADS=word) == "True"
+def test_a_variable_that_is_no_number_is_passed_over(monkeypatch, word):
+    monkeypatch.delenv("NUMBA_NUM_THREADS", raising=False)
+    monkeypatch.delenv("KLNUMBA_NUM_THREADS", raising=False)
+    without = kl.info()["threads"]["available"]
+    monkeypatch.setenv("KLNUMBA_NUM_THREADS", word)
+    assert kl.info()["threads"]["available"] == without >= 1
 
 
 # --- what goes wrong in a worker ------------------------------------------------------------------------------------
@@ -351,9 +358,7 @@ def test_a_bad_row_is_reported_from_any_thread(rows):
         with pytest.raises(ValueError, match=r"p: row 411, cell 7 is negative"):
             kl.kl_divergence(p, q, threads=threads, invalid="raise")
     p[411, 7] = p[598, 3] = 0.5
-    np.testing.assert_array_equal(
-        kl.kl_divergence(p, q, threads=2, invalid="raise"), kl.kl_divergence(p, q, threads=1)
-    )
+    np.testing.assert_array_equal(kl.kl_divergence(p, q, threads=2, invalid="raise"), kl.kl_divergence(p, q, threads=1))
 
 
 @pytest.mark.parametrize("kind", [ValueError, MemoryError, KeyboardInterrupt])
@@ -409,8 +414,8 @@ p, q = data()
 check(p, q, threads=2)
 signal.signal(signal.SIGALRM, interrupt)
 caught = 0
-for k in range(10):
-    signal.setitimer(signal.ITIMER_REAL, 0.005 + 0.003 * k)
+for k in range(6):
+    signal.setitimer(signal.ITIMER_REAL, 0.005 + 0.004 * k)
     try:
         for _ in range(10_000):
             kl.kl_divergence(p, q, threads=2)
@@ -418,7 +423,7 @@ for k in range(10):
         caught += 1
     signal.setitimer(signal.ITIMER_REAL, 0)
     check(p, q, threads=2)
-assert caught == 10
+assert caught == 6
 print("fine")
 """
     assert process(program) == "fine"
