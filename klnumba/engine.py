@@ -108,9 +108,13 @@ def _logs(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarra
 
 
 def _attempts(task: Task) -> list[tuple[str, float]]:
-    """The cells to try in turn, with their weights: KL of rows as they are may cancel in either of its two forms."""
+    """The cells to try in turn, with their weights.
+
+    KL of rows as they are may cancel in either of its two forms. There the weight is the limit on how much.
+    """
     if task.name == "kl" and not task.normalize:
-        return [("kl", task.weight), ("rel_entr", 0.0), ("kl", logs.FORCE)]
+        forms = [(limit, name) for limit in (2.0, 8.0, 64.0) for name in ("kl", "rel_entr")]
+        return [(name, limit) for limit, name in forms] + [("kl", math.inf)]
     return [(task.name, task.weight)]
 
 
@@ -245,7 +249,7 @@ class LongRow:
             work, view = threads.scratch(FLOAT64, SCRATCH)
             rest(block.p, block.a, block.q, block.b, zero, stops, c, states, work, view)
 
-        marks = cell == "kl", cell == cpu.LARGEST, cell == "rel_entr", weight == logs.FORCE
+        marks = cell == "kl", cell == cpu.LARGEST, cell == "rel_entr", weight
         for attempt in range(logs.ROUNDS):
             states = self._sweep(self._states(), second)
             f, fe, mass, low_mass, gap, low_gap, _ = map(float, combine(states, 0 if cell == cpu.LARGEST else None))

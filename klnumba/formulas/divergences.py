@@ -203,9 +203,9 @@ def log_ratio(p: float, q: float, d: float) -> float:
         value = -math.inf
     if q == 0.0 or p == math.inf:
         value = math.inf
-    if p == q:
-        value = 0.0 if p < math.inf else math.nan
-    return math.nan if p != p or q != q else value
+    if p == 0.0 and q == 0.0:
+        value = 0.0
+    return math.nan if p != p or q != q or (p == math.inf and q == math.inf) else value
 
 
 def bregman(p: float, q: float, d: float, low: float) -> float:

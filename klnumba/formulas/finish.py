@@ -17,7 +17,7 @@ def kl_finish(g: float, p: float, q: float, floor: float, large: float) -> float
     phi = t * t * (0.5 - t * (1.0 / 3.0 - t * (0.25 - t * 0.2)))
     r = g / p - phi
     small = (abs(t) <= 2.0**-10) & (r >= 8.0 * abs(t) + floor) & (p < large) & (q < large) & (p > 1.0 / large)
-    equal = (g == 0.0) & (p == q) & (p > 0.0)
+    equal = (g == 0.0) & (p == q) & (p > 0.0) & (p < large)
     return 0.0 if equal else (r if small else -1.0)
 
 

@@ -60,8 +60,8 @@ def remainder(r: float) -> float:
     return r * r * e
 
 
-def lift(u: float, low_u: float, v: float, low_v: float, delta: float) -> tuple[float, float, float, float]:
-    """(p, q, p - q, the cell of KL) from u + low_u = log p, v + low_v = log q and delta = log(p/q).
+def lift(u: float, low_u: float, v: float, low_v: float, delta: float, low: float) -> tuple[float, float, float, float]:
+    """(p, q, p - q, the cell of KL) from u + low_u = log p, v + low_v = log q, delta + low = log(p/q).
 
     The low parts are rounding errors. A zero has the logarithm -inf.
     """
@@ -79,6 +79,7 @@ def lift(u: float, low_u: float, v: float, low_v: float, delta: float) -> tuple[
     sign = np.int64(k) if up else -np.int64(k)
     power = np.int64((np.int64(1023) + max(sign, np.int64(-1022))) << np.int64(52)).view(np.float64)
     factor = power * (1.0 + (r + rest))
+    factor -= factor * (low if up or delta > 0.0 else -low)
     factor = 0.0 if far > 707.0 else factor
     base = exp(u if from_p else v)
     base += base * (low_u if from_p else low_v)

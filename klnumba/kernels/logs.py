@@ -26,7 +26,6 @@ from klnumba.kernels.tiles import BUFFER, STEP, TILE, TREE, add, pad, raise_to, 
 SIZE = 7
 SCALES = 8
 ROUNDS = 4
-FORCE = 1.0  # the weight that asks for the value of KL as it comes; KL has no weight of its own
 SURPRISES = (cross_entropy_log, entropy_log)  # cells that hold -log p or -log q
 
 _fma = scalar(fma)
@@ -87,7 +86,8 @@ def sweep_loop(cell: Callable[..., Any], *, largest: bool) -> Any:
                 gap, e = _two_sum(wx, -wy)
                 s = gap * inverse
                 delta, ed = _two_sum(s, -shift)
-                delta += ((ex - ey + e) * inverse + (_fma(gap, inverse, -s) + gap * tail)) + (ed - shift_low)
+                ed += ((ex - ey + e) * inverse + (_fma(gap, inverse, -s) + gap * tail)) - shift_low
+                delta, low = _two_sum(delta, ed)
                 t = wy * inverse
                 v, ev = _two_sum(t, shift)
                 u = wx * inverse
@@ -98,7 +98,8 @@ def sweep_loop(cell: Callable[..., Any], *, largest: bool) -> Any:
                 low_v = 0.0 if no_q else (ey * inverse + (_fma(wy, inverse, -t) + wy * tail)) + (ev + shift_low)
                 delta = (0.0 if no_q else -math.inf) if no_p else (math.inf if no_q else delta)
                 delta = x - y if x != x or y != y else delta
-                pk, qk, dk, g = _lift(u, low_u, v, low_v, delta)
+                low = 0.0 if no_p or no_q else low
+                pk, qk, dk, g = _lift(u, low_u, v, low_v, delta, low)
                 fs[k] = cell(pk, qk, dk, g, delta, (log_p - u) - low_u, log_q - t, weight)
                 ps[k] = pk
                 ds[k] = abs(fs[k]) if sizes else -dk
@@ -184,12 +185,15 @@ def sharpen(c: Any, mass: Any, gap: Any) -> None:
 
 
 @helper
-def judge(f: Any, mass: Any, gap: Any, normalize: Any, plain: Any, top: Any, sizes: Any, force: Any, attempt: Any) -> Any:
-    """(the value, whether it stands), from the sums of the cells, of p and of q - p (or of the cells' sizes)."""
+def judge(f: Any, mass: Any, gap: Any, normalize: Any, plain: Any, top: Any, sizes: Any, limit: Any, attempt: Any) -> Any:
+    """(the value, whether it stands), from the sums of the cells, of p and of q - p (or of the cells' sizes).
+
+    KL of rows as they are is NaN where its terms are more than `limit` times the value.
+    """
     if not normalize:
         value = f - gap if plain and f < math.inf else f
         size = f + abs(gap) if plain else (gap if sizes else 0.0)
-        return (math.nan if size > 2.0 * abs(value) and not force else value), True
+        return (math.nan if size > limit * abs(value) else value), True
     if not plain:
         return f if top else f / mass, attempt > 1
     value = _sound(f, mass, gap)
@@ -220,7 +224,7 @@ def rows(cell: Callable[..., Any], *, plain: bool, largest: bool = False) -> Cal
             for attempt in range(ROUNDS):
                 sweep(p, a + r * ps, q, b + r * qs, d, c, weight, work, view, tree, state)
                 f, mass, gap = value_of(state[0], state[1]), state[2] + state[3], state[4] + state[5]
-                value, done = judge(f, mass, gap, normalize, plain, largest, sizes, weight == FORCE, attempt)
+                value, done = judge(f, mass, gap, normalize, plain, largest, sizes, weight, attempt)
                 out[r] = value
                 if done:
                     break

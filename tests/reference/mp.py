@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
+import numpy as np
 from mpmath import mp, mpf
 
 DIGITS = 80
@@ -235,13 +236,16 @@ def pair_of_rows(p: Sequence[Any], q: Sequence[Any], kind: str, normalize: bool)
     first, second = (row(cells, kind, normalize) for cells in (p, q))
     kl = _kl(first, second)
     drift = mp.fsum(second.weights) - mp.fsum(first.weights)
+    # Probabilities are given exactly, and so is what they differ by; exponentials are rounded one by one.
+    gaps = (abs(b - a) for a, b in zip(first.weights, second.weights, strict=True))
+    moved = abs(drift) if kind == "prob" else mp.fsum(gaps)
     sizes = [
         mp.fsum(abs(w * log) for w, log in zip(first.weights, r.logs, strict=True) if w != 0) for r in (first, second)
     ]
     both = zip(first.weights, first.logs, second.logs, strict=True)
     terms = mp.fsum(abs(w * (a - b)) for w, a, b in both if w != 0)
     values = {
-        "kl_divergence": (kl, min(abs(kl + drift) + abs(drift), terms)),
+        "kl_divergence": (kl, min(abs(kl + drift) + moved, terms)),
         "jeffreys_divergence": (kl + _kl(second, first), mpf(0)),
         "js_divergence": (_js(first, second, 0.5), mpf(0)),
         "entropy": (_entropy(first), sizes[0]),
@@ -261,3 +265,12 @@ FUNCTIONS: dict[str, Callable[..., mpf]] = {
     "generalized_kl": generalized_kl,
     "max_log_ratio": max_log_ratio,
 }
+
+
+def spans_can_be_kept(*rows: Any) -> bool:
+    """Whether no row has a positive cell more than 2**1900 below its largest: the documented range of a row."""
+    for row in rows:
+        positive = row[(row > 0) & np.isfinite(row)]
+        if positive.size and np.log2(positive.max()) - np.log2(positive.min()) > 1900:
+            return False
+    return True
