@@ -1,4 +1,4 @@
-"""Kullback-Leibler divergence, compiled: exact at the zeros, to the last digits where p is close to q, never negative."""
+"""Kullback-Leibler divergence, compiled: exact at the zeros, to the last digits at p close to q, never negative."""
 
 from klnumba import functional
 from klnumba.divergence import (

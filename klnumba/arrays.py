@@ -102,6 +102,7 @@ def compute_dtype(*arrays: np.ndarray) -> np.dtype[Any]:
 
 
 def common_shape(p: np.ndarray, q: np.ndarray) -> tuple[int, ...]:
+    """The shape to which p and q broadcast."""
     if p.shape == q.shape:
         return p.shape
     try:
@@ -283,9 +284,11 @@ def _masks(p: np.ndarray, q: np.ndarray, where: Any) -> list[tuple[np.ndarray, b
         if chosen.dtype != bool:
             raise TypeError(f"where: a boolean array, not {chosen.dtype}")
         found.append((chosen, True))
-    for array in (p,) if q is p else (p, q):
-        if isinstance(array, np.ma.MaskedArray) and array.mask is not np.ma.nomask:
-            found.append((np.ma.getmaskarray(array), False))
+    found += [
+        (np.ma.getmaskarray(array), False)
+        for array in ((p,) if q is p else (p, q))
+        if isinstance(array, np.ma.MaskedArray) and array.mask is not np.ma.nomask
+    ]
     return found
 
 
@@ -296,4 +299,3 @@ def _arranged(array: np.ndarray, shape: tuple[int, ...], order: tuple[int, ...])
     if order != tuple(range(len(order))):
         view = view.transpose(order)
     return view.view() if view is array else view
-

@@ -1,4 +1,4 @@
-"""The functions of single cells, over whole arrays: broadcasting, ``out``, ``where`` and ``dtype`` as ufuncs have them."""
+"""The functions of single cells over whole arrays, with the ufuncs' broadcasting, ``out``, ``where`` and ``dtype``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,13 @@ from klnumba.kernels import cpu, threads
 
 
 def pointwise(
-    name: str, x: Any, y: Any, out: Any = None, where: Any = True, dtype: Any = None, names: tuple[str, str] = ("p", "q")
+    name: str,
+    x: Any,
+    y: Any,
+    out: Any = None,
+    where: Any = True,
+    dtype: Any = None,
+    names: tuple[str, str] = ("p", "q"),
 ) -> Any:
     """A formula of two numbers over two arrays, with the ufuncs' `out`, `where` and `dtype`."""
     first, back = take(x, names[0])
@@ -31,14 +37,18 @@ def pointwise(
     if result.dtype.kind != "f":
         raise TypeError(f"{'dtype' if out is None else 'out'}: a floating-point type, not {result.dtype}")
     loop = cpu.cells_pointwise(name, kind.name)
-    plain = all(a.dtype == kind and a.shape == shape and a.flags.c_contiguous and a.dtype.isnative for a in (first, second))
+    plain = all(
+        a.dtype == kind and a.shape == shape and a.flags.c_contiguous and a.dtype.isnative for a in (first, second)
+    )
     if plain and where is True and result.dtype == kind and result.shape == shape and result.flags.c_contiguous:
         _plain(loop, np.asarray(first), np.asarray(second), result)
     else:
         _buffered(loop, np.asarray(first), np.asarray(second), result, where, kind)
     masked = [a.mask for a in (first, second) if isinstance(a, np.ma.MaskedArray)]
     if masked:
-        return np.ma.array(result, mask=np.broadcast_to(np.logical_or.reduce(np.broadcast_arrays(*masked)), result.shape))
+        return np.ma.array(
+            result, mask=np.broadcast_to(np.logical_or.reduce(np.broadcast_arrays(*masked)), result.shape)
+        )
     return result if out is not None else back(result)
 
 
@@ -76,7 +86,7 @@ def _buffered(
     operands = [first, second, mask, result]
     kinds = [a.dtype if a.dtype.name == "bfloat16" else kind for a in (first, second)]
     flags = [["readonly", "contig"], ["readonly", "contig"], ["readonly"], ["readwrite", "no_broadcast"]]
-    iterator = np.nditer(
+    iterator: Any = np.nditer(  # type: ignore[call-overload]
         operands, ["external_loop", "buffered", "zerosize_ok", "copy_if_overlap"],
         flags, [*kinds, np.dtype(bool), result.dtype], casting="unsafe", buffersize=1 << 15,
     )  # fmt: skip

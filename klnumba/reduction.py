@@ -13,7 +13,6 @@ from klnumba.engine import AGREE, LongRow, Task, values
 from klnumba.kernels import cpu, threads
 from klnumba.kernels.tiles import CHUNK
 
-
 STATISTICS = (
     "kl",
     "reverse_kl",
@@ -74,7 +73,8 @@ def statistics(
     first = _task("kl", kind, normalize, temperature, 0.5)
     rows, ndim, reduced, back = _prepare(p, q, axis, where, first)
     shape = _shape(rows, ndim, reduced, keepdims)
-    wanted, results = [], {}
+    wanted: list[tuple[Task, str, np.ndarray | None]] = []
+    results = {}
     for name in stats:
         source, order = SOURCES[name]
         results[name] = np.empty(shape, bool) if source == AGREE else _result(None, shape, dtype, rows.dtype)

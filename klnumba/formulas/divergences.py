@@ -27,7 +27,6 @@ import numpy as np
 from klnumba.formulas.elementary import exp
 from klnumba.formulas.primitives import fma, two_sum
 
-
 LN2_HI = float.fromhex("0x1.62e42fee00000p-1")  # 21 trailing zero bits: k*LN2_HI is exact for |k| < 2**21
 LN2_LO = float.fromhex("0x1.a39ef35793c76p-33")
 LN2_HI_F32 = np.float32(float.fromhex("0x1.62e000p-1"))  # 12 trailing zero bits
@@ -97,7 +96,7 @@ def series_f32(z: np.float32) -> np.float32:
 # --- one cell of a row of probabilities, fast: normal numbers and zeros -------------------------------------------
 
 
-def kl_cell(p: float, q: float) -> tuple[float, int]:
+def kl_cell(p: float, q: float) -> tuple[float, np.int64]:
     """p*log(p/q) - p + q for float64, and a guard.
 
     The value is right where the guard is at least `SMALLEST_NORMAL_BITS` and p
@@ -120,7 +119,7 @@ def kl_cell(p: float, q: float) -> tuple[float, int]:
     return q if absent else g, guard
 
 
-def kl_cell_scaled(p: float, q: float, c: float) -> tuple[float, int]:
+def kl_cell_scaled(p: float, q: float, c: float) -> tuple[float, np.int64]:
     """`kl_cell` of p and c*q, the difference of which, where they are close, is that of the unrounded c*q.
 
     Its rounding and that of the quotient are put right to first order, as in `bregman`.
@@ -147,7 +146,7 @@ def kl_cell_scaled(p: float, q: float, c: float) -> tuple[float, int]:
     return y if absent else g, guard
 
 
-def kl_cell_f32(p: np.float32, q: np.float32) -> tuple[np.float32, int]:
+def kl_cell_f32(p: np.float32, q: np.float32) -> tuple[np.float32, np.int32]:
     """The same for float32, in float32 arithmetic."""
     absent = p == np.float32(0.0)
     x = q if absent else p
@@ -238,7 +237,9 @@ def kl(p: float, q: float, d: float, low: float, mass: float, above_p: float, ab
     return bregman(p, q, d, low)
 
 
-def jeffreys(p: float, q: float, d: float, low: float, mass: float, above_p: float, above_q: float, weight: float) -> float:
+def jeffreys(
+    p: float, q: float, d: float, low: float, mass: float, above_p: float, above_q: float, weight: float
+) -> float:
     return 0.0 if d == 0.0 else d * log_ratio(p, q, d)
 
 
@@ -256,12 +257,16 @@ def js(p: float, q: float, d: float, low: float, mass: float, above_p: float, ab
     return mixture(p, q, d, low, weight)
 
 
-def cross_entropy(p: float, q: float, d: float, low: float, mass: float, above_p: float, above_q: float, weight: float) -> float:
+def cross_entropy(
+    p: float, q: float, d: float, low: float, mass: float, above_p: float, above_q: float, weight: float
+) -> float:
     """-p*log(q/mass)."""
     return 0.0 if p == 0.0 and q == q else p * log_ratio(mass, q, above_q)
 
 
-def entropy(p: float, q: float, d: float, low: float, mass: float, above_p: float, above_q: float, weight: float) -> float:
+def entropy(
+    p: float, q: float, d: float, low: float, mass: float, above_p: float, above_q: float, weight: float
+) -> float:
     """-p*log(p/mass)."""
     return 0.0 if p == 0.0 else p * log_ratio(mass, p, above_p)
 
@@ -325,11 +330,15 @@ def kl_div_log_target(log_q: float, log_p: float) -> float:
     return 0.0 if log_p == -math.inf and log_q == log_q else value
 
 
-def rel_entr_cell(p: float, q: float, d: float, low: float, mass: float, above_p: float, above_q: float, weight: float) -> float:
+def rel_entr_cell(
+    p: float, q: float, d: float, low: float, mass: float, above_p: float, above_q: float, weight: float
+) -> float:
     """p*log(p/q), with every edge value: the cell of rows that are taken as they are."""
     return rel_entr(p, q)
 
 
-def log_ratio_cell(p: float, q: float, d: float, low: float, mass: float, above_p: float, above_q: float, weight: float) -> float:
+def log_ratio_cell(
+    p: float, q: float, d: float, low: float, mass: float, above_p: float, above_q: float, weight: float
+) -> float:
     """log(p/q), and -inf where p = 0: its largest value is the order-infinity Renyi divergence."""
     return -math.inf if p == 0.0 else log_ratio(p, q, d)

@@ -11,7 +11,8 @@ def kl_finish(g: float, p: float, q: float, floor: float, large: float) -> float
     KL = G/P - phi(t), t = (Q - P)/P, phi(t) = t - log1p(t). P and Q carry a
     few roundings, so phi is off by about 4u*|t|; the answer stands where that
     is below half a unit in its last place: where r >= 8*|t| + `floor`, with
-    `floor` = 32u for the u of the sums, and where p and q are below `large` and above its inverse. Else the row wants a common scale first.
+    `floor` = 32u for the u of the sums, and where p and q are below `large`
+    and above its inverse. Else the row wants a common scale first.
     """
     t = (q - p) / p
     phi = t * t * (0.5 - t * (1.0 / 3.0 - t * (0.25 - t * 0.2)))

@@ -78,7 +78,7 @@ def lift(u: float, low_u: float, v: float, low_v: float, delta: float, low: floa
     rest = remainder(r)
     sign = np.int64(k) if up else -np.int64(k)
     power = np.int64((np.int64(1023) + max(sign, np.int64(-1022))) << np.int64(52)).view(np.float64)
-    factor = power * (1.0 + (r + rest))
+    factor: float = power * (1.0 + (r + rest))
     factor -= factor * (low if up or delta > 0.0 else -low)
     factor = 0.0 if far > 707.0 else factor
     base = exp(u if from_p else v)

@@ -76,7 +76,7 @@ def scalar(formula: Callable[..., Any]) -> Any:
 def loop(name: str, function: Callable[..., Any], signature: Any) -> Any:
     """Compile a loop for one signature; `name` tells it from every other loop in the cache."""
     function.__qualname__ = name.replace("-", "_")
-    dispatcher = numba.njit(error_model="numpy", fastmath={"nsz"}, nogil=True)(function)
+    dispatcher: Any = numba.njit(error_model="numpy", fastmath={"nsz"}, nogil=True)(function)
     folder = cache_folder()
     if folder is not None:
         dispatcher._cache = _loop_cache(function, name, folder)
@@ -217,14 +217,14 @@ def _loop_cache(function: Callable[..., Any], name: str, folder: Path) -> Any:
             return cls()
 
     class Impl(caching.CompileResultCacheImpl):
-        _locator_classes = [Locator]
+        _locator_classes = [Locator]  # type: ignore[list-item] # noqa: RUF012
 
         @property
         def filename_base(self) -> str:
             return name
 
     class LoopCache(caching.Cache):
-        _impl_class = Impl
+        _impl_class = Impl  # type: ignore[assignment]
 
         def _index_key(self, sig: Any, codegen: Any) -> Any:
             return sig, codegen.magic_tuple(), name

@@ -103,7 +103,9 @@ def exact_piece_cells(name: str, dtype: str) -> Any:
     signature = types.void(
         cells, INT, cells, INT, INDEX, INDEX, FLOAT, FLOAT, VALUES, BOOL, FLOAT, STATES, WORK64, VIEW64
     )
-    return loop(_name(name, "piece-cells", dtype), exact.piece_cells(CELLS[name][0], largest=name == LARGEST), signature)
+    return loop(
+        _name(name, "piece-cells", dtype), exact.piece_cells(CELLS[name][0], largest=name == LARGEST), signature
+    )
 
 
 @once
@@ -113,7 +115,9 @@ def log_rows(name: str, dtype: str) -> Any:
     signature = types.void(
         cells, INT, INT, cells, INT, INT, INDEX, INT, BOOL, FLOAT, FLOAT, FLOAT, VALUES, WORK64, VIEW64
     )
-    return loop(_name(name, "logs", dtype), logs.rows(CELLS[name][1], plain=name == "kl", largest=name == LARGEST), signature)
+    return loop(
+        _name(name, "logs", dtype), logs.rows(CELLS[name][1], plain=name == "kl", largest=name == LARGEST), signature
+    )
 
 
 @once

@@ -185,7 +185,9 @@ def sharpen(c: Any, mass: Any, gap: Any) -> None:
 
 
 @helper
-def judge(f: Any, mass: Any, gap: Any, normalize: Any, plain: Any, top: Any, sizes: Any, limit: Any, attempt: Any) -> Any:
+def judge(
+    f: Any, mass: Any, gap: Any, normalize: Any, plain: Any, top: Any, sizes: Any, limit: Any, attempt: Any
+) -> Any:
     """(the value, whether it stands), from the sums of the cells, of p and of q - p (or of the cells' sizes).
 
     KL of rows as they are is NaN where its terms are more than `limit` times the value.
