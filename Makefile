@@ -4,11 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: help demo test bench docs lint types clean
+.PHONY: help demo test test-slow bench docs lint types clean
 
 help:
 	@echo "make demo   the main job on 1,797 handwritten digits"
-	@echo "make test   the whole test suite, doctests included"
+	@echo "make test   the test suite, doctests included"
+	@echo "make test-slow   the exhaustive tests, some minutes"
 	@echo "make bench  speed against other libraries; rewrites the table and the plot in docs/"
 	@echo "make docs   the documentation, in docs/_build/html"
 	@echo "make lint   ruff: rules and format"
@@ -19,7 +20,10 @@ demo: $(VENV)/.with-demo
 	$(BIN)/klnumba demo digits
 
 test: $(VENV)/.with-test,peers,demo
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
+
+test-slow: $(VENV)/.with-test,peers,demo
+	$(BIN)/python -m pytest -n $(WORKERS) -m slow
 
 bench: $(VENV)/.with-bench
 	$(BIN)/python -m benchmarks

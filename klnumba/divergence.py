@@ -77,8 +77,8 @@ def kl_divergence(
 
     KL(p || q) = sum p*log(p/q) over the cells of a row, p and q divided by their sums first [1]_. A cell with p = 0
     adds nothing, one with p > 0 and q = 0 makes the row infinite; no eps is added and no term dropped. The result is
-    right to the last digits also where p is close to q, is exactly 0 for equal rows, and does not depend on the number of
-    threads or on how rows are split over calls.
+    right to the last digits also where p is close to q, is exactly 0 for equal rows, and does not depend on the number
+    of threads or on how rows are split over calls.
 
     Parameters
     ----------
