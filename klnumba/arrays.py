@@ -159,10 +159,11 @@ class Rows:
     """
 
     def __init__(
-        self, p: np.ndarray, q: np.ndarray, reduced: tuple[int, ...], where: np.ndarray | None, zero: float
-    ) -> None:
+        self, p: np.ndarray, q: np.ndarray, reduced: tuple[int, ...], where: np.ndarray | None, zero: float,
+        *, wide: bool,
+    ) -> None:  # fmt: skip
         shape = common_shape(p, q)
-        self.dtype = compute_dtype(p, q)
+        self.dtype = FLOAT64 if wide else compute_dtype(p, q)
         self.zero = zero
         masks = _masks(p, q, where)
         shape = np.broadcast_shapes(shape, *(mask.shape for mask, _ in masks))

@@ -48,7 +48,7 @@ def reduce(
     unit = _unit(base)
     _check(reduction, ("none", "mean", "sum"), "reduction")
     _check(invalid, ("nan", "raise"), "invalid")
-    rows, ndim, reduced, back = _prepare(p, q, axis, where, task)
+    rows, ndim, reduced, back = _prepare(p, q, axis, where, task, dtype)
     shape = _shape(rows, ndim, reduced, keepdims)
     result = _result(out, shape if reduction == "none" else (), dtype, rows.dtype)
     found = Found(rows, [(task, "pq", result if reduction == "none" else None)], unit, invalid == "raise")
@@ -71,7 +71,7 @@ def statistics(
     _check(invalid, ("nan", "raise"), "invalid")
     unit = _unit(base)
     first = _task("kl", kind, normalize, temperature, 0.5)
-    rows, ndim, reduced, back = _prepare(p, q, axis, where, first)
+    rows, ndim, reduced, back = _prepare(p, q, axis, where, first, dtype)
     shape = _shape(rows, ndim, reduced, keepdims)
     wanted: list[tuple[Task, str, np.ndarray | None]] = []
     results = {}
@@ -112,7 +112,8 @@ def _threads(count: int | None, rows: Rows) -> int:
     return threads.choose(count, rows.n * rows.d)
 
 
-def _prepare(p: Any, q: Any, axis: Any, where: Any, task: Task) -> tuple[Rows, int, tuple[int, ...], Back]:
+def _prepare(p: Any, q: Any, axis: Any, where: Any, task: Task, dtype: Any) -> tuple[Rows, int, tuple[int, ...], Back]:
+    """The rows of a call; a result in float64 that is asked for is computed in float64."""
     first, back = take(p, "p")
     second = first
     if q is not p:
@@ -126,7 +127,8 @@ def _prepare(p: Any, q: Any, axis: Any, where: Any, task: Task) -> tuple[Rows, i
         except ValueError:
             raise ValueError(f"where: shape {where.shape} does not broadcast with {shape}") from None
     reduced = arrays.axes(axis, len(shape))
-    return Rows(first, second, reduced, where, -math.inf if task.logs else 0.0), len(shape), reduced, back
+    wide = dtype is not None and np.dtype(dtype) == np.float64
+    return Rows(first, second, reduced, where, -math.inf if task.logs else 0.0, wide=wide), len(shape), reduced, back
 
 
 def _shape(rows: Rows, ndim: int, reduced: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:

@@ -15,9 +15,10 @@ def kl_finish(g: float, p: float, q: float, floor: float, large: float) -> float
     and above its inverse. Else the row wants a common scale first.
     """
     t = (q - p) / p
-    phi = t * t * (0.5 - t * (1.0 / 3.0 - t * (0.25 - t * 0.2)))
+    tail = 1.0 / 7.0 - t * (1.0 / 8.0 - t * (1.0 / 9.0 - t * (1.0 / 10.0 - t * (1.0 / 11.0))))
+    phi = t * t * (0.5 - t * (1.0 / 3.0 - t * (0.25 - t * (0.2 - t * (1.0 / 6.0 - t * tail)))))
     r = g / p - phi
-    small = (abs(t) <= 2.0**-10) & (r >= 8.0 * abs(t) + floor) & (p < large) & (q < large) & (p > 1.0 / large)
+    small = (abs(t) <= 2.0**-5) & (r >= 8.0 * abs(t) + floor) & (p < large) & (q < large) & (p > 1.0 / large)
     equal = (g == 0.0) & (p == q) & (p > 0.0) & (p < large)
     return 0.0 if equal else (r if small else -1.0)
 

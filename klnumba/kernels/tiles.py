@@ -76,19 +76,18 @@ def pad(source: Any, start: Any, count: Any, target: Any, at: Any, value: Any) -
 @reordering
 def vector_sum(cells: Any) -> Any:
     """The sum in float64 of a few cells, spread over a vector: the order follows their number and the processor."""
-    s = r0 = r1 = r2 = r3 = 0.0
+    s = first = second = 0.0
     whole = cells.size // 32 * 32
-    fours = cells.size // 4 * 4
+    rest = cells[whole:]
+    half = rest.size // 2
     for k in range(whole):
         s += np.float64(cells[k])
-    for k in range(whole, fours, 4):
-        r0 += np.float64(cells[k])
-        r1 += np.float64(cells[k + 1])
-        r2 += np.float64(cells[k + 2])
-        r3 += np.float64(cells[k + 3])
-    for k in range(fours, cells.size):
-        r0 += np.float64(cells[k])
-    return s + ((r0 + r2) + (r1 + r3))
+    for k in range(half):
+        first += np.float64(rest[k])
+        second += np.float64(rest[half + k])
+    if rest.size > 2 * half:
+        second += np.float64(rest[2 * half])
+    return s + (first + second)
 
 
 @helper
