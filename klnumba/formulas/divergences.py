@@ -194,12 +194,22 @@ def split_ratio(p: float, q: float, d: float) -> tuple[float, float, float, floa
     return float(k), d2 / (x + q2), q2, d2, up
 
 
-def log_ratio(p: float, q: float, d: float, low: float) -> float:
-    """log(p/q), given p - q = d + low, `low` the rounding error of d; the limits at 0 and inf."""
+def log_ratio(p: float, q: float, d: float) -> float:
+    """log(p/q), given d = p - q; the limits at 0 and inf."""
+    k, s, _, _, _ = split_ratio(p, q, d)
+    return log_of(p, q, k, s)
+
+
+def sharp_log_ratio(p: float, q: float, d: float, low: float) -> float:
+    """log(p/q), given p - q = d + low; s is put right for its own rounding, at the price of a second division."""
     k, s, q2, d2, scale = split_ratio(p, q, d)
     both, lost = two_sum(p * scale, q2)
     rest = low * scale if k == 0.0 else 0.0
-    s += (fma(-s, both, d2) + (rest - s * lost)) / both
+    return log_of(p, q, k, s + (fma(-s, both, d2) + (rest - s * lost)) / both)
+
+
+def log_of(p: float, q: float, k: float, s: float) -> float:
+    """k*ln2 + 2*atanh(s), and the limits of log(p/q)."""
     value = k * LN2_HI + (2.0 * s + (s * (s * s * series(s * s)) + k * LN2_LO))
     if p == 0.0 or q == math.inf:
         value = -math.inf
@@ -243,7 +253,7 @@ def kl(p: float, q: float, d: float, low: float, mass: float, above_p: float, ab
 def jeffreys(
     p: float, q: float, d: float, low: float, mass: float, above_p: float, above_q: float, weight: float
 ) -> float:
-    return 0.0 if d == 0.0 else (d + low) * log_ratio(p, q, d, low)
+    return 0.0 if d == 0.0 else (d + low) * sharp_log_ratio(p, q, d, low)
 
 
 def mixture(p: float, q: float, d: float, low: float, weight: float) -> float:
@@ -264,14 +274,14 @@ def cross_entropy(
     p: float, q: float, d: float, low: float, mass: float, above_p: float, above_q: float, weight: float
 ) -> float:
     """-p*log(q/mass)."""
-    return 0.0 if p == 0.0 and q == q else p * log_ratio(mass, q, above_q, 0.0)
+    return 0.0 if p == 0.0 and q == q else p * log_ratio(mass, q, above_q)
 
 
 def entropy(
     p: float, q: float, d: float, low: float, mass: float, above_p: float, above_q: float, weight: float
 ) -> float:
     """-p*log(p/mass)."""
-    return 0.0 if p == 0.0 else p * log_ratio(mass, p, above_p, 0.0)
+    return 0.0 if p == 0.0 else p * log_ratio(mass, p, above_p)
 
 
 # --- pointwise ------------------------------------------------------------------------------------------------------
@@ -282,8 +292,7 @@ def rel_entr(p: float, q: float) -> float:
     finite = p > 0.0 and q > 0.0 and p < math.inf and q < math.inf
     x = p if finite else 1.0
     y = q if finite else 1.0
-    d, low = two_sum(x, -y)
-    value = x * log_ratio(x, y, d, low)
+    value = x * log_ratio(x, y, x - y)
     if not finite:
         if p != p or q != q or (p == math.inf and q == math.inf):
             value = math.nan
@@ -317,7 +326,7 @@ def kl_div(log_q: float, p: float) -> float:
     """p*(log p - log_q): PyTorch's loss from a log-probability and a target."""
     finite = p > 0.0 and p < math.inf
     x = p if finite else 1.0
-    value = x * (log_ratio(x, 1.0, x - 1.0, 0.0) - log_q)
+    value = x * (log_ratio(x, 1.0, x - 1.0) - log_q)
     if not finite:
         if p == 0.0 and log_q == log_q:
             value = 0.0
@@ -345,4 +354,4 @@ def log_ratio_cell(
     p: float, q: float, d: float, low: float, mass: float, above_p: float, above_q: float, weight: float
 ) -> float:
     """log(p/q), and -inf where p = 0: its largest value is the order-infinity Renyi divergence."""
-    return -math.inf if p == 0.0 else log_ratio(p, q, d, low)
+    return -math.inf if p == 0.0 else log_ratio(p, q, d)
