@@ -390,6 +390,6 @@ def generalized_kl(p: Any, q: Any, /, out: Any = None, *, where: Any = True, dty
     --------
     >>> import klnumba as kl
     >>> print(f"{kl.generalized_kl(1.0, 1.0 + 2.0**-30):.12e}")
-    4.336808687e-19
+    4.336808687249e-19
     """
     return pointwise("generalized_kl", p, q, out, where, dtype)
