@@ -23,7 +23,7 @@ def settings_name(setting):
     return f"{setting[0]}-{'normalized' if setting[1] else 'plain'}"
 
 
-def check(p, q, kind, normalize, dtype, label):
+def check_bounds(p, q, kind, normalize, dtype, label):
     """Hold every function to its bound on one pair of rows."""
     for function, (error, value) in errors(p, q, kind, normalize, dtype).items():
         assert error <= bound(kind, dtype) or not in_range(value), (
@@ -39,7 +39,7 @@ def test_families(dtype, setting, family):
     rng = np.random.default_rng([1, len(family), len(kind)])
     for n in SHORT:
         p, q = draw(families(dtype)[family], rng, n, kind, dtype)
-        check(p, q, kind, normalize, dtype, f"{family}, seed 1")
+        check_bounds(p, q, kind, normalize, dtype, f"{family}, seed 1")
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=settings_name)
@@ -49,7 +49,7 @@ def test_rows_of_thousands(dtype, setting, family):
     kind, normalize = setting
     rng = np.random.default_rng(2)
     p, q = draw(families(dtype)[family], rng, 4_099, kind, dtype)
-    check(p, q, kind, normalize, dtype, f"{family}, seed 2")
+    check_bounds(p, q, kind, normalize, dtype, f"{family}, seed 2")
 
 
 @pytest.mark.parametrize(("family", "kind"), [("near", "prob"), ("ordinary", "logit")])
@@ -66,7 +66,7 @@ def test_every_function_on_long_rows(setting):
     kind, normalize = setting
     rng = np.random.default_rng(4)
     p, q = draw(families("float64")["near after scaling"], rng, 30_000, kind, "float64")
-    check(p, q, kind, normalize, "float64", "near after scaling, seed 4")
+    check_bounds(p, q, kind, normalize, "float64", "near after scaling, seed 4")
 
 
 @pytest.mark.parametrize("normalize", [True, False])
