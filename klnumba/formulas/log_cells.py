@@ -12,12 +12,10 @@ import math
 
 import numpy as np
 
-from klnumba.formulas.divergences import bregman, mixture
+from klnumba.formulas.divergences import LN2_HI, LN2_LO, bregman, mixture
 from klnumba.formulas.elementary import exp
 
 LN2 = 0.6931471805599453
-LN2_HI = float.fromhex("0x1.62e42fee00000p-1")
-LN2_LO = float.fromhex("0x1.a39ef35793c76p-33")
 INV_LN2 = 1.4426950408889634
 ROUNDER = 1.5 * 2.0**52
 
