@@ -24,8 +24,8 @@ import math
 
 import numpy as np
 
-from klnumba.formulas.elementary import exp
-from klnumba.formulas.primitives import fma, two_sum
+from klnumba.formulas.elementary import exp, two_sum
+from klnumba.formulas.primitives import fma
 
 LN2_HI = float.fromhex("0x1.62e42fee00000p-1")  # 21 trailing zero bits: k*LN2_HI is exact for |k| < 2**21
 LN2_LO = float.fromhex("0x1.a39ef35793c76p-33")
@@ -38,7 +38,6 @@ EXPONENT = np.int64(0x7FF << 52)
 MANTISSA_F32 = np.int32((1 << 23) - 1)
 EXPONENT_F32 = np.int32(0xFF << 23)
 SMALLEST_NORMAL_BITS = np.int64(1 << 52)
-SMALLEST_NORMAL_BITS_F32 = np.int32(1 << 23)
 
 # R(z) = 2/3 + 2z/5 + 2z**2/7 + ..., minimax on 0 <= z <= 1/9 (tests/reference/coefficients.py).
 # float64: degree 9, relative error 1.9e-16; it carries at most 1/9 of a cell.

@@ -12,10 +12,3 @@ from fractions import Fraction
 def fma(x: float, y: float, z: float) -> float:
     """x*y + z with a single rounding."""
     return float(Fraction(x) * Fraction(y) + Fraction(z))
-
-
-def two_sum(a: float, b: float) -> tuple[float, float]:
-    """a + b as a rounded sum and its exact error (Knuth)."""
-    s = a + b
-    t = s - a
-    return s, (a - (s - t)) + (b - t)

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from klnumba.formulas.divergences import LEAST
-from klnumba.formulas.primitives import fma, two_sum
+from klnumba.formulas.elementary import two_sum
+from klnumba.formulas.primitives import fma
 from klnumba.kernels.compiler import helper, scalar
 from klnumba.kernels.tiles import BUFFER, TILE, TREE, add, copy, fill, pad, raise_to, total
 

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.formulas.elementary import exp, log, log1p
+from klnumba.formulas.elementary import exp, log, log1p, two_sum
 from klnumba.formulas.log_cells import cross_entropy_log, entropy_log, lift, phi, rel_entr
-from klnumba.formulas.primitives import fma, two_sum
+from klnumba.formulas.primitives import fma
 from klnumba.kernels.compiler import helper, scalar
 from klnumba.kernels.tiles import BUFFER, STEP, TILE, TREE, add, pad, raise_to, total
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from klnumba.formulas.primitives import two_sum
+from klnumba.formulas.elementary import two_sum
 from klnumba.kernels.compiler import helper, reordering, scalar
 
 TILE = 512
