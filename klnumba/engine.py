@@ -20,7 +20,7 @@ from klnumba.arrays import FLOAT64, Block, Rows
 from klnumba.formulas.finish import finish_difference, finish_sum, kl_finish
 from klnumba.formulas.primitives import fma
 from klnumba.kernels import cpu, exact, fast, logs, threads
-from klnumba.kernels.tiles import CHUNK, SCRATCH, combine
+from klnumba.kernels.tiles import CHUNK, combine
 
 NAMES = {"d": "float64", "f": "float32"}
 AGREE = "argmax_agree"
@@ -67,14 +67,14 @@ def values(task: Task, block: Block, d: int, dtype: np.dtype[Any]) -> np.ndarray
 
 def _kl(block: Block, d: int, dtype: np.dtype[Any], out: np.ndarray) -> None:
     flag = np.empty(block.count, np.int8)
-    work, view = threads.scratch(dtype, SCRATCH)
-    loop = cpu.kl_rows(NAMES[dtype.char], d < fast.SHORT)
-    loop(block.p, block.a, block.ps, block.q, block.b, block.qs, block.count, d, out, flag, work, view)
+    short, name, room = d < fast.SHORT, NAMES[dtype.char], threads.scratch(dtype)
+    loop = cpu.kl_rows(name, short)
+    loop(block.p, block.a, block.ps, block.q, block.b, block.qs, block.count, d, out, flag, *room)
     if np.count_nonzero(flag):
         index = _frozen(np.flatnonzero(flag))
-        work, view = threads.scratch(FLOAT64, SCRATCH)
-        scaled = cpu.kl_rows_scaled(NAMES[dtype.char])
-        scaled(block.p, block.a, block.ps, block.q, block.b, block.qs, index, d, out, flag, work, view)
+        room = threads.scratch(FLOAT64) if short else room
+        scaled = cpu.kl_rows_scaled(name, short)
+        scaled(block.p, block.a, block.ps, block.q, block.b, block.qs, index, d, out, flag, *room)
         if np.count_nonzero(flag):
             _exact("kl", Task("kl"), block, d, dtype, np.flatnonzero(flag), out)
 
@@ -83,16 +83,16 @@ def _exact(
     name: str, task: Task, block: Block, d: int, dtype: np.dtype[Any], index: np.ndarray, out: np.ndarray,
     *, difference: bool = False,
 ) -> None:  # fmt: skip
-    work, view = threads.scratch(FLOAT64, SCRATCH)
+    room = threads.scratch(FLOAT64)
     loop = cpu.exact_rows(name, NAMES[dtype.char], difference)
     loop(
         block.p, block.a, block.ps, block.q, block.b, block.qs, _frozen(index), d,
-        task.normalize, task.weight, out, work, view,
+        task.normalize, task.weight, out, *room,
     )  # fmt: skip
 
 
 def _logs(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarray) -> None:
-    work, view = threads.scratch(FLOAT64, SCRATCH)
+    room = threads.scratch(FLOAT64)
     inverse, tail = task.inverse_temperature()
     dtype_name = NAMES[dtype.char]
     index = np.arange(block.count)
@@ -100,7 +100,7 @@ def _logs(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarra
         loop = cpu.log_rows(name, dtype_name)
         loop(
             block.p, block.a, block.ps, block.q, block.b, block.qs, _frozen(index), d,
-            task.normalize, inverse, tail, weight, out, work, view,
+            task.normalize, inverse, tail, weight, out, *room,
         )  # fmt: skip
         index = np.flatnonzero(np.isnan(out))
         if not index.size:
@@ -165,7 +165,7 @@ class LongRow:
         zero = _frozen(np.zeros(1, np.int64))
 
         def call(block: Block, stops: np.ndarray, states: np.ndarray) -> None:
-            loop(block.p, block.a, block.q, block.b, zero, stops, states, *threads.scratch(dtype, SCRATCH))
+            loop(block.p, block.a, block.q, block.b, zero, stops, states, *threads.scratch(dtype))
 
         states = self._sweep(self._states(), call)
         g, ge, p, pe, q, qe, held = map(float, combine(states))
@@ -193,8 +193,8 @@ class LongRow:
         zero = _frozen(np.zeros(1, np.int64))
 
         def call(block: Block, stops: np.ndarray, states: np.ndarray) -> None:
-            work, view = threads.scratch(FLOAT64, SCRATCH)
-            loop(block.p, block.a, block.q, block.b, zero, stops, fp, fq, states, work, view)
+            room = threads.scratch(FLOAT64)
+            loop(block.p, block.a, block.q, block.b, zero, stops, fp, fq, states, *room)
 
         return combine(self._sweep(self._states(), call))
 
@@ -204,10 +204,10 @@ class LongRow:
         zero = _frozen(np.zeros(1, np.int64))
 
         def call(block: Block, stops: np.ndarray, states: np.ndarray) -> None:
-            work, view = threads.scratch(FLOAT64, SCRATCH)
+            room = threads.scratch(FLOAT64)
             loop(
                 block.p, block.a, block.q, block.b, zero, stops, fp, fq, sums, task.normalize, task.weight,
-                states, work, view,
+                states, *room,
             )  # fmt: skip
 
         states = self._sweep(self._states(), call)
@@ -224,7 +224,7 @@ class LongRow:
         largest = cpu.log_piece_largest(name)
 
         def first(block: Block, stops: np.ndarray, states: np.ndarray) -> None:
-            largest(block.p, block.a, block.q, block.b, zero, stops, states)
+            largest(block.p, block.a, block.q, block.b, zero, stops, states, threads.scratch(FLOAT64)[2])
 
         c[:2] = self._sweep(self._states(), first)[:, :2].max(axis=0)
         if logs.barred(c, task.normalize):
@@ -242,12 +242,12 @@ class LongRow:
         sweep, rest = cpu.log_piece_sweep(cell, name), cpu.log_piece_rest(name)
 
         def second(block: Block, stops: np.ndarray, states: np.ndarray) -> None:
-            work, view = threads.scratch(FLOAT64, SCRATCH)
-            sweep(block.p, block.a, block.q, block.b, zero, stops, c, weight, states, work, view)
+            room = threads.scratch(FLOAT64)
+            sweep(block.p, block.a, block.q, block.b, zero, stops, c, weight, states, *room)
 
         def third(block: Block, stops: np.ndarray, states: np.ndarray) -> None:
-            work, view = threads.scratch(FLOAT64, SCRATCH)
-            rest(block.p, block.a, block.q, block.b, zero, stops, c, states, work, view)
+            room = threads.scratch(FLOAT64)
+            rest(block.p, block.a, block.q, block.b, zero, stops, c, states, *room)
 
         marks = cell == "kl", cell == cpu.LARGEST, cell == "rel_entr", weight
         for attempt in range(logs.ROUNDS):

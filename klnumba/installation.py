@@ -92,8 +92,8 @@ def warmup(dtypes: tuple[Any, ...] = (np.float64, np.float32)) -> None:
         if name not in {"float64", "float32"}:
             raise ValueError(f"dtypes: float64 or float32, not {name}")
     for name in names:
-        cpu.kl_rows(name, True)
-        cpu.kl_rows(name, False)
-        cpu.kl_rows_scaled(name)
+        for short in (True, False):
+            cpu.kl_rows(name, short)
+            cpu.kl_rows_scaled(name, short)
         cpu.exact_rows("kl", name, False)
         cpu.log_rows("kl", name)

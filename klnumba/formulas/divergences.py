@@ -95,12 +95,13 @@ def series_f32(z: np.float32) -> np.float32:
 # --- one cell of a row of probabilities, fast: normal numbers and zeros -------------------------------------------
 
 
-def kl_cell(p: float, q: float) -> tuple[float, np.int64]:
+def kl_cell(p: float, q: float, c: float) -> tuple[float, np.int64]:
     """p*log(p/q) - p + q for float64, and a guard.
 
     The value is right where the guard is at least `SMALLEST_NORMAL_BITS` and p
     and q are finite: where p > 0, q is a positive normal number, and neither
-    is negative. A NaN or an infinity shows in the sums of p and q.
+    is negative. A NaN or an infinity shows in the sums of p and q. `c` is there
+    for `kl_cell_scaled`, which runs in the same loops.
     """
     absent = p == 0.0
     x = q if absent else p
@@ -116,6 +117,11 @@ def kl_cell(p: float, q: float) -> tuple[float, np.int64]:
     g = s * (d + x * (z * series(z))) + (pk * LN2_LO + (pk * LN2_HI + (q - q2)))
     guard = bits_q | EXPONENT if absent else min(bits_q, bits_p)
     return q if absent else g, guard
+
+
+def no_cell(p: float, q: float, c: float) -> tuple[float, np.int64]:
+    """Nothing: for the sums of p and q alone."""
+    return 0.0, SMALLEST_NORMAL_BITS
 
 
 def kl_cell_scaled(p: float, q: float, c: float) -> tuple[float, np.int64]:
@@ -145,7 +151,7 @@ def kl_cell_scaled(p: float, q: float, c: float) -> tuple[float, np.int64]:
     return y if absent else g, guard
 
 
-def kl_cell_f32(p: np.float32, q: np.float32) -> tuple[np.float32, np.int32]:
+def kl_cell_f32(p: np.float32, q: np.float32, c: float) -> tuple[np.float32, np.int32]:
     """The same for float32, in float32 arithmetic."""
     absent = p == np.float32(0.0)
     x = q if absent else p

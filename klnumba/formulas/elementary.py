@@ -130,6 +130,11 @@ def two_sum(a: Real, b: Real) -> tuple[Real, Real]:
     return s, (a - (s - t)) + (b - t)
 
 
+def sum_of_four(a: Real, b: Real, c: Real, d: Real) -> Real:
+    """Add four numbers in pairs."""
+    return (a + b) + (c + d)
+
+
 def split_exponent(x: float) -> tuple[float, np.int64]:
     """Write a positive float64 as ``m * 2**k`` with ``m`` about 1.
 

@@ -39,6 +39,10 @@ PACKAGE = Path(__file__).resolve().parent.parent
 # breaks a NaN, an infinity or the order of a sum. Loops add in the order that is written, so they carry no flag.
 SCALAR_FLAGS = {"contract", "nsz"}
 
+# No loop allocates: without the reference counts of arrays (`_nrt`), a slice costs a few instructions, not two locked
+# additions.
+OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False}
+
 
 @intrinsic
 def _fma(typingctx: Any, x: Any, y: Any, z: Any) -> Any:
@@ -50,6 +54,23 @@ def _fma(typingctx: Any, x: Any, y: Any, z: Any) -> Any:
         return builder.fma(*args)
 
     return x(x, y, z), codegen
+
+
+@intrinsic
+def prefetch(typingctx: Any, cells: Any, index: Any) -> Any:
+    """Ask for the cache line of cells[index]; any index may be given."""
+
+    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, args[0])
+        byte = ir.IntType(8).as_pointer()
+        place = builder.bitcast(builder.gep(array.data, [args[1]]), byte)
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
+        builder.call(function, [place, number(0), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return nbtypes.none(cells, nbtypes.int64), codegen
 
 
 INSTRUCTIONS: dict[Any, Any] = {primitives.fma: _fma}
@@ -70,13 +91,13 @@ def scalar(formula: Callable[..., Any]) -> Any:
             names[name] = scalar(names[name])
     twin = types.FunctionType(formula.__code__, names, formula.__name__, formula.__defaults__, formula.__closure__)
     twin.__qualname__ = formula.__qualname__
-    return numba.njit(error_model="numpy", fastmath=SCALAR_FLAGS, nogil=True, forceinline=True)(twin)
+    return numba.njit(fastmath=SCALAR_FLAGS, forceinline=True, **OPTIONS)(twin)
 
 
 def loop(name: str, function: Callable[..., Any], signature: Any) -> Any:
     """Compile a loop for one signature; `name` tells it from every other loop in the cache."""
     function.__qualname__ = name.replace("-", "_")
-    dispatcher: Any = numba.njit(error_model="numpy", fastmath={"nsz"}, nogil=True)(function)
+    dispatcher: Any = numba.njit(fastmath={"nsz"}, **OPTIONS)(function)
     folder = cache_folder()
     if folder is not None:
         dispatcher._cache = _loop_cache(function, name, folder)
@@ -118,12 +139,12 @@ def once(build: Callable[..., Any]) -> Callable[..., Any]:
 
 def helper(function: Callable[..., Any]) -> Any:
     """A piece of a loop: compiled into the loops that call it, in the order of operations that is written."""
-    return numba.njit(error_model="numpy", fastmath={"nsz"}, nogil=True)(_named(function))
+    return numba.njit(fastmath={"nsz"}, **OPTIONS)(_named(function))
 
 
 def reordering(function: Callable[..., Any]) -> Any:
     """A sum whose additions the compiler may spread over a vector: the order follows the length and the processor."""
-    return numba.njit(error_model="numpy", fastmath={"nsz", "reassoc"}, nogil=True)(_named(function))
+    return numba.njit(fastmath={"nsz", "reassoc"}, **OPTIONS)(_named(function))
 
 
 def _named(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,7 +11,7 @@ from numba import types
 from klnumba.formulas import divergences, finish, log_cells
 from klnumba.kernels import exact, fast, logs, pointwise
 from klnumba.kernels.compiler import loop, once
-from klnumba.kernels.tiles import FLAGS, FLOAT, INDEX, INT, STATES, VALUES, cells_of, scratch_of
+from klnumba.kernels.tiles import FLAGS, FLOAT, INDEX, INT, STATES, VALUES, buffer_of, cells_of, room_of
 
 # A divergence: its cell from (p, q, p - q, mass, weight), and its cell from logarithms.
 CELLS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
@@ -35,7 +35,7 @@ POINTWISE: dict[str, Callable[..., Any]] = {
 }
 
 BOOL = types.boolean
-WORK64, VIEW64 = scratch_of(np.float64), cells_of(np.float64)
+ROOM = room_of(np.float64)
 
 
 def finish_of(name: str) -> Callable[..., float]:
@@ -54,27 +54,29 @@ def _fast_cell(dtype: str) -> Callable[..., Any]:
 def kl_rows(dtype: str, short: bool) -> Any:
     """KL of normalised rows in one read: fills (out, flag); a flagged row is for `exact_rows`."""
     kind = np.dtype(dtype)
-    cells, work = cells_of(kind), scratch_of(kind)
-    signature = types.void(cells, INT, INT, cells, INT, INT, INT, INT, VALUES, FLAGS, work, cells)
+    cells = cells_of(kind)
+    signature = types.void(cells, INT, INT, cells, INT, INT, INT, INT, VALUES, FLAGS, *room_of(kind))
     build = fast.short_rows if short else fast.long_rows
     name = _name("kl", "short" if short else "long", dtype)
     return loop(name, build(_fast_cell(dtype), finish.kl_finish, kind), signature)
 
 
 @once
-def kl_rows_scaled(dtype: str) -> Any:
+def kl_rows_scaled(dtype: str, short: bool) -> Any:
     """KL of the rows in `index` after they are brought to a common mass; a flagged row is for `exact_rows`."""
-    cells = cells_of(np.dtype(dtype))
-    signature = types.void(cells, INT, INT, cells, INT, INT, INDEX, INT, VALUES, FLAGS, WORK64, VIEW64)
-    loops = fast.scaled_rows(divergences.kl_cell_scaled, finish.kl_finish_scaled)
-    return loop(_name("kl", "scaled", dtype), loops, signature)
+    kind = np.dtype(dtype)
+    cells, room = cells_of(kind), ROOM if short else room_of(kind)
+    signature = types.void(cells, INT, INT, cells, INT, INT, INDEX, INT, VALUES, FLAGS, *room)
+    build = fast.scaled_short_rows if short else fast.scaled_long_rows
+    name = _name("kl", "scaled-short" if short else "scaled-long", dtype)
+    return loop(name, build(divergences.kl_cell_scaled, finish.kl_finish_scaled, kind), signature)
 
 
 @once
 def kl_pieces(dtype: str) -> Any:
     kind = np.dtype(dtype)
     cells = cells_of(kind)
-    signature = types.void(cells, INT, cells, INT, INDEX, INDEX, STATES, scratch_of(kind), cells)
+    signature = types.void(cells, INT, cells, INT, INDEX, INDEX, STATES, *room_of(kind))
     return loop(_name("kl", "pieces", dtype), fast.pieces(_fast_cell(dtype), kind), signature)
 
 
@@ -83,7 +85,7 @@ def exact_rows(name: str, dtype: str, difference: bool) -> Any:
     """Any divergence of the rows in `index`, in two reads and float64."""
     cells = cells_of(np.dtype(dtype))
     signature = types.void(
-        cells, INT, INT, cells, INT, INT, INDEX, INT, BOOL, FLOAT, VALUES, WORK64, VIEW64
+        cells, INT, INT, cells, INT, INT, INDEX, INT, BOOL, FLOAT, VALUES, *ROOM
     )  # fmt: skip
     last = finish.finish_difference if difference else finish_of(name)
     title = _name(name, "difference" if difference else "exact", dtype)
@@ -93,16 +95,14 @@ def exact_rows(name: str, dtype: str, difference: bool) -> Any:
 @once
 def exact_piece_sums(dtype: str) -> Any:
     cells = cells_of(np.dtype(dtype))
-    signature = types.void(cells, INT, cells, INT, INDEX, INDEX, FLOAT, FLOAT, STATES, WORK64, VIEW64)
+    signature = types.void(cells, INT, cells, INT, INDEX, INDEX, FLOAT, FLOAT, STATES, *ROOM)
     return loop(_name("piece-sums", dtype), exact.piece_sums(), signature)
 
 
 @once
 def exact_piece_cells(name: str, dtype: str) -> Any:
     cells = cells_of(np.dtype(dtype))
-    signature = types.void(
-        cells, INT, cells, INT, INDEX, INDEX, FLOAT, FLOAT, VALUES, BOOL, FLOAT, STATES, WORK64, VIEW64
-    )
+    signature = types.void(cells, INT, cells, INT, INDEX, INDEX, FLOAT, FLOAT, VALUES, BOOL, FLOAT, STATES, *ROOM)
     return loop(
         _name(name, "piece-cells", dtype), exact.piece_cells(CELLS[name][0], largest=name == LARGEST), signature
     )
@@ -112,9 +112,7 @@ def exact_piece_cells(name: str, dtype: str) -> Any:
 def log_rows(name: str, dtype: str) -> Any:
     """Any divergence of rows of log-probabilities or logits."""
     cells = cells_of(np.dtype(dtype))
-    signature = types.void(
-        cells, INT, INT, cells, INT, INT, INDEX, INT, BOOL, FLOAT, FLOAT, FLOAT, VALUES, WORK64, VIEW64
-    )
+    signature = types.void(cells, INT, INT, cells, INT, INT, INDEX, INT, BOOL, FLOAT, FLOAT, FLOAT, VALUES, *ROOM)
     return loop(
         _name(name, "logs", dtype), logs.rows(CELLS[name][1], plain=name == "kl", largest=name == LARGEST), signature
     )
@@ -123,28 +121,28 @@ def log_rows(name: str, dtype: str) -> Any:
 @once
 def log_piece_largest(dtype: str) -> Any:
     cells = cells_of(np.dtype(dtype))
-    signature = types.void(cells, INT, cells, INT, INDEX, INDEX, STATES)
+    signature = types.void(cells, INT, cells, INT, INDEX, INDEX, STATES, VALUES)
     return loop(_name("piece-largest", dtype), logs.piece_largest(), signature)
 
 
 @once
 def log_piece_rest(dtype: str) -> Any:
     cells = cells_of(np.dtype(dtype))
-    signature = types.void(cells, INT, cells, INT, INDEX, INDEX, VALUES, STATES, WORK64, VIEW64)
+    signature = types.void(cells, INT, cells, INT, INDEX, INDEX, VALUES, STATES, *ROOM)
     return loop(_name("piece-rest", dtype), logs.piece_rest(), signature)
 
 
 @once
 def log_piece_sweep(name: str, dtype: str) -> Any:
     cells = cells_of(np.dtype(dtype))
-    signature = types.void(cells, INT, cells, INT, INDEX, INDEX, VALUES, FLOAT, STATES, WORK64, VIEW64)
+    signature = types.void(cells, INT, cells, INT, INDEX, INDEX, VALUES, FLOAT, STATES, *ROOM)
     return loop(_name(name, "log-pieces", dtype), logs.piece_sweep(CELLS[name][1], largest=name == LARGEST), signature)
 
 
 @once
 def cells_pointwise(name: str, dtype: str) -> Any:
     cells = cells_of(np.dtype(dtype))
-    signature = types.void(cells, cells, scratch_of(np.dtype(dtype)))
+    signature = types.void(cells, cells, buffer_of(np.dtype(dtype)))
     return loop(_name(name, "pointwise", dtype), pointwise.loop(POINTWISE[name]), signature)
 
 

@@ -149,11 +149,11 @@ def rows(cell: Callable[..., Any], finish: Callable[..., Any], *, largest: bool 
 
     def loop(
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, index: Any, d: Any,
-        normalize: Any, weight: Any, out: Any, work: Any, view: Any,
+        normalize: Any, weight: Any, out: Any, work: Any, view: Any, space: Any,
     ) -> None:  # fmt: skip
-        state = np.empty(SIZE, np.float64)
-        c = np.empty(SCALES, np.float64)
-        tree = np.empty(TREE, np.float64)
+        state = space[0:SIZE]
+        c = space[8 : 8 + SCALES]
+        tree = space[16 : 16 + TREE]
         for r in index:
             c[0], c[1] = 1.0, 1.0
             for attempt in range(2):
@@ -177,9 +177,20 @@ def piece_sums() -> Callable[..., None]:
     """The first read of pieces of one long row."""
 
     def loop(
-        p: Any, a: Any, q: Any, b: Any, starts: Any, stops: Any, fp: Any, fq: Any, states: Any, work: Any, view: Any
+        p: Any,
+        a: Any,
+        q: Any,
+        b: Any,
+        starts: Any,
+        stops: Any,
+        fp: Any,
+        fq: Any,
+        states: Any,
+        work: Any,
+        view: Any,
+        space: Any,
     ) -> None:
-        tree = np.empty(TREE, np.float64)
+        tree = space[16 : 16 + TREE]
         for i in range(starts.size):
             state = states[i]
             for k in range(SIZE):
@@ -196,10 +207,10 @@ def piece_cells(cell: Callable[..., Any], *, largest: bool = False) -> Callable[
 
     def loop(
         p: Any, a: Any, q: Any, b: Any, starts: Any, stops: Any, fp: Any, fq: Any, whole: Any,
-        normalize: Any, weight: Any, states: Any, work: Any, view: Any,
+        normalize: Any, weight: Any, states: Any, work: Any, view: Any, space: Any,
     ) -> None:  # fmt: skip
-        tree = np.empty(TREE, np.float64)
-        c = np.empty(SCALES, np.float64)
+        tree = space[16 : 16 + TREE]
+        c = space[8 : 8 + SCALES]
         c[0], c[1] = fp, fq
         scales(whole, normalize, c)
         for i in range(starts.size):

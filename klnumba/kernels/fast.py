@@ -1,21 +1,33 @@
 """KL of normalised rows in one read: the loop behind nearly every row.
 
-A row whose sums say that digits would be lost (`kl_finish`), or that holds a
-cell that `kl_cell` does not serve, is flagged and left to `kernels.exact`.
+A row whose sums say that digits would be lost (`kl_finish`) is brought to a
+common mass and read again. One that this does not serve either, or that holds
+a cell that `kl_cell` does not serve, is flagged and left to `kernels.exact`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from klnumba.formulas.divergences import kl_unfit
-from klnumba.kernels.compiler import helper, scalar
-from klnumba.kernels.tiles import BUFFER, STEP, TILE, TREE, add, copy, fill, pad, total, vector_sum
+from klnumba.formulas.divergences import kl_unfit, no_cell
+from klnumba.formulas.elementary import sum_of_four, two_sum
+from klnumba.kernels.compiler import helper, prefetch, reordering, scalar
+from klnumba.kernels.tiles import BUFFER, SCRATCH, SPACE, STEP, TILE, copy, fill, vector_sum
 
 SHORT = 256  # rows shorter than this are computed many at a time
+VECTORS = 32  # rows shorter than this are summed many at a time
+MOST = 8  # blocks of `STEP` cells of a long row whose sums a buffer holds; four times as many in float32
+LANES = STEP // 4  # sums of a long row that run side by side, in an order that is the same on every processor,
+SUMS = 3 * LANES  # of the cells, of p and of q
+EIGHT = 8 * SUMS
+AHEAD = 8192  # bytes ahead of the cells at work that are asked for: hardware loses the stream where a row ends
+
+
+_four = scalar(sum_of_four)
+_two_sum = scalar(two_sum)
 
 
 def constants(dtype: Any) -> tuple[Any, Any, float, float]:
@@ -25,36 +37,156 @@ def constants(dtype: Any) -> tuple[Any, Any, float, float]:
     return np.int32(np.iinfo(np.int32).max), np.int32(1 << 23), 2.0**-18, 2.0**120
 
 
-def flat_loop(cell: Callable[..., Any], top: Any) -> Any:
+# --- tiles of one row -------------------------------------------------------------------------------------------------
+
+
+def fours_loop(cell: Callable[..., Any], item: int, kind: Any, top: Any) -> Any:
+    """A loop over blocks of `STEP` cells that adds them in fours into a buffer, and returns the least guard.
+
+    A block has `LANES` sums of cells, of p and of q. The caller's cells have `item` bytes and are computed as `kind`.
+    """
     cell = scalar(cell)
+    line, ahead = 64 // item, AHEAD // item
+    h = LANES
 
     @helper
-    def flat(p: Any, a: Any, q: Any, b: Any, count: Any, out: Any) -> Any:
-        """The cells of a tile, and the least guard."""
-        x = p[a : a + count]
-        y = q[b : b + count]
+    def fours(p: Any, a: Any, q: Any, b: Any, count: Any, c: Any, work: Any, filled: Any) -> Any:
         guard = top
-        for k in range(count):
-            out[k], check = cell(x[k], y[k])
-            guard = min(guard, check)
+        for start in range(0, count, STEP):
+            x = p[a + start : a + start + STEP]
+            y = q[b + start : b + start + STEP]
+            for k in range(0, STEP, line):
+                prefetch(x, k + ahead)
+                prefetch(y, k + ahead)
+            at = (filled + start // STEP) * SUMS
+            out = work[at : at + SUMS]
+            for k in range(h):
+                x0, x1, x2, x3 = kind(x[k]), kind(x[h + k]), kind(x[2 * h + k]), kind(x[3 * h + k])
+                y0, y1, y2, y3 = kind(y[k]), kind(y[h + k]), kind(y[2 * h + k]), kind(y[3 * h + k])
+                g0, c0 = cell(x0, y0, c)
+                g1, c1 = cell(x1, y1, c)
+                g2, c2 = cell(x2, y2, c)
+                g3, c3 = cell(x3, y3, c)
+                out[k] = _four(g0, g1, g2, g3)
+                out[h + k] = _four(x0, x1, x2, x3)
+                out[2 * h + k] = _four(y0, y1, y2, y3)
+                guard = min(guard, min(min(c0, c1), min(c2, c3)))
         return guard
 
-    return flat
+    return fours
+
+
+@helper
+def _gather(work: Any, count: Any, lanes: Any) -> None:
+    """Add the sums of eight blocks, and these to the lanes, whose rounding errors go to a second set of lanes."""
+    rest = -count % EIGHT
+    if rest:
+        fill(work, count, rest, 0.0)
+    hi = lanes[0:SUMS]
+    lo = lanes[SUMS : 2 * SUMS]
+    for start in range(0, count, EIGHT):
+        x = work[start : start + EIGHT]
+        for k in range(SUMS):
+            low = _four(
+                np.float64(x[k]), np.float64(x[SUMS + k]), np.float64(x[2 * SUMS + k]), np.float64(x[3 * SUMS + k])
+            )
+            high = _four(
+                np.float64(x[4 * SUMS + k]),
+                np.float64(x[5 * SUMS + k]),
+                np.float64(x[6 * SUMS + k]),
+                np.float64(x[7 * SUMS + k]),
+            )
+            s, e = _two_sum(hi[k], low + high)
+            hi[k] = s
+            lo[k] += e
+
+
+@helper
+def _collapse(lanes: Any, state: Any) -> None:
+    """The sums of the three sets of lanes as double-doubles: state[0:2], state[2:4] and state[4:6]."""
+    for i in range(3):
+        hi = lanes[i * LANES : (i + 1) * LANES]
+        lo = lanes[SUMS + i * LANES : SUMS + (i + 1) * LANES]
+        for k in range(8):
+            s, e = _two_sum(hi[k], hi[8 + k])
+            hi[k], lo[k] = s, lo[k] + (lo[8 + k] + e)
+        for k in range(4):
+            s, e = _two_sum(hi[k], hi[4 + k])
+            hi[k], lo[k] = s, lo[k] + (lo[4 + k] + e)
+        a, u = _two_sum(hi[0], hi[2])
+        b, v = _two_sum(hi[1], hi[3])
+        s, e = _two_sum(a, b)
+        state[2 * i] = s
+        state[2 * i + 1] = ((lo[0] + lo[2]) + (lo[1] + lo[3])) + ((u + v) + e)
+
+
+def row_loop(cell: Callable[..., Any], dtype: Any, kind: Any, top: Any) -> Any:
+    """The sums of a row of cells of `dtype`, tile by tile, into a new `state`; returns the least guard."""
+    fours = fours_loop(cell, dtype.itemsize, kind, top)
+    zero = dtype.type(0)
+    wide = kind == np.float64
+    most = MOST if wide else 4 * MOST
+
+    @helper
+    def end(source: Any, start: Any, count: Any, d: Any, work: Any, at: Any) -> None:
+        """The last `count` < `STEP` cells of a row of `d` cells, behind zeros.
+
+        They are written in whole vectors: a vector that is read back from narrower pieces has to wait until these
+        have left the pipeline, and with them every cell that is still on its way from memory.
+        """
+        place = work[at : at + STEP]
+        skip = STEP - count
+        if d < STEP:
+            place[:] = zero
+            copy(source, start, count, work, at)
+        else:
+            cells = source[start - skip : start + count]
+            for k in range(STEP):
+                x = cells[k]
+                place[k] = x if k >= skip else zero
+
+    @helper
+    def row(p: Any, a: Any, q: Any, b: Any, d: Any, c: Any, work: Any, view: Any, space: Any, state: Any) -> Any:
+        lanes = space[0 : 2 * SUMS]
+        lanes[:] = 0.0
+        buffer = space[2 * SUMS : 2 * SUMS + MOST * SUMS] if wide else work[2 * STEP : SCRATCH]
+        guard = top
+        done = filled = 0
+        while done < d:
+            count = min((most - filled) * STEP, (d - done) // STEP * STEP)
+            x, o, y, u = p, a + done, q, b + done
+            if count == 0:
+                end(p, o, d - done, d, work, 0)
+                end(q, u, d - done, d, work, STEP)
+                x, o, y, u, count = view, np.int64(0), view, np.int64(STEP), STEP
+            guard = min(guard, fours(x, o, y, u, count, c, buffer, filled))
+            filled += count // STEP
+            done += count
+            if filled == most or done >= d:
+                _gather(buffer, filled * SUMS, lanes)
+                filled = 0
+        _collapse(lanes, state)
+        return guard
+
+    return row
+
+
+# --- long rows --------------------------------------------------------------------------------------------------------
 
 
 def long_rows(cell: Callable[..., Any], finish: Callable[..., Any], dtype: Any) -> Callable[..., None]:
     """Rows of at least `SHORT` cells. `p` starts at `a` and steps by `ps` a row; so does `q`."""
     top, normal, floor, large = constants(dtype)
-    piece = _piece(cell, top)
+    row = row_loop(cell, dtype, dtype.type, top)
     finish = scalar(finish)
 
     def rows(
-        p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, n: Any, d: Any, out: Any, flag: Any, work: Any, view: Any
-    ) -> None:
-        state = np.empty(7, np.float64)
-        tree = np.empty(TREE, np.float64)
+        p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, n: Any, d: Any,
+        out: Any, flag: Any, work: Any, view: Any, space: Any,
+    ) -> None:  # fmt: skip
+        state, rest = space[0:8], space[8:SPACE]
         for r in range(n):
-            guard = piece(p, a + r * ps, q, b + r * qs, d, work, view, tree, state)
+            guard = row(p, a + r * ps, q, b + r * qs, d, 1.0, work, view, rest, state)
             value = finish(state[0] + state[1], state[2] + state[3], state[4] + state[5], floor, large)
             out[r] = value
             flag[r] = guard < normal or not value >= 0.0
@@ -65,60 +197,118 @@ def long_rows(cell: Callable[..., Any], finish: Callable[..., Any], dtype: Any) 
 def pieces(cell: Callable[..., Any], dtype: Any) -> Callable[..., None]:
     """Pieces of one long row: a state of sums for each, and whether its guard held."""
     top, normal, _, _ = constants(dtype)
-    piece = _piece(cell, top)
+    row = row_loop(cell, dtype, dtype.type, top)
 
-    def loop(p: Any, a: Any, q: Any, b: Any, starts: Any, stops: Any, states: Any, work: Any, view: Any) -> None:
-        tree = np.empty(TREE, np.float64)
+    def loop(
+        p: Any, a: Any, q: Any, b: Any, starts: Any, stops: Any, states: Any, work: Any, view: Any, space: Any
+    ) -> None:
         for i in range(starts.size):
-            state = states[i]
             d = stops[i] - starts[i]
-            state[6] = piece(p, a + starts[i], q, b + starts[i], d, work, view, tree, state) >= normal
+            states[i, 6] = row(p, a + starts[i], q, b + starts[i], d, 1.0, work, view, space, states[i]) >= normal
 
     return loop
 
 
-def _piece(cell: Callable[..., Any], top: Any) -> Any:
-    flat = flat_loop(cell, top)
+def scaled_long_rows(cell: Callable[..., Any], finish: Callable[..., Any], dtype: Any) -> Callable[..., None]:
+    """The rows in `index`, whose sums differ, brought to a common mass first; in float64 throughout."""
+    top, normal, _, _ = constants(np.float64)
+    masses = row_loop(no_cell, dtype, np.float64, top)
+    row = row_loop(cell, dtype, np.float64, top)
+    finish = scalar(finish)
+
+    def rows(
+        p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, index: Any, d: Any,
+        out: Any, flag: Any, work: Any, view: Any, space: Any,
+    ) -> None:  # fmt: skip
+        state, rest = space[0:8], space[8:SPACE]
+        for r in index:
+            masses(p, a + r * ps, q, b + r * qs, d, 1.0, work, view, rest, state)
+            mass, other = state[2] + state[3], state[4] + state[5]
+            guard = row(p, a + r * ps, q, b + r * qs, d, mass / other, work, view, rest, state)
+            value = finish(state[0] + state[1], mass, other, mass / other)
+            out[r] = value
+            flag[r] = guard < normal or not value >= 0.0
+
+    return rows
+
+
+# --- short rows: one flat pass over many, then the sums of each -----------------------------------------------------
+
+
+def flat_loop(cell: Callable[..., Any], top: Any) -> Any:
+    """The cells of many short rows into a buffer; returns the least guard."""
+    cell = scalar(cell)
 
     @helper
-    def piece(p: Any, a: Any, q: Any, b: Any, d: Any, work: Any, view: Any, tree: Any, state: Any) -> Any:
-        """The sums of the cells, of p and of q, each in double-double; returns the least guard."""
-        for k in range(6):
-            state[k] = 0.0
+    def flat(p: Any, a: Any, q: Any, b: Any, count: Any, out: Any) -> Any:
+        x = p[a : a + count]
+        y = q[b : b + count]
         guard = top
-        for start in range(0, d, TILE):
-            count = min(TILE, d - start)
-            x, o, y, u = p, a + start, q, b + start
-            if count < TILE:
-                pad(q, u, count, work, np.int64(BUFFER), 0.0)
-                count = pad(p, o, count, work, np.int64(0), 0.0)
-                x, o, y, u = view, np.int64(0), view, np.int64(BUFFER)
-            guard = min(guard, flat(x, o, y, u, count, work[2 * BUFFER : 3 * BUFFER]))
-            add(state, np.int64(0), total(view, np.int64(2 * BUFFER), count, tree))
-            add(state, np.int64(2), total(x, o, count, tree))
-            add(state, np.int64(4), total(y, u, count, tree))
+        for k in range(count):
+            out[k], check = cell(x[k], y[k], 1.0)
+            guard = min(guard, check)
         return guard
 
-    return piece
+    return flat
+
+
+@helper
+def _fold(source: Any, count: Any, n: Any, out: Any) -> None:
+    """The sums of `count` groups of `n` adjacent cells; groups of 2, 3 and 5 many at a time."""
+    x = source[0 : count * n]
+    if n == 2:
+        for i in range(count):
+            out[i] = np.float64(x[2 * i]) + np.float64(x[2 * i + 1])
+    elif n == 3:
+        for i in range(count):
+            out[i] = np.float64(x[3 * i]) + np.float64(x[3 * i + 1]) + np.float64(x[3 * i + 2])
+    elif n == 5:
+        for i in range(count):
+            pairs = (np.float64(x[5 * i]) + np.float64(x[5 * i + 1])) + (
+                np.float64(x[5 * i + 2]) + np.float64(x[5 * i + 3])
+            )
+            out[i] = pairs + np.float64(x[5 * i + 4])
+    else:
+        for i in range(count):
+            out[i] = vector_sum(x[i * n : i * n + n])
+
+
+@helper
+def _factor(d: Any) -> Any:
+    """By what to fold first: a small factor of d, or all of it."""
+    if d < VECTORS:
+        for n in (2, 3, 5):
+            if d % n == 0:
+                return n
+    return d
 
 
 @helper
 def sums(a: Any, start: Any, rows: Any, d: Any, out: Any) -> None:
-    """The sums of `rows` adjacent rows of `d` < SHORT cells in float64, each in an order that depends on d alone."""
-    cells = a[start : start + rows * d]
-    if d == 2:
-        for r in range(rows):
-            out[r] = np.float64(cells[2 * r]) + np.float64(cells[2 * r + 1])
-    elif d == 3:
-        for r in range(rows):
-            out[r] = np.float64(cells[3 * r]) + np.float64(cells[3 * r + 1]) + np.float64(cells[3 * r + 2])
-    else:
-        for r in range(rows):
-            out[r] = vector_sum(cells[r * d : r * d + d])
+    """The sums of `rows` adjacent rows of `d` < SHORT cells in float64, each in an order that depends on d alone.
+
+    The factors of d are folded one after another, from `out` into its second half and back.
+    """
+    folds = 1
+    rest = d // _factor(d)
+    while rest > 1:
+        rest //= _factor(rest)
+        folds += 1
+    here, there = out[0:TILE], out[TILE // 2 : TILE]
+    if folds % 2 == 0:
+        here, there = there, here
+    n = _factor(d)
+    rest = d // n
+    _fold(a[start : start + rows * d], rows * rest, n, here)
+    while rest > 1:
+        n = _factor(rest)
+        rest //= n
+        _fold(here, rows * rest, n, there)
+        here, there = there, here
 
 
 def short_rows(cell: Callable[..., Any], finish: Callable[..., Any], dtype: Any) -> Callable[..., None]:
-    """Rows of fewer than `SHORT` cells: one flat pass over many rows, then the sums of each.
+    """Rows of fewer than `SHORT` cells.
 
     The guard is taken over the whole group; where it fails, each row of the
     group is looked at alone, so that no row's answer depends on its neighbours.
@@ -129,12 +319,11 @@ def short_rows(cell: Callable[..., Any], finish: Callable[..., Any], dtype: Any)
     least = float(np.finfo(dtype).tiny)
 
     def rows(
-        p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, n: Any, d: Any, out: Any, flag: Any, work: Any, view: Any
-    ) -> None:
+        p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, n: Any, d: Any,
+        out: Any, flag: Any, work: Any, view: Any, space: Any,
+    ) -> None:  # fmt: skip
         most = TILE // d
-        gs = np.empty(most, np.float64)
-        xs = np.empty(most, np.float64)
-        ys = np.empty(most, np.float64)
+        gs, xs, ys = space[0:TILE], space[TILE : 2 * TILE], space[2 * TILE : 3 * TILE]
         for first in range(0, n, most):
             count = min(most, n - first)
             x, o, y, u = p, a + first * ps, q, b + first * qs
@@ -145,9 +334,8 @@ def short_rows(cell: Callable[..., Any], finish: Callable[..., Any], dtype: Any)
                 for r in range(count):
                     copy(p, o + r * ps, d, work, r * d)
                     copy(q, u + r * qs, d, work, BUFFER + r * d)
-                for k in range(cells, whole):
-                    work[k] = 0.0
-                    work[BUFFER + k] = 0.0
+                fill(work, cells, whole - cells, 0.0)
+                fill(work, BUFFER + cells, whole - cells, 0.0)
                 x, o, y, u = view, np.int64(0), view, np.int64(BUFFER)
             guard = flat(x, o, y, u, whole, work[2 * BUFFER : 3 * BUFFER])
             sums(view, np.int64(2 * BUFFER), count, d, gs)
@@ -167,15 +355,15 @@ def short_rows(cell: Callable[..., Any], finish: Callable[..., Any], dtype: Any)
     return rows
 
 
-def scaled_rows(cell: Callable[..., Any], finish: Callable[..., Any]) -> Callable[..., None]:
-    """The rows in `index`, whose sums differ, brought to a common mass first; in float64 throughout."""
+def scaled_short_rows(cell: Callable[..., Any], finish: Callable[..., Any], dtype: Any) -> Callable[..., None]:
+    """The rows in `index`, of fewer than `SHORT` cells, brought to a common mass first; in float64 throughout."""
     top, normal, _, _ = constants(np.float64)
     cell, finish, unfit = scalar(cell), scalar(finish), scalar(kl_unfit)
     least = float(np.finfo(np.float64).tiny)
 
     @helper
     def flat(view: Any, count: Any, out: Any) -> Any:
-        """The cells of a tile in the buffers: p, q and, in the fourth, c."""
+        """The cells of the rows in the buffers: p, q and, in the fourth, c."""
         x = view[0:count]
         y = view[BUFFER : BUFFER + count]
         c = view[3 * BUFFER : 3 * BUFFER + count]
@@ -185,14 +373,12 @@ def scaled_rows(cell: Callable[..., Any], finish: Callable[..., Any]) -> Callabl
             guard = min(guard, check)
         return guard
 
-    @helper
-    def several(
-        p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, index: Any, d: Any, out: Any, flag: Any, work: Any, view: Any
-    ) -> None:
+    def rows(
+        p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, index: Any, d: Any,
+        out: Any, flag: Any, work: Any, view: Any, space: Any,
+    ) -> None:  # fmt: skip
         most = TILE // d
-        gs = np.empty(most, np.float64)
-        xs = np.empty(most, np.float64)
-        ys = np.empty(most, np.float64)
+        gs, xs, ys = space[0:TILE], space[TILE : 2 * TILE], space[2 * TILE : 3 * TILE]
         for first in range(0, index.size, most):
             count = min(most, index.size - first)
             for r in range(count):
@@ -217,35 +403,5 @@ def scaled_rows(cell: Callable[..., Any], finish: Callable[..., Any]) -> Callabl
                 for k in range(cells):
                     if unfit(view[k], view[BUFFER + k] * view[3 * BUFFER + k], least):
                         flag[index[first + k // d]] = 1
-
-    def rows(
-        p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, index: Any, d: Any, out: Any, flag: Any, work: Any, view: Any
-    ) -> None:
-        if d <= TILE:
-            several(p, a, ps, q, b, qs, index, d, out, flag, work, view)
-            return
-        state = np.empty(6, np.float64)
-        tree = np.empty(TREE, np.float64)
-        for r in index:
-            for k in range(6):
-                state[k] = 0.0
-            for start in range(0, d, TILE):
-                count = min(TILE, d - start)
-                pad(q, b + r * qs + start, count, work, np.int64(BUFFER), 0.0)
-                count = pad(p, a + r * ps + start, count, work, np.int64(0), 0.0)
-                add(state, np.int64(2), total(view, np.int64(0), count, tree))
-                add(state, np.int64(4), total(view, np.int64(BUFFER), count, tree))
-            mass, other = state[2] + state[3], state[4] + state[5]
-            fill(work, np.int64(3 * BUFFER), np.int64(TILE), mass / other)
-            guard = top
-            for start in range(0, d, TILE):
-                count = min(TILE, d - start)
-                pad(q, b + r * qs + start, count, work, np.int64(BUFFER), 0.0)
-                count = pad(p, a + r * ps + start, count, work, np.int64(0), 0.0)
-                guard = min(guard, flat(view, count, work[2 * BUFFER : 3 * BUFFER]))
-                add(state, np.int64(0), total(view, np.int64(2 * BUFFER), count, tree))
-            value = finish(state[0] + state[1], mass, other, mass / other)
-            out[r] = value
-            flag[r] = guard < normal or not value >= 0.0
 
     return rows

@@ -211,11 +211,11 @@ def rows(cell: Callable[..., Any], *, plain: bool, largest: bool = False) -> Cal
 
     def loop(
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, index: Any, d: Any,
-        normalize: Any, inverse: Any, tail: Any, weight: Any, out: Any, work: Any, view: Any,
+        normalize: Any, inverse: Any, tail: Any, weight: Any, out: Any, work: Any, view: Any, space: Any,
     ) -> None:  # fmt: skip
-        state = np.empty(SIZE, np.float64)
-        c = np.zeros(SCALES, np.float64)
-        tree = np.empty(TREE, np.float64)
+        state = space[0:SIZE]
+        c = space[8 : 8 + SCALES]
+        tree = space[16 : 16 + TREE]
         for r in index:
             c[0] = top_of(p, a + r * ps, d, tree)
             c[1] = top_of(q, b + r * qs, d, tree)
@@ -239,8 +239,8 @@ def rows(cell: Callable[..., Any], *, plain: bool, largest: bool = False) -> Cal
 
 
 def piece_largest() -> Callable[..., None]:
-    def loop(p: Any, a: Any, q: Any, b: Any, starts: Any, stops: Any, states: Any) -> None:
-        tree = np.empty(TREE, np.float64)
+    def loop(p: Any, a: Any, q: Any, b: Any, starts: Any, stops: Any, states: Any, space: Any) -> None:
+        tree = space[16 : 16 + TREE]
         for i in range(starts.size):
             states[i, 0] = top_of(p, a + starts[i], stops[i] - starts[i], tree)
             states[i, 1] = top_of(q, b + starts[i], stops[i] - starts[i], tree)
@@ -252,9 +252,20 @@ def piece_sweep(cell: Callable[..., Any], *, largest: bool = False) -> Callable[
     sweep = sweep_loop(cell, largest=largest)
 
     def loop(
-        p: Any, a: Any, q: Any, b: Any, starts: Any, stops: Any, c: Any, weight: Any, states: Any, work: Any, view: Any
+        p: Any,
+        a: Any,
+        q: Any,
+        b: Any,
+        starts: Any,
+        stops: Any,
+        c: Any,
+        weight: Any,
+        states: Any,
+        work: Any,
+        view: Any,
+        space: Any,
     ) -> None:
-        tree = np.empty(TREE, np.float64)
+        tree = space[16 : 16 + TREE]
         for i in range(starts.size):
             sweep(p, a + starts[i], q, b + starts[i], stops[i] - starts[i], c, weight, work, view, tree, states[i])
 
@@ -265,9 +276,9 @@ def piece_rest() -> Callable[..., None]:
     """The parts of the normalisers of both rows: columns 0, 1, 2 of p and 3, 4, 5 of q."""
 
     def loop(
-        p: Any, a: Any, q: Any, b: Any, starts: Any, stops: Any, c: Any, states: Any, work: Any, view: Any
+        p: Any, a: Any, q: Any, b: Any, starts: Any, stops: Any, c: Any, states: Any, work: Any, view: Any, space: Any
     ) -> None:
-        tree = np.empty(TREE, np.float64)
+        tree = space[16 : 16 + TREE]
         for i in range(starts.size):
             d = stops[i] - starts[i]
             rest_of(p, a + starts[i], d, c[0], c[2], c[3], work, view, tree, states[i, 0:3])

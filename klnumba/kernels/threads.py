@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from klnumba.kernels.tiles import SCRATCH, SPACE
+
 SERIAL_CELLS = 1 << 16  # about 60 microseconds of work, twice what waking a thread costs
 
 _lock = threading.Lock()
@@ -60,16 +62,24 @@ def choose(threads: int | None, cells: int) -> int:
     return available()
 
 
-def scratch(dtype: np.dtype[Any], size: int) -> tuple[np.ndarray, np.ndarray]:
-    """This thread's scratch of `size` cells, and a read-only view of it."""
+def scratch(dtype: np.dtype[Any]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """This thread's scratch for loops over cells of `dtype`: (cells, a read-only view of them, float64 numbers)."""
     store = _local.__dict__.setdefault("scratch", {})
     if dtype not in store:
-        work = np.zeros(size, dtype)
+        work = _aligned(SCRATCH, dtype)
         view = work.view()
         view.flags.writeable = False
-        store[dtype] = (work, view)
-    found: tuple[np.ndarray, np.ndarray] = store[dtype]
+        store[dtype] = (work, view, _aligned(SPACE, np.dtype(np.float64)))
+    found: tuple[np.ndarray, np.ndarray, np.ndarray] = store[dtype]
     return found
+
+
+def _aligned(size: int, dtype: np.dtype[Any]) -> np.ndarray:
+    """Zeros that start at a cache line, so that no vector of them lies across two."""
+    line = 64
+    raw = np.zeros(size * dtype.itemsize + line, np.uint8)
+    start = -raw.ctypes.data % line
+    return raw[start : start + size * dtype.itemsize].view(dtype)
 
 
 def _executor(size: int) -> ThreadPoolExecutor:

@@ -24,10 +24,11 @@ TREE = TILE // 4  # the longest buffer of `total`
 SMALL = 16  # a tile of fewer than `STEP` cells runs a multiple of this
 STEP = 64  # every loop over cells runs a multiple of this: one machine code for a cell, and no tail loop
 
-# The scratch of one thread: five buffers of a tile. A read-only view of the same memory goes along with
-# it, so that a buffer and the caller's read-only array have one type.
+# The scratch of one thread: five buffers of a tile, and float64 numbers for sums and states. A read-only view of the
+# buffers goes along with them, so that a buffer and the caller's read-only array have one type.
 BUFFER = TILE + STEP
 SCRATCH = 5 * BUFFER
+SPACE = 3 * TILE
 
 FLOAT = types.float64
 INT = types.int64
@@ -44,8 +45,13 @@ def cells_of(dtype: Any) -> Any:
     return types.Array(types.float64 if dtype == np.float64 else types.float32, 1, "C", readonly=True)
 
 
-def scratch_of(dtype: Any) -> Any:
+def buffer_of(dtype: Any) -> Any:
     return types.Array(types.float64 if dtype == np.float64 else types.float32, 1, "C")
+
+
+def room_of(dtype: Any) -> tuple[Any, Any, Any]:
+    """The types of `threads.scratch`."""
+    return buffer_of(dtype), cells_of(dtype), VALUES
 
 
 @helper

@@ -55,15 +55,15 @@ from klnumba.formulas.divergences import kl_cell
 from klnumba.kernels import cpu, fast
 from klnumba.kernels.compiler import loop
 
-def library_cell(p, q):
-    value, guard = kl_cell(p, q)
+def library_cell(p, q, c):
+    value, guard = kl_cell(p, q, c)
     return value + p * math.log(p / q), guard
 
 def control():
     library_cell.__module__ = "klnumba.formulas.control"
-    cells, work = cpu.cells_of(np.dtype("float64")), cpu.scratch_of(np.dtype("float64"))
+    cells = cpu.cells_of(np.dtype("float64"))
     INT = cpu.INT
-    signature = types.void(cells, INT, INT, cells, INT, INT, INT, INT, cpu.VALUES, cpu.FLAGS, work, cells)
+    signature = types.void(cells, INT, INT, cells, INT, INT, INT, INT, cpu.VALUES, cpu.FLAGS, *cpu.ROOM)
     rows = fast.long_rows(library_cell, finish.kl_finish, np.dtype("float64"))
     return loop("control", rows, signature)
 
