@@ -57,7 +57,7 @@ def _fma(typingctx: Any, x: Any, y: Any, z: Any) -> Any:
 
 
 @intrinsic
-def prefetch(typingctx: Any, cells: Any, index: Any) -> Any:
+def _prefetch(typingctx: Any, cells: Any, index: Any) -> Any:
     """Ask for the cache line of cells[index]; any index may be given."""
 
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
@@ -74,6 +74,7 @@ def prefetch(typingctx: Any, cells: Any, index: Any) -> Any:
 
 
 INSTRUCTIONS: dict[Any, Any] = {primitives.fma: _fma}
+prefetch: Any = _prefetch
 
 
 def _is_formula(value: Any) -> bool:

@@ -8,13 +8,13 @@ a cell that `kl_cell` does not serve, is flagged and left to `kernels.exact`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from klnumba.formulas.divergences import kl_unfit, no_cell
 from klnumba.formulas.elementary import sum_of_four, two_sum
-from klnumba.kernels.compiler import helper, prefetch, reordering, scalar
+from klnumba.kernels.compiler import helper, prefetch, scalar
 from klnumba.kernels.tiles import BUFFER, SCRATCH, SPACE, STEP, TILE, copy, fill, vector_sum
 
 SHORT = 256  # rows shorter than this are computed many at a time
