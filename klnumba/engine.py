@@ -46,11 +46,11 @@ class Task:
         return inverse, fma(-inverse, self.temperature, 1.0) / self.temperature
 
 
-def values(task: Task, block: Block, d: int, dtype: np.dtype[Any]) -> np.ndarray:
-    """The divergence of every row of a block in float64, or whether the largest cells agree."""
-    out = np.empty(block.count, np.float64)
+def values(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarray) -> None:
+    """Fill `out`, float64, with the divergence of every row of a block, or with whether the largest cells agree."""
     if task.name == AGREE:
-        return agreement(block, d)
+        out[:] = agreement(block, d)
+        return
     if task.logs:
         _logs(task, block, d, dtype, out)
     elif task.name == "kl" and task.normalize:
@@ -62,7 +62,6 @@ def values(task: Task, block: Block, d: int, dtype: np.dtype[Any]) -> np.ndarray
             _exact("rel_entr", task, block, d, dtype, rest, out)
     else:
         _exact(task.name, task, block, d, dtype, np.arange(block.count), out)
-    return out
 
 
 def _kl(block: Block, d: int, dtype: np.dtype[Any], out: np.ndarray) -> None:

@@ -51,13 +51,19 @@ def reduce(
     rows, ndim, reduced, back = _prepare(p, q, axis, where, task, dtype)
     shape = _shape(rows, ndim, reduced, keepdims)
     result = _result(out, shape if reduction == "none" else (), dtype, rows.dtype)
+    if out is not None and any(np.may_share_memory(out, side) for side in (rows.p, rows.q)):
+        result = np.empty_like(out)  # it may overwrite rows that are still to be read
     found = Found(rows, [(task, "pq", result if reduction == "none" else None)], unit, invalid == "raise")
     found.run(_threads(count, rows))
     if reduction != "none":
         total = found.total()
         mean = total / rows.n if rows.n else math.nan
         result[...] = mean if reduction == "mean" else total
-    return result if out is not None else back(result)
+    if out is None:
+        return back(result)
+    if result is not out:
+        out[...] = result
+    return out
 
 
 def statistics(
@@ -184,7 +190,15 @@ class Found:
     def _block(self, job: Any) -> None:
         block = self.rows.load(job)
         for task, order, result in self.wanted:
-            self._keep(task, result, block.first, values(task, block.ordered(order), self.rows.d, self.rows.dtype))
+            found = self._room(result, block.first, block.count)
+            values(task, block.ordered(order), self.rows.d, self.rows.dtype, found)
+            self._keep(task, result, block.first, found)
+
+    def _room(self, result: np.ndarray | None, first: int, count: int) -> np.ndarray:
+        """Where the values of a block are computed: in the result itself, where it holds float64 and no unit follows."""
+        if result is None or self.unit != 1.0 or result.dtype != np.float64 or not result.flags.c_contiguous:
+            return np.empty(count)
+        return result.reshape(-1)[first : first + count]
 
     def _keep(self, task: Task, result: np.ndarray | None, first: int, found: np.ndarray) -> None:
         if self.strict:
@@ -198,10 +212,9 @@ class Found:
             found.flags.writeable = False
             cpu.ordered_sum()(found, state)
             self.sums[first] = state if np.isfinite(state[0]) else np.array([state[0], 0.0])
-        elif result.flags.c_contiguous:
-            result.reshape(-1)[first : first + found.size] = found
-        else:
-            result.flat[first : first + found.size] = found
+        elif not np.may_share_memory(result, found):
+            place = result.reshape(-1) if result.flags.c_contiguous else result.flat
+            place[first : first + found.size] = found
 
     def total(self) -> float:
         state = np.zeros(2)
