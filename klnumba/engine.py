@@ -20,7 +20,7 @@ from klnumba.arrays import FLOAT64, Block, Rows
 from klnumba.formulas.finish import finish_difference, finish_sum, kl_finish
 from klnumba.formulas.primitives import fma
 from klnumba.kernels import cpu, exact, fast, logs, threads
-from klnumba.kernels.tiles import CHUNK, combine
+from klnumba.kernels.tiles import CHUNK, STEP, combine
 
 NAMES = {"d": "float64", "f": "float32"}
 AGREE = "argmax_agree"
@@ -91,10 +91,21 @@ def _exact(
 
 
 def _logs(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarray) -> None:
-    room = threads.scratch(FLOAT64)
     inverse, tail = task.inverse_temperature()
     dtype_name = NAMES[dtype.char]
     index = np.arange(block.count)
+    if task.name == "kl" and task.normalize and d >= fast.SHORT and math.frexp(inverse)[0] == 0.5:
+        flag = np.empty(block.count, np.int8)
+        loop, room = cpu.logit_rows(dtype_name), threads.scratch(dtype)
+        powers = np.empty((2, d + STEP), dtype)
+        loop(
+            block.p, block.a, block.ps, block.q, block.b, block.qs, block.count, d, inverse, powers[0], powers[1],
+            out, flag, *room,
+        )  # fmt: skip
+        index = np.flatnonzero(flag)
+        if not index.size:
+            return
+    room = threads.scratch(FLOAT64)
     for name, weight in _attempts(task):
         loop = cpu.log_rows(name, dtype_name)
         loop(

@@ -90,9 +90,13 @@ def scalar(formula: Callable[..., Any]) -> Any:
     for name in formula.__code__.co_names:
         if _is_formula(names.get(name)):
             names[name] = scalar(names[name])
-    twin = types.FunctionType(formula.__code__, names, formula.__name__, formula.__defaults__, formula.__closure__)
+    held = tuple(
+        types.CellType(scalar(cell.cell_contents)) if _is_formula(cell.cell_contents) else cell
+        for cell in formula.__closure__ or ()
+    )
+    twin = types.FunctionType(formula.__code__, names, formula.__name__, formula.__defaults__, held)
     twin.__qualname__ = formula.__qualname__
-    return numba.njit(fastmath=SCALAR_FLAGS, forceinline=True, **OPTIONS)(twin)
+    return numba.njit(fastmath=SCALAR_FLAGS, forceinline=True, **OPTIONS)(_named(twin))
 
 
 def loop(name: str, function: Callable[..., Any], signature: Any) -> Any:

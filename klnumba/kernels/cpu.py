@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from klnumba.formulas import divergences, finish, log_cells
-from klnumba.kernels import exact, fast, logs, pointwise
+from klnumba.formulas import divergences, finish, log_cells, logit_cells
+from klnumba.kernels import exact, fast, logits, logs, pointwise
 from klnumba.kernels.compiler import loop, once
 from klnumba.kernels.tiles import FLAGS, FLOAT, INDEX, INT, STATES, VALUES, buffer_of, cells_of, room_of
 
@@ -116,6 +116,17 @@ def log_rows(name: str, dtype: str) -> Any:
     return loop(
         _name(name, "logs", dtype), logs.rows(CELLS[name][1], plain=name == "kl", largest=name == LARGEST), signature
     )
+
+
+@once
+def logit_rows(dtype: str) -> Any:
+    """KL of long rows of logits; fills (out, flag); a flagged row is for `log_rows`."""
+    kind = np.dtype(dtype)
+    cells, power = cells_of(kind), buffer_of(kind)
+    signature = types.void(
+        cells, INT, INT, cells, INT, INT, INT, INT, FLOAT, power, power, VALUES, FLAGS, *room_of(kind)
+    )
+    return loop(_name("kl", "logits", dtype), logits.rows(logit_cells.LOGIT_CELLS[dtype], kind), signature)
 
 
 @once

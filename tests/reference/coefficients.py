@@ -60,12 +60,15 @@ SQRT_HALF_Z = (3 - 2 * mp.sqrt(2)) ** 2  # the largest s*s for a mantissa in [sq
 HALF_LN2 = mp.log(2) / 2 * mp.mpf("1.0001")  # rounding to the nearest multiple of ln2 may miss by a little
 NINTH = mp.mpf(1) / 9
 LN2 = mp.log(2)
+NEAR = mp.mpf("1.375")
 
 TARGETS = {
     "atanh_ninth_f64": Target(atanh_remainder, mp.mpf(0), NINTH, np.float64, mp.mpf(2) ** -52),
     "atanh_ninth_f32": Target(atanh_remainder, mp.mpf(0), NINTH, np.float32, mp.mpf(2) ** -24),
     "psi_ln2_f64": Target(exp_remainder, -LN2, LN2, np.float64, mp.mpf(2) ** -53),
     "psi_ln2_f32": Target(exp_remainder, -LN2, LN2, np.float32, mp.mpf(2) ** -25),
+    "psi_near_f64": Target(exp_remainder, -NEAR, NEAR, np.float64, mp.mpf(2) ** -53),
+    "psi_near_f32": Target(exp_remainder, -NEAR, NEAR, np.float32, mp.mpf(2) ** -25),
     "log_f64": Target(log_remainder, mp.mpf(0), SQRT_HALF_Z, np.float64, mp.mpf(2) ** -50),
     "log_f32": Target(log_remainder, mp.mpf(0), SQRT_HALF_Z, np.float32, mp.mpf(2) ** -21),
     "exp_f64": Target(exp_remainder, -HALF_LN2, HALF_LN2, np.float64, mp.mpf(2) ** -52),
@@ -154,7 +157,7 @@ def rounded(target: Target, degree: int, points: int = 400) -> tuple[list[Real],
     return fixed, largest_error(target, fixed, values)
 
 
-def smallest(target: Target, start: int = 2, stop: int = 16) -> tuple[list[Real], Real]:
+def smallest(target: Target, start: int = 2, stop: int = 20) -> tuple[list[Real], Real]:
     """Return the set of least degree that reaches the target's tolerance."""
     for degree in range(start, stop):
         values = {x: target.function(x) for x in chebyshev_points(target.low, target.high, 100)}

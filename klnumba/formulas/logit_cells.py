@@ -1,0 +1,138 @@
+"""Cells of rows of logits, fast: float32 in float32 arithmetic, float64 in float64.
+
+A first read gives p = e**x and q = e**y, of rows whose exponentials neither overflow nor all but vanish, and their
+sums P and Q. With shift = log(P/Q), delta = x - y - shift is the log-ratio of a cell, and what it adds to KL, times P,
+
+    p * (delta + expm1(-delta)) = p * delta**2 * psi(-delta)      where delta is small
+                                = p * (delta - 1) + q * P/Q       elsewhere
+
+No exponential and no logarithm is left, and nothing cancels: the differences in delta keep their rounding errors.
+Logarithms below -`LOWEST` count as that: as zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from klnumba.formulas.elementary import (
+    LN2_HI,
+    LN2_HI_F32,
+    LN2_LO,
+    LN2_LO_F32,
+    LOG2_E,
+    LOG2_E_F32,
+    ROUNDER,
+    ROUNDER_F32,
+    exp_rest,
+    exp_rest_f32,
+    two_sum,
+)
+
+LOWEST = 2.0**17
+
+# (expm1(r) - r)/r**2 for |r| <= 1.375: degree 14, relative error 2**-53.1, and degree 8, 2**-27.2
+# (tests/reference/coefficients.py, psi_near).
+N0, N1, N2, N3, N4, N5, N6, N7 = (
+    0.5,
+    0.16666666666666688,
+    0.04166666666666628,
+    0.008333333333329173,
+    0.0013888888888920195,
+    0.00019841269843691605,
+    2.4801587292177985e-05,
+    2.7557318604952056e-06,
+)
+N8, N9, N10, N11, N12, N13, N14 = (
+    2.755732051607701e-07,
+    2.505218934439898e-08,
+    2.0876674350626626e-09,
+    1.6053390418573443e-10,
+    1.1472537378307122e-11,
+    7.847463647138043e-13,
+    4.815875843526572e-14,
+)
+M0, M1, M2, M3, M4, M5, M6, M7, M8 = (
+    np.float32(0.5),
+    np.float32(0.1666666567325592),
+    np.float32(0.041666675359010696),
+    np.float32(0.008333411067724228),
+    np.float32(0.0013888688990846276),
+    np.float32(0.00019826203060802072),
+    np.float32(2.481166120560374e-05),
+    np.float32(2.8630147426156327e-06),
+    np.float32(2.7848335548696923e-07),
+)
+
+
+def psi(r: float) -> float:
+    """(expm1(r) - r)/r**2 for |r| <= 1.375."""
+    high = N8 + r * (N9 + r * (N10 + r * (N11 + r * (N12 + r * (N13 + r * N14)))))
+    return N0 + r * (N1 + r * (N2 + r * (N3 + r * (N4 + r * (N5 + r * (N6 + r * (N7 + r * high)))))))
+
+
+def psi_f32(r: np.float32) -> np.float32:
+    """`psi` in float32."""
+    return M0 + r * (M1 + r * (M2 + r * (M3 + r * (M4 + r * (M5 + r * (M6 + r * (M7 + r * M8)))))))
+
+
+def power(x: float) -> float:
+    """e**x for x <= 700; zero where that is no normal number."""
+    a = -709.0 if x < -709.0 else x
+    t = a * LOG2_E + ROUNDER
+    n = t - ROUNDER
+    high = a - n * LN2_HI
+    low = n * LN2_LO
+    r = high - low
+    y = 1.0 + (high + (r * r * (0.5 + r * exp_rest(r)) - low))
+    return y * np.int64((np.float64(t).view(np.int64) + np.int64(1023)) << np.int64(52)).view(np.float64)
+
+
+def power_f32(x: np.float32) -> np.float32:
+    """`power` in float32, for x <= 80."""
+    a = np.float32(-88.0) if x < np.float32(-88.0) else x
+    t = a * LOG2_E_F32 + ROUNDER_F32
+    n = t - ROUNDER_F32
+    high = a - n * LN2_HI_F32
+    low = n * LN2_LO_F32
+    r = high - low
+    y = np.float32(1.0) + (high + (r * r * (np.float32(0.5) + r * exp_rest_f32(r)) - low))
+    bits = np.int32(np.float32(t).view(np.int32) + np.int32(127))
+    return y * np.int32(bits << np.int32(23)).view(np.float32)
+
+
+def logit_cells(power: Callable[..., Any], psi: Callable[..., Any], real: Any) -> tuple[Any, Any]:
+    """(what the first read computes of a cell, what the second adds up), in the arithmetic of `real`.
+
+    1/temperature, `inverse`, is a power of two.
+    """
+    one, near, lowest, infinite = real(1.0), real(1.375), real(-LOWEST), real(np.inf)
+
+    def held(x: Any) -> Any:
+        return lowest if x < lowest else x
+
+    def powers(x: Any, y: Any, inverse: Any) -> tuple[Any, Any]:
+        """(p, q)."""
+        return power(held(x * inverse)), power(held(y * inverse))
+
+    def kl(x: Any, y: Any, p: Any, q: Any, inverse: Any, shift: Any, rest: Any, ratio: Any) -> Any:
+        """The cell; infinite where q is a zero and p is none. shift + rest = log(P/Q), ratio = P/Q."""
+        u, v = held(x * inverse), held(y * inverse)
+        gap, e = two_sum(u, -v)
+        s, f = two_sum(gap, -shift)
+        low = (e + f) - rest
+        delta = s + low
+        low -= delta - s  # delta + low is right to twice the digits
+        small = p * ((delta * delta + (delta + delta) * low) * psi(-delta))
+        large = p * (delta - one) + q * ratio
+        return infinite if v == lowest and u > lowest else (small if abs(delta) < near else large)
+
+    return powers, kl
+
+
+LOGIT_CELLS = {
+    "float64": logit_cells(power, psi, np.float64),
+    "float32": logit_cells(power_f32, psi_f32, np.float32),
+}
