@@ -19,7 +19,7 @@ import numpy as np
 from klnumba.arrays import FLOAT64, Block, Rows
 from klnumba.formulas.finish import finish_difference, finish_sum, kl_finish
 from klnumba.formulas.primitives import fma
-from klnumba.kernels import cpu, exact, fast, logs, threads
+from klnumba.kernels import cpu, exact, exact_short, fast, logs, threads
 from klnumba.kernels.tiles import CHUNK, STEP, combine
 
 NAMES = {"d": "float64", "f": "float32"}
@@ -83,7 +83,7 @@ def _exact(
     *, difference: bool = False,
 ) -> None:  # fmt: skip
     room = threads.scratch(FLOAT64)
-    loop = cpu.exact_rows(name, NAMES[dtype.char], difference)
+    loop = cpu.exact_rows(name, NAMES[dtype.char], difference, d < exact_short.SHORT)
     loop(
         block.p, block.a, block.ps, block.q, block.b, block.qs, _frozen(index), d,
         task.normalize, task.weight, out, *room,
@@ -94,15 +94,8 @@ def _logs(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarra
     inverse, tail = task.inverse_temperature()
     dtype_name = NAMES[dtype.char]
     index = np.arange(block.count)
-    if task.name == "kl" and task.normalize and d >= fast.SHORT and math.frexp(inverse)[0] == 0.5:
-        flag = np.empty(block.count, np.int8)
-        loop, room = cpu.logit_rows(dtype_name), threads.scratch(dtype)
-        powers = np.empty((2, d + STEP), dtype)
-        loop(
-            block.p, block.a, block.ps, block.q, block.b, block.qs, block.count, d, inverse, powers[0], powers[1],
-            out, flag, *room,
-        )  # fmt: skip
-        index = np.flatnonzero(flag)
+    if task.name == "kl" and task.normalize and math.frexp(inverse)[0] == 0.5:
+        index = _logits(block, d, dtype, inverse, out)
         if not index.size:
             return
     room = threads.scratch(FLOAT64)
@@ -115,6 +108,18 @@ def _logs(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarra
         index = np.flatnonzero(np.isnan(out))
         if not index.size:
             return
+
+
+def _logits(block: Block, d: int, dtype: np.dtype[Any], inverse: float, out: np.ndarray) -> np.ndarray:
+    """KL of rows of logits, fast; the rows that this does not serve."""
+    flag = np.empty(block.count, np.int8)
+    rows = block.p, block.a, block.ps, block.q, block.b, block.qs, block.count, d, inverse
+    if d < fast.SHORT:
+        cpu.short_logit_rows(NAMES[dtype.char])(*rows, out, flag, *threads.scratch(FLOAT64))
+    else:
+        powers = np.empty((2, d + STEP), dtype)
+        cpu.logit_rows(NAMES[dtype.char])(*rows, powers[0], powers[1], out, flag, *threads.scratch(dtype))
+    return np.flatnonzero(flag)
 
 
 def _attempts(task: Task) -> list[tuple[str, float]]:

@@ -95,5 +95,7 @@ def warmup(dtypes: tuple[Any, ...] = (np.float64, np.float32)) -> None:
         for short in (True, False):
             cpu.kl_rows(name, short)
             cpu.kl_rows_scaled(name, short)
-        cpu.exact_rows("kl", name, False)
+            cpu.exact_rows("kl", name, False, short)
+        cpu.short_logit_rows(name)
+        cpu.logit_rows(name)
         cpu.log_rows("kl", name)

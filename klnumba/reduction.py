@@ -156,6 +156,8 @@ def _result(out: Any, shape: tuple[int, ...], dtype: Any, default: np.dtype[Any]
         raise ValueError(f"out: shape {out.shape}, but the result has shape {shape}")
     if out.dtype.kind != "f":
         raise TypeError(f"out: dtype {out.dtype} cannot hold the result")
+    if not out.flags.writeable:
+        raise ValueError("out: read-only")
     return out
 
 
@@ -195,8 +197,8 @@ class Found:
             self._keep(task, result, block.first, found)
 
     def _room(self, result: np.ndarray | None, first: int, count: int) -> np.ndarray:
-        """Where the values of a block are computed: in the result itself, where it holds float64 and no unit follows."""
-        if result is None or self.unit != 1.0 or result.dtype != np.float64 or not result.flags.c_contiguous:
+        """Where the values of a block go: into the result itself, where it holds float64 and no unit follows."""
+        if result is None or self.unit != 1.0 or result.dtype != np.float64 or not result.flags.carray:
             return np.empty(count)
         return result.reshape(-1)[first : first + count]
 

@@ -67,6 +67,7 @@ HUGE = 2.0**900
 UP = 2.0**128
 LEAST = 2.0**-1074
 DOWN = 2.0**-128
+DUST = 2.0**-98  # a relative difference below this is the rounding of the scale
 
 
 def series(z: float) -> float:
@@ -233,7 +234,8 @@ def bregman(p: float, q: float, d: float, low: float) -> float:
     k, s, q2, d2, scale = split_ratio(p, q, d)
     x = p * scale
     both, lost = two_sum(x, q2)
-    r = fma(-s, both, d2) + (low * scale - s * lost) + low * scale
+    rest = low * scale if k == 0.0 else 0.0  # far from p it would not count, and may overflow
+    r = fma(-s, both, d2) + (rest - s * lost) + rest
     near = s * (d2 + (x * (s * s * series(s * s)) + r)) / scale
     far = p * (k * LN2_LO) + (p * (k * LN2_HI) + (q - q2 / scale))
     value = near if k == 0.0 else near + far
@@ -249,6 +251,24 @@ def bregman(p: float, q: float, d: float, low: float) -> float:
 # --- cells on a common scale ----------------------------------------------------------------------------------------
 # Both rows sum to `mass`; d + low = p - q to twice the digits, above_p = mass - p and above_q = mass - q. The
 # divergence of normalised rows is sum(cells)/mass; rows that are taken as they are have the mass 1.
+
+
+def on_common_mass(
+    x: float, y: float, u: float, ue: float, v: float, ve: float, common: float, rest: float
+) -> tuple[float, float, float, float, float, float]:
+    """(p, q, d, low, above_p, above_q) of u*x and v*y, where u + ue and v + ve bring the rows to common + rest.
+
+    One of the multipliers is 1. Each product is kept with its rounding.
+    """
+    p, q = u * x, v * y
+    gap, lost = two_sum(p, -q)
+    tails = (fma(u, x, -p) + ue * x) - (fma(v, y, -q) + ve * y)
+    d, low = two_sum(gap, lost + tails)
+    dust = abs(d) < DUST * p
+    return (
+        p, q, 0.0 if dust else d, 0.0 if dust else low,
+        fma(-u, x, common) + (rest - ue * x), fma(-v, y, common) + (rest - ve * y),
+    )  # fmt: skip
 
 
 def kl(p: float, q: float, d: float, low: float, mass: float, above_p: float, above_q: float, weight: float) -> float:

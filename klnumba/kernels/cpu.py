@@ -9,7 +9,7 @@ import numpy as np
 from numba import types
 
 from klnumba.formulas import divergences, finish, log_cells, logit_cells
-from klnumba.kernels import exact, fast, logits, logs, pointwise
+from klnumba.kernels import exact, exact_short, fast, logits, logs, pointwise
 from klnumba.kernels.compiler import loop, once
 from klnumba.kernels.tiles import FLAGS, FLOAT, INDEX, INT, STATES, VALUES, buffer_of, cells_of, room_of
 
@@ -81,15 +81,14 @@ def kl_pieces(dtype: str) -> Any:
 
 
 @once
-def exact_rows(name: str, dtype: str, difference: bool) -> Any:
+def exact_rows(name: str, dtype: str, difference: bool, short: bool) -> Any:
     """Any divergence of the rows in `index`, in two reads and float64."""
     cells = cells_of(np.dtype(dtype))
-    signature = types.void(
-        cells, INT, INT, cells, INT, INT, INDEX, INT, BOOL, FLOAT, VALUES, *ROOM
-    )  # fmt: skip
+    signature = types.void(cells, INT, INT, cells, INT, INT, INDEX, INT, BOOL, FLOAT, VALUES, *ROOM)
     last = finish.finish_difference if difference else finish_of(name)
-    title = _name(name, "difference" if difference else "exact", dtype)
-    return loop(title, exact.rows(CELLS[name][0], last, largest=name == LARGEST), signature)
+    title = _name(name, "difference" if difference else "exact", "short" if short else "long", dtype)
+    build = exact_short.rows if short else exact.rows
+    return loop(title, build(CELLS[name][0], last, largest=name == LARGEST), signature)
 
 
 @once
@@ -127,6 +126,14 @@ def logit_rows(dtype: str) -> Any:
         cells, INT, INT, cells, INT, INT, INT, INT, FLOAT, power, power, VALUES, FLAGS, *room_of(kind)
     )
     return loop(_name("kl", "logits", dtype), logits.rows(logit_cells.LOGIT_CELLS[dtype], kind), signature)
+
+
+@once
+def short_logit_rows(dtype: str) -> Any:
+    """The same for short rows, in float64."""
+    cells = cells_of(np.dtype(dtype))
+    signature = types.void(cells, INT, INT, cells, INT, INT, INT, INT, FLOAT, VALUES, FLAGS, *ROOM)
+    return loop(_name("kl", "short-logits", dtype), logits.short_rows(logit_cells.LOGIT_CELLS["float64"]), signature)
 
 
 @once

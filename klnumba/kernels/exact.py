@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.formulas.divergences import LEAST
+from klnumba.formulas.divergences import LEAST, on_common_mass
 from klnumba.formulas.elementary import two_sum
 from klnumba.formulas.primitives import fma
 from klnumba.kernels.compiler import helper, scalar
@@ -24,10 +24,10 @@ from klnumba.kernels.tiles import BUFFER, TILE, TREE, add, copy, fill, pad, rais
 SIZE = 7
 SCALES = 8
 SHRINK = 2.0**-64  # brings the sum of up to 2**40 huge cells back into range
-DUST = 2.0**-98  # a relative difference below this is the rounding of the scale
 
 _fma = scalar(fma)
 _two_sum = scalar(two_sum)
+_on_common_mass = scalar(on_common_mass)
 
 
 @helper
@@ -121,19 +121,10 @@ def cells_loop(cell: Callable[..., Any], *, largest: bool) -> Any:
             for k in range(count):
                 x = xs[k] * fp
                 y = ys[k] * fq
-                x = LEAST if x == 0.0 and xs[k] > 0.0 else x
+                x = LEAST if x == 0.0 and xs[k] > 0.0 else x  # the scale must not make a zero
                 y = LEAST if y == 0.0 and ys[k] > 0.0 else y
-                # p and q on the common mass, each as a product and its rounding; one of the multipliers is 1.
-                px, qy = u * x, v * y
-                gap, lost = _two_sum(px, -qy)
-                tails = (_fma(u, x, -px) + ue * x) - (_fma(v, y, -qy) + ve * y)
-                d_hi, d_lo = _two_sum(gap, lost + tails)
-                dust = abs(d_hi) < DUST * px
-                d_hi = 0.0 if dust else d_hi
-                d_lo = 0.0 if dust else d_lo
-                above_p = _fma(-u, x, common) + (rest - ue * x)
-                above_q = _fma(-v, y, common) + (rest - ve * y)
-                out[k] = cell(px, qy, d_hi, d_lo, common, above_p, above_q, weight)
+                pk, qk, gap, low, above_p, above_q = _on_common_mass(x, y, u, ue, v, ve, common, rest)
+                out[k] = cell(pk, qk, gap, low, common, above_p, above_q, weight)
             if largest:
                 raise_to(state, np.int64(4), view, np.int64(2 * BUFFER), min(TILE, d - first))
             else:

@@ -13,18 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.formulas.elementary import log
+from klnumba.formulas.elementary import exp, log
 from klnumba.kernels.compiler import helper, prefetch, scalar
-from klnumba.kernels.fast import AHEAD
-from klnumba.kernels.tiles import BUFFER, STEP, add, total
+from klnumba.kernels.fast import AHEAD, sums
+from klnumba.kernels.tiles import BUFFER, STEP, TILE, add, copy, fill, total
 
 # KL below which the error of the ratio of the sums, t (about 2**-22 and 2**-50), shows as t*t/2.
 LEAST = {"float64": 2.0**-44, "float32": 2.0**-18}
 # The sums that a row may have: no exponential is near overflow, and those that are zero would add nothing.
 SMALLEST, LARGEST = 2.0**-40, 2.0**80
 
-TILE = 512
+GROUP = 256  # cells of several short rows
+PLACE = GROUP + STEP  # a buffer: x, y, p, q, two numbers of the row of each cell, and the cells
 
+_exp = scalar(exp)
 _log = scalar(log)
 
 
@@ -85,7 +87,7 @@ def rows(cells: tuple[Callable[..., Any], Callable[..., Any]], dtype: Any) -> Ca
             shift = _log(mass / other)
             whole = real(shift)
             rest = real(shift - np.float64(whole))
-            ratio = real(mass / other)
+            ratio = real(_exp(shift))  # not mass/other: the two agree to the last digit, where shift rounds
             for start in range(0, d, TILE):
                 count = min(TILE, d - start)
                 x, i, y, j = p, o + start, q, u + start
@@ -101,5 +103,71 @@ def rows(cells: tuple[Callable[..., Any], Callable[..., Any]], dtype: Any) -> Ca
             value = (state[0] + state[1]) / mass
             out[r] = value
             flag[r] = not (least <= value < math.inf or (value == 0.0 and mass == other))
+
+    return loop
+
+
+@helper
+def gather(a: Any, start: Any, step: Any, rows: Any, d: Any, work: Any, at: Any) -> None:
+    """Some rows side by side."""
+    if step == d:
+        copy(a, start, rows * d, work, at)
+    else:
+        for r in range(rows):
+            copy(a, start + r * step, d, work, at + r * d)
+
+
+def short_rows(cells: tuple[Callable[..., Any], Callable[..., Any]]) -> Callable[..., None]:
+    """Rows of fewer than `fast.SHORT` cells, many at a time and in float64: one cell may be nearly all of them."""
+    least = LEAST["float64"]
+    powers, kl = scalar(cells[0]), scalar(cells[1])
+
+    @helper
+    def first(view: Any, count: Any, inverse: Any, ps: Any, qs: Any) -> None:
+        x, y = view[0:count], view[PLACE : PLACE + count]
+        for k in range(count):
+            ps[k], qs[k] = powers(x[k], y[k], inverse)
+
+    @helper
+    def second(view: Any, count: Any, inverse: Any, out: Any) -> None:
+        x, y = view[0:count], view[PLACE : PLACE + count]
+        ps, qs = view[2 * PLACE : 2 * PLACE + count], view[3 * PLACE : 3 * PLACE + count]
+        shift, ratio = view[4 * PLACE : 4 * PLACE + count], view[5 * PLACE : 5 * PLACE + count]
+        for k in range(count):
+            out[k] = kl(x[k], y[k], ps[k], qs[k], inverse, shift[k], 0.0, ratio[k])
+
+    def loop(
+        p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, n: Any, d: Any, inverse: Any,
+        out: Any, flag: Any, work: Any, view: Any, space: Any,
+    ) -> None:  # fmt: skip
+        most = GROUP // d
+        gs, xs, ys = space[0:TILE], space[TILE : 2 * TILE], space[2 * TILE : 3 * TILE]
+        for start in range(0, n, most):
+            count = min(most, n - start)
+            cells = count * d
+            whole = (cells + STEP - 1) // STEP * STEP
+            gather(p, a + start * ps, ps, count, d, work, 0)
+            gather(q, b + start * qs, qs, count, d, work, PLACE)
+            for i in range(6):
+                fill(work, i * PLACE + cells, whole - cells, 0.0)
+            first(view, whole, inverse, work[2 * PLACE : 2 * PLACE + whole], work[3 * PLACE : 3 * PLACE + whole])
+            sums(view, 2 * PLACE, count, d, xs)
+            sums(view, 3 * PLACE, count, d, ys)
+            for r in range(count):
+                gs[r] = _log(xs[r] / ys[r])
+            shifts, ratios = work[4 * PLACE : 4 * PLACE + cells], work[5 * PLACE : 5 * PLACE + cells]
+            for r in range(count):
+                shift, ratio = gs[r], _exp(gs[r])
+                for k in range(r * d, r * d + d):
+                    shifts[k] = shift
+                    ratios[k] = ratio
+            second(view, whole, inverse, work[6 * PLACE : 6 * PLACE + whole])
+            sums(view, 6 * PLACE, count, d, gs)
+            for r in range(count):
+                value = gs[r] / xs[r]
+                usable = SMALLEST < xs[r] < LARGEST and SMALLEST < ys[r] < LARGEST
+                sound = least <= value < math.inf or (value == 0.0 and xs[r] == ys[r])
+                out[start + r] = value
+                flag[start + r] = not (usable and sound)
 
     return loop

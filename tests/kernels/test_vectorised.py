@@ -31,7 +31,7 @@ PROCESSORS = {
 }
 
 ROWS = [("kl_rows", dtype, short) for dtype in ("float64", "float32") for short in (True, False)]
-EXACT = [("exact_rows", name, "float64", False) for name in ("kl", "js")]
+EXACT = [("exact_rows", name, "float64", False, short) for name in ("kl", "js") for short in (True, False)]
 LOGS = [("log_rows", "kl", "float64"), ("log_rows", "js", "float64")]
 CELLS = [("cells_pointwise", name, "float64") for name in ("rel_entr", "generalized_kl")]
 NO_DIVISION = {("log_rows", "kl", "float64")}
