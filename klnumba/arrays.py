@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from klnumba.kernels import cpu
+
 BLOCK = 1 << 17  # cells a block at least: what a thread copies, or does, at a time
 
 FLOAT64 = np.dtype(np.float64)
@@ -247,7 +249,9 @@ class Rows:
             cells.fill(self.zero)
             np.copyto(cells, source, where=self.held(part), casting="unsafe")
         elif self.dtype == FLOAT32 and source.dtype.name == "bfloat16":
-            np.left_shift(source.view(np.uint16), np.uint32(16), out=cells.view(np.uint32), dtype=np.uint32)
+            bits = np.ascontiguousarray(source.view(np.uint16)).reshape(-1)
+            bits.flags.writeable = False
+            cpu.widen()(bits, cells.reshape(-1).view(np.uint32))
         else:
             np.copyto(cells, source, casting="unsafe")
         flat = cells.reshape(-1)

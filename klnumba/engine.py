@@ -19,7 +19,7 @@ import numpy as np
 from klnumba.arrays import FLOAT64, Block, Rows
 from klnumba.formulas.finish import finish_difference, finish_sum, kl_finish
 from klnumba.formulas.primitives import fma
-from klnumba.kernels import cpu, exact, exact_short, fast, logs, threads
+from klnumba.kernels import cpu, exact, exact_short, fast, logits, logs, threads
 from klnumba.kernels.tiles import CHUNK, STEP, combine
 
 NAMES = {"d": "float64", "f": "float32"}
@@ -117,8 +117,9 @@ def _logits(block: Block, d: int, dtype: np.dtype[Any], inverse: float, out: np.
     if d < fast.SHORT:
         cpu.short_logit_rows(NAMES[dtype.char])(*rows, out, flag, *threads.scratch(FLOAT64))
     else:
-        powers = np.empty((2, d + STEP), dtype)
-        cpu.logit_rows(NAMES[dtype.char])(*rows, powers[0], powers[1], out, flag, *threads.scratch(dtype))
+        kind = dtype if d >= logits.MANY else FLOAT64
+        loop = cpu.logit_rows(NAMES[dtype.char], NAMES[kind.char])
+        loop(*rows, np.empty((3, d + STEP), kind), out, flag, *threads.scratch(dtype))
     return np.flatnonzero(flag)
 
 

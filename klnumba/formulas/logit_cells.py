@@ -115,7 +115,7 @@ def logit_cells(power: Callable[..., Any], psi: Callable[..., Any], real: Any) -
 
     def powers(x: Any, y: Any, inverse: Any) -> tuple[Any, Any]:
         """(p, q)."""
-        return power(held(x * inverse)), power(held(y * inverse))
+        return power(x * inverse), power(y * inverse)
 
     def kl(x: Any, y: Any, p: Any, q: Any, inverse: Any, shift: Any, rest: Any, ratio: Any) -> Any:
         """The cell; infinite where q is a zero and p is none. shift + rest = log(P/Q), ratio = P/Q."""
@@ -126,7 +126,7 @@ def logit_cells(power: Callable[..., Any], psi: Callable[..., Any], real: Any) -
         delta = s + low
         low -= delta - s  # delta + low is right to twice the digits
         small = p * ((delta * delta + (delta + delta) * low) * psi(-delta))
-        large = p * (delta - one) + q * ratio
+        large = p * ((delta - one) + low) + q * ratio
         return infinite if v == lowest and u > lowest else (small if abs(delta) < near else large)
 
     return powers, kl

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import types
+from numba import from_dtype, types
 
-from klnumba.formulas import divergences, finish, log_cells, logit_cells
+from klnumba.formulas import divergences, finish, log_cells
 from klnumba.kernels import exact, exact_short, fast, logits, logs, pointwise
 from klnumba.kernels.compiler import loop, once
 from klnumba.kernels.tiles import FLAGS, FLOAT, INDEX, INT, STATES, VALUES, buffer_of, cells_of, room_of
@@ -118,14 +118,13 @@ def log_rows(name: str, dtype: str) -> Any:
 
 
 @once
-def logit_rows(dtype: str) -> Any:
-    """KL of long rows of logits; fills (out, flag); a flagged row is for `log_rows`."""
-    kind = np.dtype(dtype)
-    cells, power = cells_of(kind), buffer_of(kind)
+def logit_rows(dtype: str, kind: str) -> Any:
+    """KL of long rows of logits, computed as `kind`; fills (out, flag); a flagged row is for `log_rows`."""
+    cells, store = cells_of(np.dtype(dtype)), types.Array(from_dtype(np.dtype(kind)), 2, "C")
     signature = types.void(
-        cells, INT, INT, cells, INT, INT, INT, INT, FLOAT, power, power, VALUES, FLAGS, *room_of(kind)
+        cells, INT, INT, cells, INT, INT, INT, INT, FLOAT, store, VALUES, FLAGS, *room_of(np.dtype(dtype))
     )
-    return loop(_name("kl", "logits", dtype), logits.rows(logit_cells.LOGIT_CELLS[dtype], kind), signature)
+    return loop(_name("kl", "logits", dtype, kind), logits.rows(np.dtype(dtype), np.dtype(kind)), signature)
 
 
 @once
@@ -133,7 +132,7 @@ def short_logit_rows(dtype: str) -> Any:
     """The same for short rows, in float64."""
     cells = cells_of(np.dtype(dtype))
     signature = types.void(cells, INT, INT, cells, INT, INT, INT, INT, FLOAT, VALUES, FLAGS, *ROOM)
-    return loop(_name("kl", "short-logits", dtype), logits.short_rows(logit_cells.LOGIT_CELLS["float64"]), signature)
+    return loop(_name("kl", "short-logits", dtype), logits.short_rows(), signature)
 
 
 @once
@@ -162,6 +161,13 @@ def cells_pointwise(name: str, dtype: str) -> Any:
     cells = cells_of(np.dtype(dtype))
     signature = types.void(cells, cells, buffer_of(np.dtype(dtype)))
     return loop(_name(name, "pointwise", dtype), pointwise.loop(POINTWISE[name]), signature)
+
+
+@once
+def widen() -> Any:
+    """bfloat16 to float32, as integers."""
+    signature = types.void(types.Array(types.uint16, 1, "C", readonly=True), types.Array(types.uint32, 1, "C"))
+    return loop("widen", pointwise.widen(), signature)
 
 
 @once

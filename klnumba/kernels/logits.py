@@ -1,8 +1,13 @@
-"""KL of long rows of logits, in the arithmetic of the input: the exponentials and their sums, then the cells.
+"""KL of rows of logits: the exponentials and their sums, then the cells.
 
-The exponentials of a row wait in memory of the thread's own. A row whose KL is
-so small that more digits are wanted, whose logits are far from zero, or that
-holds a zero of q where p has none, is flagged and left to `kernels.logs`.
+Float32 rows of many cells are computed in float32 arithmetic and added up in
+float64. There the few cells that hold most of a sum are looked up and put in
+anew from float64, so that only errors of many small cells are left, which level
+out. Shorter rows, where that would not pay, are computed in float64.
+
+A row whose KL is so small that more digits are wanted, whose logits are far
+from zero, or that holds a zero of q where p has none, is flagged and left to
+`kernels.logs`.
 """
 
 from __future__ import annotations
@@ -13,38 +18,44 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.formulas.elementary import exp, log
+from klnumba.formulas.elementary import exp, log, two_sum
+from klnumba.formulas.logit_cells import LOGIT_CELLS
 from klnumba.kernels.compiler import helper, prefetch, scalar
 from klnumba.kernels.fast import AHEAD, sums
-from klnumba.kernels.tiles import BUFFER, STEP, TILE, add, copy, fill, total
+from klnumba.kernels.tiles import BUFFER, STEP, TILE, copy, fill, vector_sum
 
 # KL below which the error of the ratio of the sums, t (about 2**-22 and 2**-50), shows as t*t/2.
 LEAST = {"float64": 2.0**-44, "float32": 2.0**-18}
 # The sums that a row may have: no exponential is near overflow, and those that are zero would add nothing.
 SMALLEST, LARGEST = 2.0**-40, 2.0**80
 
+MANY = 4096  # cells of a float32 row from which on it is computed in float32
+HEAVY = 1.0 / 64.0  # the share of a sum from which on a term counts as large: there are 64 at most
 GROUP = 256  # cells of several short rows
 PLACE = GROUP + STEP  # a buffer: x, y, p, q, two numbers of the row of each cell, and the cells
 
+_two_sum = scalar(two_sum)
 _exp = scalar(exp)
 _log = scalar(log)
 
 
-def rows(cells: tuple[Callable[..., Any], Callable[..., Any]], dtype: Any) -> Callable[..., None]:
-    real, least = dtype.type, LEAST[dtype.name]
-    powers, kl = scalar(cells[0]), scalar(cells[1])
+def rows(dtype: Any, kind: Any) -> Callable[..., None]:
+    """Rows of at least `fast.SHORT` cells of `dtype`, computed as `kind`."""
+    real, wide = kind.type, kind == np.float64
+    least, none = LEAST[kind.name], dtype.type(-math.inf)
+    powers, kl = map(scalar, LOGIT_CELLS[kind.name])
+    powers_64, kl_64 = map(scalar, LOGIT_CELLS["float64"])
     line, ahead = 64 // dtype.itemsize, AHEAD // dtype.itemsize
-    none = real(-math.inf)
 
     @helper
     def first(x: Any, y: Any, inverse: Any, ps: Any, qs: Any) -> None:
         for k in range(x.size):
-            ps[k], qs[k] = powers(x[k], y[k], inverse)
+            ps[k], qs[k] = powers(real(x[k]), real(y[k]), inverse)
 
     @helper
     def second(x: Any, y: Any, ps: Any, qs: Any, inverse: Any, shift: Any, rest: Any, ratio: Any, out: Any) -> None:
         for k in range(x.size):
-            out[k] = kl(x[k], y[k], ps[k], qs[k], inverse, shift, rest, ratio)
+            out[k] = kl(real(x[k]), real(y[k]), ps[k], qs[k], inverse, shift, rest, ratio)
 
     @helper
     def end(a: Any, start: Any, count: Any, work: Any, at: Any) -> None:
@@ -56,51 +67,91 @@ def rows(cells: tuple[Callable[..., Any], Callable[..., Any]], dtype: Any) -> Ca
         for k in range(count):
             place[k] = cells[k]
 
+    @helper
+    def exponentials(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, store: Any, work: Any, view: Any) -> Any:
+        """The two sums; the exponentials themselves go into store[0] and store[1]."""
+        mass = other = low = rest = 0.0
+        for start in range(0, d, TILE):
+            count = min(TILE, d - start)
+            for k in range(0, count, line):
+                prefetch(p, o + start + k + ahead)
+                prefetch(q, u + start + k + ahead)
+            x, i, y, j = p, o + start, q, u + start
+            if count % STEP:
+                end(p, i, count, work, 0)
+                end(q, j, count, work, BUFFER)
+                count = (count + STEP - 1) // STEP * STEP
+                x, i, y, j = view, np.int64(0), view, np.int64(BUFFER)
+            ep, eq = store[0, start : start + count], store[1, start : start + count]
+            first(x[i : i + count], y[j : j + count], inverse, ep, eq)
+            mass, e = _two_sum(mass, vector_sum(ep))
+            low += e
+            other, e = _two_sum(other, vector_sum(eq))
+            rest += e
+        return mass + low, other + rest
+
+    @helper
+    def cells(
+        p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, shift: Any, store: Any, work: Any, view: Any
+    ) -> Any:
+        """The sum of the cells, which themselves go into store[2]."""
+        whole = real(shift)
+        rest = real(shift - np.float64(whole))
+        ratio = real(_exp(shift))  # not P/Q: the two agree to the last digit, where the shift is rounded
+        sum_, low = 0.0, 0.0
+        for start in range(0, d, TILE):
+            count = min(TILE, d - start)
+            x, i, y, j = p, o + start, q, u + start
+            if count % STEP:
+                end(p, i, count, work, 0)
+                end(q, j, count, work, BUFFER)
+                count = (count + STEP - 1) // STEP * STEP
+                x, i, y, j = view, np.int64(0), view, np.int64(BUFFER)
+            ep, eq, g = (
+                store[0, start : start + count], store[1, start : start + count], store[2, start : start + count]
+            )  # fmt: skip
+            second(x[i : i + count], y[j : j + count], ep, eq, inverse, whole, rest, ratio, g)
+            sum_, e = _two_sum(sum_, vector_sum(g))
+            low += e
+        return sum_ + low if sum_ < math.inf else sum_
+
+    @helper
+    def sharpened(
+        p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, shift: Any, store: Any, i: Any, sum_: Any
+    ) -> Any:
+        """The sum of store[i], the exponentials of p or the cells, its largest terms replaced by those of float64."""
+        cut = real(sum_ * HEAVY)
+        ratio = _exp(shift)
+        for start in range(0, d, STEP):
+            terms = store[i, start : start + STEP]
+            heavy = 0
+            for k in range(STEP):
+                heavy += terms[k] >= cut
+            if heavy:
+                for k in range(min(STEP, d - start)):
+                    if terms[k] >= cut:
+                        x, y = np.float64(p[o + start + k]), np.float64(q[u + start + k])
+                        ep, eq = powers_64(x, y, inverse)
+                        term = ep if i == 0 else kl_64(x, y, ep, eq, inverse, shift, 0.0, ratio)
+                        sum_ += term - np.float64(terms[k])
+        return sum_
+
     def loop(
-        p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, n: Any, d: Any, inverse: Any,
-        powers_p: Any, powers_q: Any, out: Any, flag: Any, work: Any, view: Any, space: Any,
+        p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, n: Any, d: Any, inverse: Any, store: Any,
+        out: Any, flag: Any, work: Any, view: Any, space: Any,
     ) -> None:  # fmt: skip
-        state, tree = space[0:8], space[8 : 8 + TILE // 4]
-        scale = real(inverse)
         for r in range(n):
             o, u = a + r * ps, b + r * qs
-            state[0:6] = 0.0
-            for start in range(0, d, TILE):
-                count = min(TILE, d - start)
-                for k in range(0, count, line):
-                    prefetch(p, o + start + k + ahead)
-                    prefetch(q, u + start + k + ahead)
-                x, i, y, j = p, o + start, q, u + start
-                if count % STEP:
-                    end(p, i, count, work, 0)
-                    end(q, j, count, work, BUFFER)
-                    count = (count + STEP - 1) // STEP * STEP
-                    x, i, y, j = view, np.int64(0), view, np.int64(BUFFER)
-                ep, eq = powers_p[start : start + count], powers_q[start : start + count]
-                first(x[i : i + count], y[j : j + count], scale, ep, eq)
-                add(state, np.int64(2), total(powers_p, start, count, tree))
-                add(state, np.int64(4), total(powers_q, start, count, tree))
-            mass, other = state[2] + state[3], state[4] + state[5]
             flag[r] = 1
+            mass, other = exponentials(p, o, q, u, d, real(inverse), store, work, view)
             if not (SMALLEST < mass < LARGEST and SMALLEST < other < LARGEST):
                 continue
             shift = _log(mass / other)
-            whole = real(shift)
-            rest = real(shift - np.float64(whole))
-            ratio = real(_exp(shift))  # not mass/other: the two agree to the last digit, where shift rounds
-            for start in range(0, d, TILE):
-                count = min(TILE, d - start)
-                x, i, y, j = p, o + start, q, u + start
-                if count % STEP:
-                    end(p, i, count, work, 0)
-                    end(q, j, count, work, BUFFER)
-                    count = (count + STEP - 1) // STEP * STEP
-                    x, i, y, j = view, np.int64(0), view, np.int64(BUFFER)
-                ep, eq = powers_p[start : start + count], powers_q[start : start + count]
-                place = work[2 * BUFFER : 2 * BUFFER + count]
-                second(x[i : i + count], y[j : j + count], ep, eq, scale, whole, rest, ratio, place)
-                add(state, np.int64(0), total(work, np.int64(2 * BUFFER), count, tree))
-            value = (state[0] + state[1]) / mass
+            value = cells(p, o, q, u, d, real(inverse), shift, store, work, view)
+            if not wide and 0.0 < value < math.inf:
+                value = sharpened(p, o, q, u, d, inverse, shift, store, 2, value)
+                mass = sharpened(p, o, q, u, d, inverse, shift, store, 0, mass)
+            value /= mass
             out[r] = value
             flag[r] = not (least <= value < math.inf or (value == 0.0 and mass == other))
 
@@ -117,10 +168,10 @@ def gather(a: Any, start: Any, step: Any, rows: Any, d: Any, work: Any, at: Any)
             copy(a, start + r * step, d, work, at + r * d)
 
 
-def short_rows(cells: tuple[Callable[..., Any], Callable[..., Any]]) -> Callable[..., None]:
-    """Rows of fewer than `fast.SHORT` cells, many at a time and in float64: one cell may be nearly all of them."""
+def short_rows() -> Callable[..., None]:
+    """Rows of fewer than `fast.SHORT` cells, many at a time, in float64."""
     least = LEAST["float64"]
-    powers, kl = scalar(cells[0]), scalar(cells[1])
+    powers, kl = map(scalar, LOGIT_CELLS["float64"])
 
     @helper
     def first(view: Any, count: Any, inverse: Any, ps: Any, qs: Any) -> None:

@@ -20,6 +20,16 @@ def loop(formula: Callable[..., Any]) -> Callable[..., None]:
     return pointwise
 
 
+def widen() -> Callable[..., None]:
+    """The bits of bfloat16 as those of float32."""
+
+    def widened(x: Any, out: Any) -> None:
+        for k in range(out.size):
+            out[k] = np.uint32(x[k]) << np.uint32(16)
+
+    return widened
+
+
 def ordered_sum() -> Callable[..., None]:
     """The sum of an array in double-double, in its order."""
     from klnumba.kernels.tiles import add

@@ -1,11 +1,12 @@
 """What every loop over rows shares: the sizes, the buffers, the sums.
 
 On one machine the order of every addition depends on the length of the row
-alone: not on the threads, the neighbours or the alignment. A row is cut into
-tiles of `TILE` cells; the cells of a tile go into a buffer in the first-level
-cache and are added in fours and then over a vector; the totals of the tiles
-are added with their rounding errors kept (double-double). Rows longer than `CHUNK`
-are cut there first, so that several threads can share one row.
+alone: not on the threads, the neighbours or the alignment. Rows longer than
+`CHUNK` are cut there first, so that several threads can share one row. The
+exact loops cut a row into tiles of `TILE` cells; the cells of a tile go into a
+buffer in the first-level cache and are added in fours and then over a vector;
+the totals of the tiles are added with their rounding errors kept
+(double-double). `kernels.fast` has its own blocks.
 """
 
 from __future__ import annotations
