@@ -22,7 +22,7 @@ from klnumba.formulas.elementary import exp, log, two_sum
 from klnumba.formulas.logit_cells import LOGIT_CELLS
 from klnumba.kernels.compiler import helper, prefetch, scalar
 from klnumba.kernels.fast import AHEAD, sums
-from klnumba.kernels.tiles import BUFFER, STEP, TILE, copy, fill, vector_sum
+from klnumba.kernels.tiles import BUFFER, STEP, TILE, copy, fill, total, vector_sum
 
 # KL below which the error of the ratio of the sums, t (about 2**-22 and 2**-50), shows as t*t/2.
 LEAST = {"float64": 2.0**-44, "float32": 2.0**-18}
@@ -68,7 +68,13 @@ def rows(dtype: Any, kind: Any) -> Callable[..., None]:
             place[k] = cells[k]
 
     @helper
-    def exponentials(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, store: Any, work: Any, view: Any) -> Any:
+    def added(terms: Any, tree: Any) -> Any:
+        return total(terms, 0, terms.size, tree) if wide else vector_sum(terms)
+
+    @helper
+    def exponentials(
+        p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, store: Any, work: Any, view: Any, tree: Any
+    ) -> Any:
         """The two sums; the exponentials themselves go into store[0] and store[1]."""
         mass = other = low = rest = 0.0
         for start in range(0, d, TILE):
@@ -84,15 +90,15 @@ def rows(dtype: Any, kind: Any) -> Callable[..., None]:
                 x, i, y, j = view, np.int64(0), view, np.int64(BUFFER)
             ep, eq = store[0, start : start + count], store[1, start : start + count]
             first(x[i : i + count], y[j : j + count], inverse, ep, eq)
-            mass, e = _two_sum(mass, vector_sum(ep))
+            mass, e = _two_sum(mass, added(ep, tree))
             low += e
-            other, e = _two_sum(other, vector_sum(eq))
+            other, e = _two_sum(other, added(eq, tree))
             rest += e
         return mass + low, other + rest
 
     @helper
     def cells(
-        p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, shift: Any, store: Any, work: Any, view: Any
+        p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, shift: Any, store: Any, work: Any, view: Any, tree: Any
     ) -> Any:
         """The sum of the cells, which themselves go into store[2]."""
         whole = real(shift)
@@ -111,7 +117,7 @@ def rows(dtype: Any, kind: Any) -> Callable[..., None]:
                 store[0, start : start + count], store[1, start : start + count], store[2, start : start + count]
             )  # fmt: skip
             second(x[i : i + count], y[j : j + count], ep, eq, inverse, whole, rest, ratio, g)
-            sum_, e = _two_sum(sum_, vector_sum(g))
+            sum_, e = _two_sum(sum_, added(g, tree))
             low += e
         return sum_ + low if sum_ < math.inf else sum_
 
@@ -143,11 +149,11 @@ def rows(dtype: Any, kind: Any) -> Callable[..., None]:
         for r in range(n):
             o, u = a + r * ps, b + r * qs
             flag[r] = 1
-            mass, other = exponentials(p, o, q, u, d, real(inverse), store, work, view)
+            mass, other = exponentials(p, o, q, u, d, real(inverse), store, work, view, space)
             if not (SMALLEST < mass < LARGEST and SMALLEST < other < LARGEST):
                 continue
             shift = _log(mass / other)
-            value = cells(p, o, q, u, d, real(inverse), shift, store, work, view)
+            value = cells(p, o, q, u, d, real(inverse), shift, store, work, view, space)
             if not wide and 0.0 < value < math.inf:
                 value = sharpened(p, o, q, u, d, inverse, shift, store, 2, value)
                 mass = sharpened(p, o, q, u, d, inverse, shift, store, 0, mass)
