@@ -40,7 +40,15 @@ def pointwise(
     plain = all(
         a.dtype == kind and a.shape == shape and a.flags.c_contiguous and a.dtype.isnative for a in (first, second)
     )
-    if plain and where is True and result.dtype == kind and result.shape == shape and result.flags.c_contiguous:
+    apart = out is None or not any(np.may_share_memory(out, a) for a in (first, second))
+    if (
+        plain
+        and apart
+        and where is True
+        and result.dtype == kind
+        and result.shape == shape
+        and result.flags.c_contiguous
+    ):
         _plain(loop, np.asarray(first), np.asarray(second), result)
     else:
         _buffered(loop, np.asarray(first), np.asarray(second), result, where, kind)

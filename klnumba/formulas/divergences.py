@@ -38,6 +38,7 @@ EXPONENT = np.int64(0x7FF << 52)
 MANTISSA_F32 = np.int32((1 << 23) - 1)
 EXPONENT_F32 = np.int32(0xFF << 23)
 SMALLEST_NORMAL_BITS = np.int64(1 << 52)
+TINY_BITS, HUGE_BITS = np.int64(123 << 52), np.int64(1923 << 52)  # of 2**-900 and 2**900
 
 # R(z) = 2/3 + 2z/5 + 2z**2/7 + ..., minimax on 0 <= z <= 1/9 (tests/reference/coefficients.py).
 # float64: degree 9, relative error 1.9e-16; it carries at most 1/9 of a cell.
@@ -105,9 +106,10 @@ def kl_cell(p: float, q: float, c: float) -> tuple[float, np.int64]:
     for `kl_cell_scaled`, which runs in the same loops.
     """
     absent = p == 0.0
-    x = q if absent else p
+    x = 1.0 if absent else p  # then the cell is 0 + q; dividing what is left of a zero would be slow
+    y = 1.0 if absent else q
     bits_p = np.float64(x).view(np.int64)
-    bits_q = np.float64(q).view(np.int64)
+    bits_q = np.float64(y).view(np.int64)
     shift = bits_p - bits_q
     shift += (shift >> np.int64(63)) & MANTISSA
     q2 = np.int64(bits_q + (shift & ~MANTISSA)).view(np.float64)
@@ -115,9 +117,9 @@ def kl_cell(p: float, q: float, c: float) -> tuple[float, np.int64]:
     d = x - q2
     s = d / (x + q2)
     z = s * s
-    g = s * (d + x * (z * series(z))) + (pk * LN2_LO + (pk * LN2_HI + (q - q2)))
-    guard = bits_q | EXPONENT if absent else min(bits_q, bits_p)
-    return q if absent else g, guard
+    g = s * (d + x * (z * series(z))) + (pk * LN2_LO + (pk * LN2_HI + (y - q2)))
+    guard = np.float64(q).view(np.int64) | EXPONENT if absent else min(bits_q, bits_p)
+    return g + (q if absent else 0.0), guard
 
 
 def no_cell(p: float, q: float, c: float) -> tuple[float, np.int64]:
@@ -130,9 +132,12 @@ def kl_cell_scaled(p: float, q: float, c: float) -> tuple[float, np.int64]:
 
     Its rounding and that of the quotient are put right to first order, as in `bregman`.
     """
-    y = c * q
     absent = p == 0.0
-    x = y if absent else p
+    x = 1.0 if absent else p
+    v = 1.0 if absent else q
+    whole = c * q
+    c = 1.0 if absent else c
+    y = c * v
     bits_p = np.float64(x).view(np.int64)
     bits_q = np.float64(y).view(np.int64)
     shift = bits_p - bits_q
@@ -141,23 +146,24 @@ def kl_cell_scaled(p: float, q: float, c: float) -> tuple[float, np.int64]:
     q2 = np.int64(bits_q + power).view(np.float64)
     pk = x * float(shift >> np.int64(52))
     near = power == np.int64(0)
-    d = fma(-c, q, x) if near else x - q2
+    d = fma(-c, v, x) if near else x - q2
     both, lost = two_sum(x, q2)
     s = d / both
     z = s * s
-    low = (x - q2) - d - fma(c, q, -q2)  # what the rounding of d lost
+    low = (x - q2) - d - fma(c, v, -q2)  # what the rounding of d lost
     r = fma(-s, both, d) - s * lost + 2.0 * low
     g = s * (d + (x * (z * series(z)) + (r if near else 0.0))) + (pk * LN2_LO + (pk * LN2_HI + (y - q2)))
-    guard = bits_q | EXPONENT if absent else min(bits_q, bits_p)
-    return y if absent else g, guard
+    guard = np.float64(q).view(np.int64) | EXPONENT if absent else min(bits_q, bits_p)
+    return g + (whole if absent else 0.0), guard
 
 
 def kl_cell_f32(p: np.float32, q: np.float32, c: float) -> tuple[np.float32, np.int32]:
     """The same for float32, in float32 arithmetic."""
     absent = p == np.float32(0.0)
-    x = q if absent else p
+    x = np.float32(1.0) if absent else p
+    y = np.float32(1.0) if absent else q
     bits_p = np.float32(x).view(np.int32)
-    bits_q = np.float32(q).view(np.int32)
+    bits_q = np.float32(y).view(np.int32)
     shift = np.int32(bits_p - bits_q)
     shift = np.int32(shift + np.int32(np.int32(shift >> np.int32(31)) & MANTISSA_F32))
     q2 = np.int32(bits_q + np.int32(shift & ~MANTISSA_F32)).view(np.float32)
@@ -165,9 +171,9 @@ def kl_cell_f32(p: np.float32, q: np.float32, c: float) -> tuple[np.float32, np.
     d = x - q2
     s = d / (x + q2)
     z = s * s
-    g = s * (d + x * (z * series_f32(z))) + (pk * LN2_LO_F32 + (pk * LN2_HI_F32 + (q - q2)))
-    guard = np.int32(bits_q | EXPONENT_F32) if absent else min(bits_q, bits_p)
-    return q if absent else g, guard
+    g = s * (d + x * (z * series_f32(z))) + (pk * LN2_LO_F32 + (pk * LN2_HI_F32 + (y - q2)))
+    guard = np.int32(np.float32(q).view(np.int32) | EXPONENT_F32) if absent else min(bits_q, bits_p)
+    return g + (q if absent else np.float32(0.0)), guard
 
 
 def kl_unfit(p: float, q: float, least: float) -> bool:
@@ -328,6 +334,34 @@ def rel_entr(p: float, q: float) -> float:
         else:
             value = math.inf
     return value
+
+
+def plain(p: float, q: float) -> bool:
+    """Whether p and q lie between 2**-900 and 2**900, or p is zero."""
+    bits_p = np.float64(p).view(np.int64)
+    bits_q = np.float64(q).view(np.int64)
+    lowest = bits_q if p == 0.0 else min(bits_p, bits_q)
+    return bool((lowest >= TINY_BITS) & (max(bits_p, bits_q) < HUGE_BITS))
+
+
+def rel_entr_plain(p: float, q: float) -> tuple[float, bool]:
+    """`rel_entr` of `plain` numbers, and whether these are such."""
+    x = q if p == 0.0 else p
+    bits_p = np.float64(x).view(np.int64)
+    bits_q = np.float64(q).view(np.int64)
+    shift = bits_p - bits_q
+    shift += (shift >> np.int64(63)) & MANTISSA
+    q2 = np.int64(bits_q + (shift & ~MANTISSA)).view(np.float64)
+    s = (x - q2) / (x + q2)
+    z = s * s
+    pk = x * float(shift >> np.int64(52))
+    value = pk * LN2_HI + (x * (2.0 * s + s * (z * series(z))) + pk * LN2_LO)
+    return 0.0 if p == 0.0 else value, plain(p, q)
+
+
+def generalized_kl_plain(p: float, q: float) -> tuple[float, bool]:
+    """`generalized_kl` of the same numbers."""
+    return kl_cell(p, q, 1.0)[0], plain(p, q)
 
 
 def generalized_kl(p: float, q: float) -> float:

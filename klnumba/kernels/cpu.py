@@ -34,6 +34,12 @@ POINTWISE: dict[str, Callable[..., Any]] = {
     "kl_div_log_target": divergences.kl_div_log_target,
 }
 
+# The quick forms of some.
+SHORTCUTS: dict[str, Callable[..., Any]] = {
+    "rel_entr": divergences.rel_entr_plain,
+    "generalized_kl": divergences.generalized_kl_plain,
+}
+
 BOOL = types.boolean
 ROOM = room_of(np.float64)
 
@@ -160,7 +166,9 @@ def log_piece_sweep(name: str, dtype: str) -> Any:
 def cells_pointwise(name: str, dtype: str) -> Any:
     cells = cells_of(np.dtype(dtype))
     signature = types.void(cells, cells, buffer_of(np.dtype(dtype)))
-    return loop(_name(name, "pointwise", dtype), pointwise.loop(POINTWISE[name]), signature)
+    formula, plain = POINTWISE[name], SHORTCUTS.get(name)
+    built = pointwise.loop_with_shortcut(formula, plain) if plain else pointwise.loop(formula)
+    return loop(_name(name, "pointwise", dtype), built, signature)
 
 
 @once
