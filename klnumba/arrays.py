@@ -185,6 +185,10 @@ class Rows:
         right = left if same else (None if left is None else self._flat(self.q))
         self.direct = None if left is None or right is None else (*left, *right)
 
+    def inputs(self) -> list[np.ndarray]:
+        """Every array that a call reads."""
+        return [self.p, self.q, *(mask for mask, _ in self.masks)]
+
     def _flat(self, view: np.ndarray) -> tuple[np.ndarray, int, int] | None:
         """(flat array, start, step between rows), or None where the rows do not lie so."""
         flags = view.flags

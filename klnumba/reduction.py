@@ -51,7 +51,7 @@ def reduce(
     rows, ndim, reduced, back = _prepare(p, q, axis, where, task, dtype)
     shape = _shape(rows, ndim, reduced, keepdims)
     result = _result(out, shape if reduction == "none" else (), dtype, rows.dtype)
-    if out is not None and any(np.may_share_memory(out, side) for side in (rows.p, rows.q)):
+    if out is not None and any(np.may_share_memory(out, side) for side in rows.inputs()):
         result = np.empty_like(out)  # it may overwrite rows that are still to be read
     found = Found(rows, [(task, "pq", result if reduction == "none" else None)], unit, invalid == "raise")
     found.run(_threads(count, rows))

@@ -7,7 +7,8 @@ sums P and Q. With shift = log(P/Q), delta = x - y - shift is the log-ratio of a
                                 = p * (delta - 1) + q * P/Q       elsewhere
 
 No exponential and no logarithm is left, and nothing cancels: the differences in delta keep their rounding errors.
-Logarithms below -`LOWEST` count as that: as zeros.
+Logarithms below -`LOWEST` count as that: their exponentials are zero, and a row in which q has one where p does not is
+left to another loop.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from typing import Any
 import numpy as np
 
 from klnumba.formulas.elementary import (
+    INF,
+    INF_F32,
     LN2_HI,
     LN2_HI_F32,
     LN2_LO,
@@ -79,7 +82,7 @@ def psi_f32(r: np.float32) -> np.float32:
 
 
 def power(x: float) -> float:
-    """e**x for x <= 700; zero where that is no normal number."""
+    """e**x; zero where that is no normal number, and infinite above 700."""
     a = -709.0 if x < -709.0 else x
     t = a * LOG2_E + ROUNDER
     n = t - ROUNDER
@@ -87,11 +90,12 @@ def power(x: float) -> float:
     low = n * LN2_LO
     r = high - low
     y = 1.0 + (high + (r * r * (0.5 + r * exp_rest(r)) - low))
-    return y * np.int64((np.float64(t).view(np.int64) + np.int64(1023)) << np.int64(52)).view(np.float64)
+    scale = np.int64((np.float64(t).view(np.int64) + np.int64(1023)) << np.int64(52)).view(np.float64)
+    return INF if x > 700.0 else y * scale
 
 
 def power_f32(x: np.float32) -> np.float32:
-    """`power` in float32, for x <= 80."""
+    """`power` in float32, infinite above 80."""
     a = np.float32(-88.0) if x < np.float32(-88.0) else x
     t = a * LOG2_E_F32 + ROUNDER_F32
     n = t - ROUNDER_F32
@@ -100,7 +104,7 @@ def power_f32(x: np.float32) -> np.float32:
     r = high - low
     y = np.float32(1.0) + (high + (r * r * (np.float32(0.5) + r * exp_rest_f32(r)) - low))
     bits = np.int32(np.float32(t).view(np.int32) + np.int32(127))
-    return y * np.int32(bits << np.int32(23)).view(np.float32)
+    return INF_F32 if x > np.float32(80.0) else y * np.int32(bits << np.int32(23)).view(np.float32)
 
 
 def logit_cells(power: Callable[..., Any], psi: Callable[..., Any], real: Any) -> tuple[Any, Any]:

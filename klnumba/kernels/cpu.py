@@ -62,9 +62,11 @@ def kl_rows(dtype: str, short: bool) -> Any:
     kind = np.dtype(dtype)
     cells = cells_of(kind)
     signature = types.void(cells, INT, INT, cells, INT, INT, INT, INT, VALUES, FLAGS, *room_of(kind))
-    build = fast.short_rows if short else fast.long_rows
-    name = _name("kl", "short" if short else "long", dtype)
-    return loop(name, build(_fast_cell(dtype), finish.kl_finish, kind), signature)
+    if short:
+        built = fast.short_rows(divergences.kl_cell, finish.kl_finish)
+    else:
+        built = fast.long_rows(_fast_cell(dtype), finish.kl_finish, kind)
+    return loop(_name("kl", "short" if short else "long", dtype), built, signature)
 
 
 @once

@@ -245,7 +245,7 @@ def flat_loop(cell: Callable[..., Any], top: Any) -> Any:
         y = q[b : b + count]
         guard = top
         for k in range(count):
-            out[k], check = cell(x[k], y[k], 1.0)
+            out[k], check = cell(np.float64(x[k]), np.float64(y[k]), 1.0)
             guard = min(guard, check)
         return guard
 
@@ -307,16 +307,16 @@ def sums(a: Any, start: Any, rows: Any, d: Any, out: Any) -> None:
         here, there = there, here
 
 
-def short_rows(cell: Callable[..., Any], finish: Callable[..., Any], dtype: Any) -> Callable[..., None]:
-    """Rows of fewer than `SHORT` cells.
+def short_rows(cell: Callable[..., Any], finish: Callable[..., Any]) -> Callable[..., None]:
+    """Rows of fewer than `SHORT` cells, in float64.
 
     The guard is taken over the whole group; where it fails, each row of the
     group is looked at alone, so that no row's answer depends on its neighbours.
     """
-    top, normal, floor, large = constants(dtype)
+    top, normal, floor, large = constants(np.float64)
     flat = flat_loop(cell, top)
     finish, unfit = scalar(finish), scalar(kl_unfit)
-    least = float(np.finfo(dtype).tiny)
+    least = float(np.finfo(np.float64).tiny)
 
     def rows(
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, n: Any, d: Any,
@@ -337,8 +337,8 @@ def short_rows(cell: Callable[..., Any], finish: Callable[..., Any], dtype: Any)
                 fill(work, cells, whole - cells, 0.0)
                 fill(work, BUFFER + cells, whole - cells, 0.0)
                 x, o, y, u = view, np.int64(0), view, np.int64(BUFFER)
-            guard = flat(x, o, y, u, whole, work[2 * BUFFER : 3 * BUFFER])
-            sums(view, np.int64(2 * BUFFER), count, d, gs)
+            guard = flat(x, o, y, u, whole, space[3 * TILE : 3 * TILE + BUFFER])
+            sums(space, np.int64(3 * TILE), count, d, gs)
             sums(x, o, count, d, xs)
             sums(y, u, count, d, ys)
             values = out[first : first + count]

@@ -159,7 +159,8 @@ def rows(dtype: Any, kind: Any) -> Callable[..., None]:
                 mass = sharpened(p, o, q, u, d, inverse, shift, store, 0, mass)
             value /= mass
             out[r] = value
-            flag[r] = not (least <= value < math.inf or (value == 0.0 and mass == other))
+            # In float32 the square of a small delta is zero.
+            flag[r] = not (least <= value < math.inf or (wide and value == 0.0 and mass == other))
 
     return loop
 

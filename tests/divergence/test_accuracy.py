@@ -248,3 +248,33 @@ def test_recorded_errors_are_within_the_bounds():
         for length in accuracy_table.LENGTHS:
             assert record[f"{length} cells"] <= bound(record["kind"], record["dtype"]), record
     assert accuracy_table.markdown_table().count("\n") == len(records) + 2
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("cells", [2, 5, 255, 256, 600, 4_100])
+@pytest.mark.parametrize("top", [79, 80, 81, 88, 89, 90, 100, 350, 500, 699, 701, 711, 800, 1_000, 2_839, 5_000])
+def test_a_logit_beyond_the_range_of_exponentials(dtype, cells, top):
+    x, y = np.zeros(cells, dtype), np.zeros(cells, dtype)
+    x[0] = top
+    truth, scale = mp.pair_of_rows(x, y, "logit", True)["kl_divergence"]
+    assert mp.ulp_error(kl.kl_divergence(x, y, kind="logit"), truth, dtype, scale) <= bound("logit", dtype)
+
+
+def test_short_rows_of_float32_where_one_cell_is_nearly_all():
+    rng = np.random.default_rng(12)
+    for cells in (2, 3, 5, 10, 40):
+        p, q = (rng.dirichlet(np.full(cells, 0.3), 200).astype("float32") for _ in range(2))
+        for one, other in zip(p, q, strict=True):
+            truth, scale = mp.pair_of_rows(one, other, "prob", True)["kl_divergence"]
+            assert mp.ulp_error(kl.kl_divergence(one, other), truth, "float32", scale) <= BOUNDS["float32"]
+
+
+@pytest.mark.parametrize(("spread", "step"), [(3, 0.5), (10, 1), (3, 0.01), (1, 2), (8, 8)])
+@pytest.mark.parametrize("cells", [300, 4_096, 9_001])
+def test_float32_logits_against_the_same_in_float64(spread, step, cells):
+    rng = np.random.default_rng(cells)
+    x = (rng.standard_normal((400_000 // cells, cells)) * spread).astype("float32")
+    y = (x + rng.standard_normal(x.shape) * step).astype("float32")
+    wide = kl.kl_divergence(x.astype("float64"), y.astype("float64"), kind="logit")
+    narrow = kl.kl_divergence(x, y, kind="logit").astype("float64")
+    assert (np.abs(narrow - wide) <= BOUNDS["float32"] * np.spacing(wide.astype("float32"))).all()

@@ -289,3 +289,14 @@ def test_row_statistics_of_bad_rows():
         expected = [False, False, True] if name == "entropy_q" else [True, True, False]
         np.testing.assert_array_equal(np.isnan(found[name]), np.isnan(SINGLE[name](p, q)), err_msg=name)
         assert np.isnan(found[name]).tolist() == expected or name == "entropy_q"
+
+
+def test_out_may_overlap_the_arguments_and_the_mask():
+    rng = np.random.default_rng(4)
+    p, q, where = rng.random((2_000, 64)), rng.random((2_000, 64)), rng.random((2_000, 64)) < 0.8
+    want = kl.kl_divergence(p, q, where=where)
+    for memory in (p.copy(), where.copy()):
+        out = memory.reshape(-1).view(np.float64)[-2_000:]
+        arguments = (memory, q, where) if memory.dtype == float else (p, q, memory)
+        assert kl.kl_divergence(*arguments[:2], where=arguments[2], out=out) is out
+        np.testing.assert_array_equal(out, want)

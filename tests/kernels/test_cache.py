@@ -106,7 +106,7 @@ def test_an_edited_formula_is_never_stale(tmp_path):
     assert right(ask(tmp_path, package, KLNUMBA_CACHE_DIR=str(cache)))
     source = package / "klnumba" / "formulas" / "divergences.py"
     text = source.read_text(encoding="utf-8")
-    edited = text + "\n\ndef log_ratio(p, q, d):\n    return 42.0\n"
+    edited = text + "\n\ndef log_ratio(p, q, d):\n    return 42.0\n\ndef plain(p, q):\n    return False\n"
     source.write_text(edited, encoding="utf-8")
     answer = ask(tmp_path, package, KLNUMBA_CACHE_DIR=str(cache))
     assert answer["value"] == 21.0

@@ -33,13 +33,14 @@ PROCESSORS = {
 ROWS = [("kl_rows", dtype, short) for dtype in ("float64", "float32") for short in (True, False)]
 EXACT = [("exact_rows", name, "float64", False, short) for name in ("kl", "js") for short in (True, False)]
 LOGS = [("log_rows", "kl", "float64"), ("log_rows", "js", "float64")]
+LOGITS = [("logit_rows", "float32", "float32"), ("logit_rows", "float64", "float64"), ("short_logit_rows", "float64")]
 CELLS = [("cells_pointwise", name, "float64") for name in ("rel_entr", "generalized_kl")]
-NO_DIVISION = {("log_rows", "kl", "float64")}
+NO_DIVISION = {("log_rows", "kl", "float64"), *LOGITS}
 
 # Without AVX2 a processor has no comparison of 64-bit integers, which the float64 cells are made of, and no fused
 # multiply-add, which the exact loops call.
 JOBS = {
-    "here": [ROWS[0], ROWS[1], ROWS[3], *EXACT, *LOGS, *CELLS],
+    "here": [ROWS[0], ROWS[1], ROWS[3], *EXACT, *LOGS, *LOGITS, *CELLS],
     "avx2": [ROWS[1], LOGS[0], CELLS[0]],
     "sse2": [ROWS[3]],
 }
