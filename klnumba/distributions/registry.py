@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
@@ -86,7 +85,9 @@ def register_kl(p: type, q: type, *, compiled: bool = False, replace: bool = Fal
 
     def register(function: F) -> F:
         if (p, q) in _pairs and not replace:
-            raise ValueError(f"KL({p.__name__} || {q.__name__}) is registered already; replace=True puts another in its place")
+            raise ValueError(
+                f"KL({p.__name__} || {q.__name__}) is registered already; replace=True puts another in its place"
+            )
         if compiled:
             _check_count(p, q, function)
         _pairs[p, q] = Pair(p, q, function, compiled)

@@ -19,8 +19,6 @@ largest errors found are recorded in ``docs/_data/special_errors.json``.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from klnumba.formulas.divergences import log_ratio, series
@@ -80,6 +78,13 @@ def excess_of_products(a: float, b: float, c: float, d: float) -> float:
         return phi(t)
     m = (ma * mb) / below
     return (m * power_of_two(k) - 1.0) - (float(k) * LN2 + log(m))
+
+
+def excess_of_nearly(a: float, b: float, c: float, d: float, off: float) -> float:
+    """The same of a*b*(1 + off)/(c*d), for an `off` that is no more than a rounding error."""
+    m = difference_of_products(a, b, c, d) / (c * d)
+    value = excess_of_products(a, b, c, d)
+    return value + (m + 0.5 * off) * off if abs(m) < 1.0 else value
 
 
 def exp_excess(v: float) -> float:

@@ -1,0 +1,95 @@
+"""The beta distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from klnumba.distributions.constraint import POSITIVE
+from klnumba.distributions.distribution import Distribution, Parameter, Support, unmoved, unscaled
+from klnumba.distributions.registry import register_kl
+from klnumba.formulas.elementary import log
+from klnumba.formulas.special import (
+    HALF_LOG_2PI,
+    difference_of_products,
+    excess,
+    stirling,
+    stirling_bregman,
+    stirling_slope,
+)
+
+
+def beta_entropy(a: float, b: float) -> float:
+    s = a + b
+    first = (0.5 / a + (a - 1.0) * stirling_slope(a)) - stirling(a)
+    second = (0.5 / b + (b - 1.0) * stirling_slope(b)) - stirling(b)
+    both = (1.0 / s + (s - 2.0) * stirling_slope(s)) - stirling(s)
+    return 0.5 + HALF_LOG_2PI + 0.5 * (log(a / s) + log(b / s) - log(s)) - ((first + second) - both)
+
+
+class Beta(Distribution):
+    """The beta distribution.
+
+    Parameters
+    ----------
+    concentration1, concentration0 : array_like
+        The exponents of x and of 1 - x in the density, each plus one.
+    validate_args : bool, default True
+        Check the parameters.
+
+    Examples
+    --------
+    >>> import klnumba as kl
+    >>> from klnumba.distributions import Beta
+    >>> round(float(kl.kl_divergence(Beta(2.0, 3.0), Beta(1.0, 1.0))), 6)
+    0.234907
+    """
+
+    parameters = ("concentration1", "concentration0")
+    concentration1 = Parameter(POSITIVE)
+    concentration0 = Parameter(POSITIVE)
+    entropy_formula = staticmethod(beta_entropy)
+    scipy_name = "beta"
+
+    def __init__(self, concentration1: Any, concentration0: Any, *, validate_args: bool = True) -> None:
+        super().__init__(validate_args, concentration1=concentration1, concentration0=concentration0)
+
+    @property
+    def support(self) -> Support:
+        return Support(0.0, 1.0)
+
+    @property
+    def mean(self) -> Any:
+        return self._full(self.concentration1 / (self.concentration1 + self.concentration0))
+
+    @property
+    def variance(self) -> Any:
+        a, b = self.concentration1, self.concentration0
+        s = a + b
+        return self._full((a / s) * (b / s) / (s + 1.0))
+
+    def _scipy_arguments(self) -> tuple[tuple[Any, ...], Any, Any]:
+        return (self.concentration1, self.concentration0), 0.0, 1.0
+
+    @classmethod
+    def _from_scipy_arguments(cls, shapes: tuple[Any, ...], loc: Any, scale: Any) -> dict[str, Any]:
+        unmoved(loc, cls.__name__)
+        unscaled(scale, cls.__name__)
+        return {"concentration1": shapes[0], "concentration0": shapes[1]}
+
+
+@register_kl(Beta, Beta, compiled=True)
+def beta_beta(a: float, b: float, c: float, d: float) -> float:
+    """The remainders of log-gamma of both exponents, less that of their sum, each split by Stirling's formula.
+
+    Of the first parts two excesses are left, those of the means a/(a + b) and b/(a + b) over those of q.
+    """
+    s = a + b
+    t = c + d
+    first = c - a
+    second = d - b
+    both = first + second
+    cross = difference_of_products(a, d, c, b) / s
+    means = c * excess(c, a * (t / s), cross) + d * excess(d, b * (t / s), -cross)
+    halves = excess(a, c, first) + excess(b, d, second) - excess(s, t, both)
+    rest = stirling_bregman(a, c, first) + stirling_bregman(b, d, second) - stirling_bregman(s, t, both)
+    return means + max(0.5 * halves + rest, 0.0)
