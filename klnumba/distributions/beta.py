@@ -11,10 +11,14 @@ from klnumba.formulas.elementary import log
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
     difference_of_products,
+    digamma,
+    digamma_bregman,
     excess,
+    log_gamma_bregman,
     stirling,
     stirling_bregman,
     stirling_slope,
+    trigamma,
 )
 
 
@@ -77,12 +81,41 @@ class Beta(Distribution):
         return {"concentration1": shapes[0], "concentration0": shapes[1]}
 
 
+# Nodes and weights of Gauss and Legendre on 0 to 1.
+NODES = (0.1127016653792583, 0.5, 0.8872983346207417)
+WEIGHTS = (0.2777777777777778, 0.4444444444444444, 0.2777777777777778)
+
+
+def one_small(a: float, b: float, c: float, d: float) -> float:
+    """`beta_beta` for an `a` that is much smaller than b, d and 1.
+
+    With G(x, y) the remainder of log-gamma, G(b, d) - G(b + a, d + a) is an integral over that of digamma, and
+    G(b + a, d + c) = G(b + a, d + a) + G(d + a, d + c) + (digamma(d + a) - digamma(b + a))*(c - a).
+    """
+    first = c - a
+    second = d - b
+    total = 0.0
+    for i in range(3):
+        u = a * NODES[i]
+        total += WEIGHTS[i] * digamma_bregman(b + u, d + u, second)
+    if abs(second) <= 0.5 * b:
+        rise = trigamma(b + a) * second - digamma_bregman(b + a, d + a, second)
+    else:
+        rise = digamma(d + a) - digamma(b + a)
+    other = log_gamma_bregman(d + a, d + c, first) + rise * first
+    return max(a * total + (log_gamma_bregman(a, c, first) - other), 0.0)
+
+
 @register_kl(Beta, Beta, compiled=True)
 def beta_beta(a: float, b: float, c: float, d: float) -> float:
     """The remainders of log-gamma of both exponents, less that of their sum, each split by Stirling's formula.
 
     Of the first parts two excesses are left, those of the means a/(a + b) and b/(a + b) over those of q.
     """
+    if a < 0.01 * min(1.0, b, d):
+        return one_small(a, b, c, d)
+    if b < 0.01 * min(1.0, a, c):
+        return one_small(b, a, d, c)
     s = a + b
     t = c + d
     first = c - a
@@ -92,4 +125,4 @@ def beta_beta(a: float, b: float, c: float, d: float) -> float:
     means = c * excess(c, a * (t / s), cross) + d * excess(d, b * (t / s), -cross)
     halves = excess(a, c, first) + excess(b, d, second) - excess(s, t, both)
     rest = stirling_bregman(a, c, first) + stirling_bregman(b, d, second) - stirling_bregman(s, t, both)
-    return means + max(0.5 * halves + rest, 0.0)
+    return max(means + (0.5 * halves + rest), 0.0)

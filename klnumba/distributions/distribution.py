@@ -125,7 +125,8 @@ class Distribution(Parametric):
         from scipy import stats
 
         shapes, loc, scale = self._scipy_arguments()
-        return getattr(stats, self.scipy_name)(*shapes, loc=loc, scale=scale)
+        make = getattr(stats, self.scipy_name)
+        return make(*shapes, loc=loc) if scale is None else make(*shapes, loc=loc, scale=scale)
 
     @classmethod
     def from_scipy(cls, frozen: Any) -> Self:
@@ -147,7 +148,7 @@ class Distribution(Parametric):
         return cls(**cls._from_scipy_arguments(shapes, loc, 1.0 if scale is None else scale))
 
     def _scipy_arguments(self) -> tuple[tuple[Any, ...], Any, Any]:
-        """(shapes, loc, scale) of the counterpart in SciPy."""
+        """(shapes, loc, scale) of the counterpart in SciPy; None for the scale of a discrete one."""
         raise NotImplementedError(f"{type(self).__name__}: scipy.stats has no counterpart")
 
     @classmethod

@@ -28,7 +28,8 @@ def evaluate(
         loop(tuple(piece(start, stop) for piece in pieces), out[start:stop])
 
     threads.run(part, range(0, size, BLOCK), threads.choose(None, size))
-    return out.reshape(shape).astype(dtype, copy=False)[()]
+    with np.errstate(over="ignore", under="ignore"):  # beyond the range of float32
+        return out.reshape(shape).astype(dtype, copy=False)[()]
 
 
 def _pieces(column: np.ndarray, shape: tuple[int, ...], size: int) -> Callable[[int, int], np.ndarray]:

@@ -86,7 +86,7 @@ def exponential_normal(rate: float, loc: float, scale: float) -> float:
 def exponential_gumbel(rate: float, loc: float, scale: float) -> float:
     """exp(v) - 1 - v, v = loc/scale - log(1 + y), and y - log(y*(1 + y)), y = 1/(rate*scale)."""
     y = 1.0 / (rate * scale)
-    more = log1p(y)
+    more = min(log1p(y), 1000.0)
     return exp_excess(loc / scale - more) + (excess_of_products(1.0, 1.0, rate, scale) + (1.0 - more))
 
 

@@ -56,6 +56,14 @@ class Uniform(Distribution):
     def __init__(self, low: Any = 0.0, high: Any = 1.0, *, validate_args: bool = True) -> None:
         super().__init__(validate_args, low=low, high=high)
 
+    def _validate(self) -> None:
+        bad = np.asarray(self.low >= self.high)
+        if bad.any():
+            at = np.unravel_index(int(np.argmax(bad)), bad.shape)
+            where = f" at [{', '.join(str(int(i)) for i in at)}]" if bad.ndim else ""
+            low, high = np.asarray(self.low)[at], np.asarray(self.high)[at]
+            raise ValueError(f"Uniform: high must be above low, but{where} low is {low} and high is {high}")
+
     @property
     def support(self) -> Support:
         return Support(self._full(self.low), self._full(self.high))

@@ -29,6 +29,7 @@ from klnumba.formulas.primitives import fma
 LN2 = 0.6931471805599453
 HALF_LOG_2PI = 0.9189385332046728
 EULER = 0.5772156649015329
+FAR = 1e300  # beyond it exp is infinite, or as good as zero
 LARGE = 10.0  # where ten terms of Stirling's series give every digit
 
 # B(2k)/(2k*(2k - 1)): c(x) = sum of STIRLING[k-1]/x**(2k-1) (tests/reference/coefficients.py).
@@ -89,7 +90,7 @@ def excess_of_nearly(a: float, b: float, c: float, d: float, off: float) -> floa
 
 def exp_excess(v: float) -> float:
     """exp(v) - 1 - v >= 0."""
-    return remainder(v) if abs(v) <= LN2 else expm1(v) - v
+    return remainder(v) if abs(v) <= LN2 else expm1(v) - min(v, FAR)
 
 
 def gudermann(x: float) -> float:
@@ -260,6 +261,39 @@ def stirling_bregman_large(a: float, b: float, d: float) -> float:
         scale *= y * y
         total += STIRLING[k] * scale * inner
     return (d / a) * (d / b) * total
+
+
+def digamma_bregman(a: float, b: float, d: float) -> float:
+    """digamma(a) + trigamma(a)*(b - a) - digamma(b) >= 0, given d = b - a: the sum of d*d/((a + n)**2*(b + n)).
+
+    Right to a few ulp for ``|d| <= a/2``, and to a few ulp of `digamma` otherwise.
+    """
+    total = 0.0
+    while a < LARGE or b < LARGE:
+        total += (d / a) * (d / a) / b
+        a += 1.0
+        b += 1.0
+    r = a / b
+    y = 1.0 / a
+    first = 0.5 * (d / a) * (d / a) / b
+    if abs(d) > 0.5 * a:
+        slope = stirling_slope(b) - stirling_slope(a)
+        curve = trigamma(a) - (y + 0.5 * y * y)
+        return total + (excess(a, b, d) + (first + (curve * d - slope)))
+    # As in `stirling_bregman_large`, with even powers.
+    powers = 1.0 + r
+    last = r
+    inner = 2.0 + r
+    scale = y * y
+    tail = STIRLING[0] * scale * inner
+    for k in range(1, 10):
+        for _ in range(2):
+            last *= r
+            powers += last
+            inner += powers
+        scale *= y * y
+        tail += (2.0 * k + 1.0) * STIRLING[k] * scale * inner
+    return total + (excess(a, b, d) + (first + (d / a) * (d / b) * tail))
 
 
 def log_gamma_bregman(a: float, b: float, d: float) -> float:
