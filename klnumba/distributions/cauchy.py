@@ -35,7 +35,7 @@ class Cauchy(Distribution):
     >>> import klnumba as kl
     >>> from klnumba.distributions import Cauchy
     >>> round(float(kl.kl_divergence(Cauchy(0.0, 1.0), Cauchy(1.0, 2.0))), 6)
-    RESULT
+    0.223144
     """
 
     parameters = ("loc", "scale")

@@ -52,7 +52,7 @@ class Gamma(Distribution):
     >>> import klnumba as kl
     >>> from klnumba.distributions import Gamma
     >>> round(float(kl.kl_divergence(Gamma(2.0, 1.0), Gamma(3.0, 1.0))), 6)
-    RESULT
+    0.270363
     """
 
     parameters = ("concentration", "rate")

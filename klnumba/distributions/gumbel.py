@@ -41,7 +41,7 @@ class Gumbel(Distribution):
     >>> import klnumba as kl
     >>> from klnumba.distributions import Gumbel
     >>> round(float(kl.kl_divergence(Gumbel(0.0, 1.0), Gumbel(1.0, 2.0))), 6)
-    RESULT
+    0.365681
     """
 
     parameters = ("loc", "scale")

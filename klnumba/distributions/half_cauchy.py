@@ -33,7 +33,7 @@ class HalfCauchy(Distribution):
     >>> import klnumba as kl
     >>> from klnumba.distributions import HalfCauchy
     >>> round(float(kl.kl_divergence(HalfCauchy(1.0), HalfCauchy(2.0))), 6)
-    RESULT
+    0.117783
     """
 
     parameters = ("scale",)

@@ -36,7 +36,7 @@ class InverseGamma(Distribution):
     >>> import klnumba as kl
     >>> from klnumba.distributions import InverseGamma
     >>> round(float(kl.kl_divergence(InverseGamma(2.0, 1.0), InverseGamma(3.0, 1.0))), 6)
-    RESULT
+    0.270363
     """
 
     parameters = ("concentration", "rate")

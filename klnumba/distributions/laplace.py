@@ -41,7 +41,7 @@ class Laplace(Distribution):
     >>> import klnumba as kl
     >>> from klnumba.distributions import Laplace
     >>> round(float(kl.kl_divergence(Laplace(0.0, 1.0), Laplace(1.0, 2.0))), 6)
-    RESULT
+    0.377087
     """
 
     parameters = ("loc", "scale")

@@ -41,7 +41,7 @@ class Pareto(Distribution):
     >>> import klnumba as kl
     >>> from klnumba.distributions import Pareto
     >>> round(float(kl.kl_divergence(Pareto(2.0, 1.0), Pareto(1.0, 2.0))), 6)
-    RESULT
+    1.693147
     """
 
     parameters = ("scale", "alpha")

@@ -116,8 +116,8 @@ def registered_pairs() -> tuple[Pair, ...]:
     Examples
     --------
     >>> from klnumba.distributions import registered_pairs
-    >>> {pair.q.__name__ for pair in registered_pairs() if pair.p.__name__ == "Cauchy"}
-    {'Cauchy'}
+    >>> [pair.q.__name__ for pair in registered_pairs() if pair.p.__name__ == "Laplace" and pair.compiled]
+    ['Laplace', 'Normal']
     """
     return tuple(sorted(_pairs.values(), key=lambda pair: (pair.p.__name__, pair.q.__name__)))
 

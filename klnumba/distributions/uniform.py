@@ -44,7 +44,7 @@ class Uniform(Distribution):
     >>> import klnumba as kl
     >>> from klnumba.distributions import Uniform
     >>> round(float(kl.kl_divergence(Uniform(0.0, 1.0), Uniform(0.0, 2.0))), 6)
-    RESULT
+    0.693147
     """
 
     parameters = ("low", "high")

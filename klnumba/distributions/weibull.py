@@ -43,7 +43,7 @@ class Weibull(Distribution):
     >>> import klnumba as kl
     >>> from klnumba.distributions import Weibull
     >>> round(float(kl.kl_divergence(Weibull(1.0, 2.0), Weibull(2.0, 3.0))), 6)
-    RESULT
+    1.128752
     """
 
     parameters = ("scale", "concentration")
