@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -33,9 +34,9 @@ class Chi2(Gamma):
     0.0
     """
 
-    parameters = ("df",)
+    parameters: ClassVar[tuple[str, ...]] = ("df",)
     df = Parameter(POSITIVE)
-    entropy_formula = staticmethod(chi2_entropy)
+    entropy_formula: ClassVar[Callable[..., float]] = staticmethod(chi2_entropy)
     scipy_name = "chi2"
 
     def __init__(self, df: Any, *, validate_args: bool = True) -> None:

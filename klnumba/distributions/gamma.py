@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -55,10 +56,10 @@ class Gamma(Distribution):
     0.270363
     """
 
-    parameters = ("concentration", "rate")
+    parameters: ClassVar[tuple[str, ...]] = ("concentration", "rate")
     concentration = Parameter(POSITIVE)
     rate = Parameter(POSITIVE)
-    entropy_formula = staticmethod(gamma_entropy)
+    entropy_formula: ClassVar[Callable[..., float]] = staticmethod(gamma_entropy)
     scipy_name = "gamma"
 
     def __init__(self, concentration: Any, rate: Any, *, validate_args: bool = True) -> None:

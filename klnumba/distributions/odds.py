@@ -46,7 +46,7 @@ def from_probs(distribution: Any) -> np.ndarray:
     """The log-odds."""
     probs = np.asarray(distribution.probs)
     with np.errstate(divide="ignore"):
-        return np.log(probs) - np.log1p(-probs)
+        return np.asarray(np.log(probs) - np.log1p(-probs))
 
 
 def complement(distribution: Any) -> np.ndarray:

@@ -20,8 +20,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Pair(NamedTuple):
     """A registered pair of families, and what computes it."""
 
-    p: type
-    q: type
+    p: type[Distribution]
+    q: type[Distribution]
     function: Callable[..., Any]
     compiled: bool
 

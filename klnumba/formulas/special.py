@@ -19,6 +19,8 @@ largest errors found are recorded in ``docs/_data/special_errors.json``.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from klnumba.formulas.divergences import log_ratio, series
@@ -29,6 +31,8 @@ from klnumba.formulas.primitives import fma
 LN2 = 0.6931471805599453
 HALF_LOG_2PI = 0.9189385332046728
 EULER = 0.5772156649015329
+E = 2.718281828459045  # E + E_LOW is e
+E_LOW = 1.4456468917292502e-16
 FAR = 1e300  # beyond it exp is infinite, or as good as zero
 LARGE = 10.0  # where ten terms of Stirling's series give every digit
 
@@ -44,6 +48,27 @@ STIRLING = (
     -0.029550653594771242,
     0.17964437236883057,
     -1.3924322169059011,
+)
+
+# A(z) with atanh(s) = s + s*z*A(z), z = s*s: degree 16, [1/9, 4/9], relative error 2^-53.28.
+WIDE = (
+    0.3333333337145526,
+    0.19999997125229393,
+    0.14285814518655998,
+    0.11108965680911971,
+    0.09122473594044762,
+    0.0735368912901843,
+    0.09408199163595182,
+    -0.11216609867061565,
+    0.8835948691873083,
+    -3.112460329936675,
+    9.427530274581613,
+    -21.5231611735879,
+    37.69560608202734,
+    -48.413066467170374,
+    43.49857600090056,
+    -24.42647071411001,
+    6.626954293573723,
 )
 
 
@@ -93,20 +118,37 @@ def exp_excess(v: float) -> float:
     return remainder(v) if abs(v) <= LN2 else expm1(v) - min(v, FAR)
 
 
+def atanh_rest(z: float) -> float:
+    """A(z) with atanh(s) = s + s*z*A(z), z = s*s up to 4/9."""
+    if z <= 1.0 / 9.0:
+        return 0.5 * series(z)
+    value = WIDE[16]
+    for k in range(15, -1, -1):
+        value = value * z + WIDE[k]
+    return value
+
+
 def gudermann(x: float) -> float:
-    """c(x) - c(x + 1) = (x + 1/2)*log(1 + 1/x) - 1."""
+    """c(x) - c(x + 1) = (x + 1/2)*log(1 + 1/x) - 1, which is atanh(s)/s - 1 for s = 1/(2*x + 1)."""
+    if x < 0.25:
+        return (x + 0.5) * log1p(1.0 / x) - 1.0
     s = 1.0 / (2.0 * x + 1.0)
     z = s * s
-    return 0.5 * z * series(z) if x >= 1.0 else (x + 0.5) * log1p(1.0 / x) - 1.0
+    return z * atanh_rest(z)
 
 
 def gudermann_slope(x: float) -> float:
     """The derivative of `gudermann`."""
+    if x < 0.25:
+        return log1p(1.0 / x) - (x + 0.5) / (x * (x + 1.0))
     s = 1.0 / (2.0 * x + 1.0)
     z = s * s
-    if x >= 1.0:
-        return 2.0 * s * z * (0.5 * series(z) - 1.0 / (1.0 - z))
-    return log1p(1.0 / x) - (x + 0.5) / (x * (x + 1.0))
+    return 2.0 * s * z * (atanh_rest(z) - 1.0 / (1.0 - z))
+
+
+def steps_to_large(x: float) -> float:
+    """How many units x is below `LARGE`, rounded up. Sums go down from there, the smallest terms first."""
+    return float(math.ceil(LARGE - x)) if x < LARGE else 0.0
 
 
 def stirling(x: float) -> float:
@@ -127,16 +169,17 @@ def stirling(x: float) -> float:
     >>> round(float(stirling(1.0)), 15)
     0.081061466795327
     """
-    total = 0.0
-    while x < LARGE:
-        total += gudermann(x)
-        x += 1.0
-    y = 1.0 / x
+    n = steps_to_large(x)
+    y = 1.0 / (x + n)
     z = y * y
     tail = STIRLING[9]
     for k in range(8, -1, -1):
         tail = tail * z + STIRLING[k]
-    return total + y * tail
+    total = y * tail
+    while n > 0.0:
+        n -= 1.0
+        total += gudermann(x + n)
+    return total
 
 
 def stirling_slope(x: float) -> float:
@@ -157,16 +200,17 @@ def stirling_slope(x: float) -> float:
     >>> round(float(stirling_slope(1.0)), 15)
     -0.077215664901533
     """
-    total = 0.0
-    while x < LARGE:
-        total += gudermann_slope(x)
-        x += 1.0
-    y = 1.0 / x
+    n = steps_to_large(x)
+    y = 1.0 / (x + n)
     z = y * y
     tail = 19.0 * STIRLING[9]
     for k in range(8, -1, -1):
         tail = tail * z + (2.0 * k + 1.0) * STIRLING[k]
-    return total - z * tail
+    total = -z * tail
+    while n > 0.0:
+        n -= 1.0
+        total += gudermann_slope(x + n)
+    return total
 
 
 def log_gamma(x: float) -> float:
@@ -187,7 +231,9 @@ def log_gamma(x: float) -> float:
     >>> round(float(log_gamma(10.0)), 12)
     12.801827480081
     """
-    return (x - 0.5) * (log(x) - 1.0) + ((HALF_LOG_2PI - 0.5) + stirling(x))
+    near = 1.5 < x < 4.5
+    over_e = log1p(((x - E) - E_LOW) / E) if near else log(x) - 1.0
+    return (x - 0.5) * over_e + ((HALF_LOG_2PI - 0.5) + stirling(x))
 
 
 def digamma(x: float) -> float:
@@ -229,16 +275,17 @@ def trigamma(x: float) -> float:
     >>> round(float(trigamma(1.0)), 14)
     1.64493406684823
     """
-    total = 0.0
-    while x < LARGE:
-        total += 1.0 / (x * x)
-        x += 1.0
-    y = 1.0 / x
+    n = steps_to_large(x)
+    y = 1.0 / (x + n)
     z = y * y
     tail = 380.0 * STIRLING[9]
     for k in range(8, -1, -1):
         tail = tail * z + (2.0 * k + 1.0) * (2.0 * k + 2.0) * STIRLING[k]
-    return total + (y + (0.5 * z + z * y * tail))
+    total = y + (0.5 * z + z * y * tail)
+    while n > 0.0:
+        n -= 1.0
+        total += 1.0 / ((x + n) * (x + n))
+    return total
 
 
 def stirling_bregman_large(a: float, b: float, d: float) -> float:

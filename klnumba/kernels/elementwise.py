@@ -7,11 +7,24 @@ from typing import Any
 
 import numpy as np
 from numba import types
-from numba.cpython.unsafe.tuple import tuple_setitem
+from numba.cpython.unsafe import tuple as numba_tuple
 
-from klnumba.kernels.compiler import is_ours, once, scalar
+from klnumba.kernels.compiler import helper, is_ours, once, scalar
 from klnumba.kernels.compiler import loop as compiled
 from klnumba.kernels.tiles import VALUES, cells_of
+
+set_item: Any = numba_tuple.tuple_setitem
+
+
+MINUS_ZERO = np.int64(-(1 << 63))
+
+
+@helper
+def _without_sign_of_zero(x: Any) -> Any:
+    """x, and 0.0 for -0.0: told by the bits, as formulas are compiled without regard to the sign of zero."""
+    bits = np.float64(x).view(np.int64)
+    kept = np.int64(0) if bits == MINUS_ZERO else bits
+    return np.int64(kept).view(np.float64)
 
 
 def loop(formula: Callable[..., Any], count: int) -> Callable[..., None]:
@@ -22,8 +35,8 @@ def loop(formula: Callable[..., Any], count: int) -> Callable[..., None]:
         for k in range(out.size):
             cell = numbers
             for i in range(count):
-                cell = tuple_setitem(cell, i, columns[i][k])
-            out[k] = formula(*cell)
+                cell = set_item(cell, i, columns[i][k])
+            out[k] = _without_sign_of_zero(formula(*cell))
 
     return elementwise
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -57,7 +58,7 @@ def by_integration(p, q):
     parts = [
         integrate.quad(side, low, high, epsabs=1e-10, epsrel=1e-9, limit=200)[0]
         for side in (from_below, from_above)
-        for low, high in zip(ends, ends[1:], strict=False)
+        for low, high in itertools.pairwise(ends)
     ]
     return math.fsum(parts)
 

@@ -182,7 +182,9 @@ def test_the_same_bits_for_any_layout_and_number_of_threads(monkeypatch):
     np.testing.assert_array_equal(kl.kl_divergence(D.Gamma(a, 1.0), D.Gamma(b, 1.5)), whole)
     turned = kl.kl_divergence(D.Gamma(np.asfortranarray(a), 1.0), D.Gamma(b, np.full((300, 1), 1.5)))
     np.testing.assert_array_equal(turned, whole)
-    np.testing.assert_array_equal(kl.kl_divergence(D.Gamma(a[::3, ::-1], 1.0), D.Gamma(b[::3, ::-1], 1.5)), whole[::3, ::-1])
+    np.testing.assert_array_equal(
+        kl.kl_divergence(D.Gamma(a[::3, ::-1], 1.0), D.Gamma(b[::3, ::-1], 1.5)), whole[::3, ::-1]
+    )
 
 
 def test_empty_batches():

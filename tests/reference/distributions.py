@@ -245,12 +245,8 @@ CLOSED: dict[tuple[str, str], Formula] = {
     ("Poisson", "Binomial"): lambda r, n, q: -_x_log(n, 1 - q) if r == 0 else INF,
     ("Laplace", "Normal"): lambda m, s, n, t: _to_normal(_h_laplace(m, s), m, 2 * s * s, n, t),
     ("Normal", "Laplace"): normal_laplace,
-    ("Gumbel", "Normal"): lambda m, s, n, t: _to_normal(
-        _h_gumbel(m, s), m + mp.euler * s, (mp.pi * s) ** 2 / 6, n, t
-    ),
-    ("Normal", "Gumbel"): lambda m, s, n, t: _to_gumbel(
-        _h_normal(m, s), m, mp.exp(-m / t + (s / t) ** 2 / 2), n, t
-    ),
+    ("Gumbel", "Normal"): lambda m, s, n, t: _to_normal(_h_gumbel(m, s), m + mp.euler * s, (mp.pi * s) ** 2 / 6, n, t),
+    ("Normal", "Gumbel"): lambda m, s, n, t: _to_gumbel(_h_normal(m, s), m, mp.exp(-m / t + (s / t) ** 2 / 2), n, t),
     ("Exponential", "Normal"): lambda r, m, s: _to_normal(_h_exponential(r), 1 / r, 1 / r**2, m, s),
     ("Exponential", "Gumbel"): lambda r, m, s: _to_gumbel(_h_exponential(r), 1 / r, r / (r + 1 / s), m, s),
     ("Exponential", "Laplace"): exponential_laplace,
@@ -284,7 +280,19 @@ def truth(p: str, q: str, *numbers: float) -> Any:
 LOC_SCALE = [(0.0, 1.0), (1.5, 2.0), (-0.3, 0.01), (1e5, 1e3), (2e-9, 1e-9), (0.0, 1e-200), (3.0, 1e100)]
 SCALE = [(1.0,), (0.3,), (7.5,), (1e-5,), (1e8,), (1e-200,), (1e150,)]
 SHAPE_RATE = [(1.0, 1.0), (2.5, 0.7), (0.3, 4.0), (7.9, 3.0), (30.0, 1e-3), (1e-4, 2.0), (1e4, 1e2), (1e8, 1e8)]
-SHAPES = [(1.0, 1.0), (2.0, 3.0), (0.5, 0.5), (9.0, 30.0), (1e-4, 2.0), (0.02, 0.03), (1e4, 2e4), (1e8, 3.0), (1e8, 1e8)]
+SHAPES = [
+    (1.0, 1.0),
+    (2.0, 3.0),
+    (0.5, 0.5),
+    (9.0, 30.0),
+    (1e-4, 2.0),
+    (0.02, 0.03),
+    (1e4, 2e4),
+    (1e8, 3.0),
+    (1e8, 1e8),
+    (1e-6, 1e4),
+    (3e-5, 4e-8),
+]
 PROBS = [(0.5,), (0.3,), (0.9,), (1e-6,), (0.999999,), (1e-200,), (1.0 - 2.0**-53,)]
 LOGITS = [(0.0,), (1.3,), (-2.0,), (12.0,), (-35.0,), (300.0,), (-1000.0,), (1000.0,)]
 
