@@ -96,11 +96,13 @@ def gamma_gamma(shape_p: float, rate_p: float, shape_q: float, rate_q: float) ->
 
 @register_kl(Gamma, Exponential, compiled=True)
 def gamma_exponential(shape: float, rate_p: float, rate_q: float) -> float:
+    """That of gamma distributions, q of shape 1."""
     return gamma_gamma(shape, rate_p, 1.0, rate_q)
 
 
 @register_kl(Exponential, Gamma, compiled=True)
 def exponential_gamma(rate_p: float, shape: float, rate_q: float) -> float:
+    """That of gamma distributions, p of shape 1."""
     return gamma_gamma(1.0, rate_p, shape, rate_q)
 
 

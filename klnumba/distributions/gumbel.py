@@ -9,12 +9,13 @@ import numpy as np
 
 from klnumba.distributions.constraint import POSITIVE, REAL
 from klnumba.distributions.distribution import Distribution, Parameter, Support
+from klnumba.distributions.laplace import Laplace
 from klnumba.distributions.normal import Normal
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.divergences import log_ratio
-from klnumba.formulas.elementary import log, two_sum
+from klnumba.formulas.elementary import log, log1p, two_sum
 from klnumba.formulas.primitives import fma
-from klnumba.formulas.special import EULER, HALF_LOG_2PI, excess_of_products, exp_excess, log_gamma_bregman
+from klnumba.formulas.special import EULER, HALF_LOG_2PI, LN2, excess_of_products, exp_excess, log_gamma_bregman
 
 PI_SQUARED_6 = 1.6449340668482264
 NEGENTROPY = 0.09057301953851255  # log(pi**3/3)/2 - 1/2 - EULER
@@ -90,6 +91,7 @@ def gumbel_excess(above: float, below: float, m: float, low: float) -> float:
 
 @register_kl(Gumbel, Gumbel, compiled=True)
 def gumbel_gumbel(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
+    """exp(v) - 1 - v, v = log-gamma(1 + r) - (loc_p - loc_q)/scale_q, and log-gamma beyond first order from 1 to r."""
     d, d_low = two_sum(loc_p, -loc_q)
     m = d / scale_q
     return gumbel_excess(scale_p, scale_q, m, (fma(-m, scale_q, d) + d_low) / scale_q)
@@ -108,3 +110,13 @@ def normal_gumbel(loc_p: float, scale_p: float, loc_q: float, scale_q: float) ->
     r = scale_p / scale_q
     v = 0.5 * r * r - (loc_p - loc_q) / scale_q
     return exp_excess(v) + (0.5 * excess_of_products(scale_p, scale_p, scale_q, scale_q) + (1.0 - HALF_LOG_2PI))
+
+
+@register_kl(Laplace, Gumbel, compiled=True)
+def laplace_gumbel(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
+    """exp(v) - 1 - v, v = -log(1 - r*r) - (loc_p - loc_q)/scale_q, and -log(2*r*(1 - r*r)), r = scale_p/scale_q < 1."""
+    if scale_p >= scale_q:
+        return math.inf
+    more = log((scale_q - scale_p) / scale_q) + log1p(scale_p / scale_q)
+    rest = LN2 + (log(scale_p) - log(scale_q)) + more
+    return exp_excess(-more - (loc_p - loc_q) / scale_q) - rest

@@ -80,13 +80,13 @@ def two_outcomes(p: float, q: float) -> float:
 
 
 def per_success(p: float, q: float) -> float:
-    """`two_outcomes` over p > 0."""
+    """[p*log(p/q) + (1 - p)*log((1 - p)/(1 - q))]/p."""
     d, low = two_sum(p, -q)
     return excess(p, q, -d) + bregman(1.0 - p, 1.0 - q, -d, -low) / p
 
 
 def per_failure(p: float, q: float) -> float:
-    """`two_outcomes` over 1 - p > 0."""
+    """[p*log(p/q) + (1 - p)*log((1 - p)/(1 - q))]/(1 - p)."""
     d, low = two_sum(p, -q)
     return bregman(p, q, d, low) / (1.0 - p) + excess(1.0 - p, 1.0 - q, d)
 

@@ -117,7 +117,7 @@ def registered_pairs() -> tuple[Pair, ...]:
     --------
     >>> from klnumba.distributions import registered_pairs
     >>> [pair.q.__name__ for pair in registered_pairs() if pair.p.__name__ == "Laplace" and pair.compiled]
-    ['Laplace', 'Normal']
+    ['Gumbel', 'Laplace', 'Normal']
     """
     return tuple(sorted(_pairs.values(), key=lambda pair: (pair.p.__name__, pair.q.__name__)))
 

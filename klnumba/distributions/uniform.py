@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from klnumba.distributions.beta import Beta, beta_beta
 from klnumba.distributions.constraint import REAL
 from klnumba.distributions.distribution import Distribution, Parameter, Support
 from klnumba.distributions.exponential import Exponential
@@ -18,7 +19,15 @@ from klnumba.distributions.pareto import Pareto
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.divergences import generalized_kl, log_ratio, series
 from klnumba.formulas.elementary import exp, log, log1p
-from klnumba.formulas.special import HALF_LOG_2PI, LN2, excess_of_products, exp_excess, stirling
+from klnumba.formulas.special import (
+    HALF_LOG_2PI,
+    LN2,
+    difference_of_products,
+    excess,
+    excess_of_products,
+    exp_excess,
+    stirling,
+)
 
 NEGENTROPY = 0.17648520831067259  # 1/2 + log(2*pi)/2 - log(12)/2
 
@@ -148,6 +157,46 @@ def log_sinhc(x: float) -> float:
         z = x * x
         return log1p(z * (1.0 / 6.0 + z * (1.0 / 120.0 + z * (1.0 / 5040.0 + z * (1.0 / 362880.0 + z / 39916800.0)))))
     return x + log1p(-exp(-2.0 * x)) - log(2.0 * x)
+
+
+def mean_log_and_1(low: float, above: float, width: float) -> float:
+    """1 + E log X, X uniform from `low` to 1 - `above`; for a wide range to the last digits at 0 and 1."""
+    if width <= 0.5:
+        mean = low + 0.5 * width
+        return 1.0 + log(mean) - mean_log_excess(min(0.5 * width / mean, 1.0))
+    return ((1.0 - above) * log1p(-above) - (0.0 if low == 0.0 else low * log(low))) / width
+
+
+@register_kl(Uniform, Beta, compiled=True)
+def uniform_beta(low: float, high: float, shape1: float, shape0: float) -> float:
+    """Of moderate exponents, from that of the standard uniform distribution; else as for the gamma distribution."""
+    if low < 0.0 or high > 1.0:
+        return math.inf
+    width = high - low
+    if max(shape1, shape0) < 20.0:
+        first = (shape1 - 1.0) * mean_log_and_1(low, 1.0 - high, width)
+        second = (shape0 - 1.0) * mean_log_and_1(1.0 - high, low, width)
+        narrow = -log(width) if width <= 0.5 else -log1p(-(low + (1.0 - high)))
+        whole = beta_beta(1.0, 1.0, shape1, shape0) + narrow
+        return max(whole - (first + second), 0.0)
+    mean = low + 0.5 * width
+    other = (1.0 - high) + 0.5 * width
+    lost1 = mean_log_excess(min(0.5 * width / mean, 1.0))
+    lost0 = mean_log_excess(min(0.5 * width / other, 1.0))
+    total = shape1 + shape0
+    off = difference_of_products(mean, shape0, other, shape1) / total
+    apart = shape1 * excess(shape1 / total, mean, off) + shape0 * excess(shape0 / total, other, -off)
+    spread = shape1 * lost1 + shape0 * lost0
+    size = HALF_LOG_2PI - 0.5 * (log(shape1 / total) + log(shape0)) + (log(mean) + log(other / width))
+    return apart + (spread + ((size - (lost1 + lost0)) + (stirling(shape1) + stirling(shape0) - stirling(total))))
+
+
+@register_kl(Beta, Uniform, compiled=True)
+def beta_uniform(shape1: float, shape0: float, low: float, high: float) -> float:
+    """That to the standard uniform distribution, and the logarithm of the width; infinite unless 0 and 1 are inside."""
+    if low > 0.0 or high < 1.0:
+        return math.inf
+    return beta_beta(shape1, shape0, 1.0, 1.0) + log1p((high - 1.0) - low)
 
 
 @register_kl(Uniform, Gumbel, compiled=True)

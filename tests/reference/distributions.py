@@ -172,6 +172,20 @@ def uniform_gamma(a: Number, b: Number, c: Number, d: Number) -> Number:
     return INF if a < 0 else _to_gamma(_h_uniform(a, b), (a + b) / 2, _uniform_mean_log(a, b), c, d)
 
 
+def uniform_beta(a: Number, b: Number, c: Number, d: Number) -> Number:
+    if a < 0 or b > 1:
+        return INF
+    logs = mp.loggamma(c) + mp.loggamma(d) - mp.loggamma(c + d)
+    cross = (c - 1) * _uniform_mean_log(a, b) + (d - 1) * _uniform_mean_log(1 - b, 1 - a)
+    return logs - cross - _h_uniform(a, b)
+
+
+def laplace_gumbel(m: Number, s: Number, n: Number, t: Number) -> Number:
+    if s >= t:
+        return INF
+    return _to_gumbel(_h_laplace(m, s), m, mp.exp(-m / t) / (1 - (s / t) ** 2), n, t)
+
+
 def uniform_pareto(a: Number, b: Number, m: Number, c: Number) -> Number:
     if a < m:
         return INF
@@ -263,6 +277,9 @@ CLOSED: dict[tuple[str, str], Formula] = {
     ("Uniform", "Gamma"): uniform_gamma,
     ("Uniform", "Gumbel"): uniform_gumbel,
     ("Uniform", "Pareto"): uniform_pareto,
+    ("Uniform", "Beta"): uniform_beta,
+    ("Beta", "Uniform"): lambda a, b, c, d: beta(a, b, mpf(1), mpf(1)) + mp.log(d - c) if c <= 0 and d >= 1 else INF,
+    ("Laplace", "Gumbel"): laplace_gumbel,
 }
 
 
@@ -271,6 +288,9 @@ ODDS = {"Bernoulli", "Geometric", "Binomial", "NegativeBinomial"}
 
 def truth(p: str, q: str, *numbers: float) -> Any:
     """KL(p || q) to at least 60 digits, of the parameters of p and then of q."""
+    half = len(numbers) // 2
+    if p == q and numbers[:half] == numbers[half:]:
+        return mpf(0)
     with mp.workdps(DIGITS_OF_ODDS if ODDS & {p.partition(".")[0], q.partition(".")[0]} else DIGITS):
         return CLOSED[p, q](*(mpf(float(x)) for x in numbers))
 
@@ -295,6 +315,8 @@ SHAPES = [
 ]
 PROBS = [(0.5,), (0.3,), (0.9,), (1e-6,), (0.999999,), (1e-200,), (1.0 - 2.0**-53,)]
 LOGITS = [(0.0,), (1.3,), (-2.0,), (12.0,), (-35.0,), (300.0,), (-1000.0,), (1000.0,)]
+UNIFORM = [(0.0, 1.0), (-1.0, 2.5), (3.0, 4.0), (-1e-6, 1e-6), (1e5, 1.0001e5), (0.25, 0.5)]
+UNIFORM += [(0.0, 1.0 - 1e-9), (-1e-9, 1.0), (0.5, 0.500001), (0.01, 0.9)]
 
 PARAMETERS: dict[str, list[tuple[float, ...]]] = {
     "Normal": LOC_SCALE,
@@ -310,7 +332,7 @@ PARAMETERS: dict[str, list[tuple[float, ...]]] = {
     "Chi2": [(1.0,), (2.0,), (5.5,), (15.9,), (60.0,), (1e-3,), (1e4,), (2e8,)],
     "Weibull": [(1.0, 1.0), (2.5, 1.7), (0.3, 0.6), (1e-3, 4.0), (1e5, 0.2), (3.0, 50.0)],
     "Pareto": [(1.0, 1.0), (2.5, 3.7), (0.3, 2.2), (1e-5, 20.0), (1e5, 0.2), (1.0, 1e6)],
-    "Uniform": [(0.0, 1.0), (-1.0, 2.5), (3.0, 4.0), (-1e-6, 1e-6), (1e5, 1.0001e5), (0.25, 0.5)],
+    "Uniform": UNIFORM,
     "Beta": SHAPES,
     "Bernoulli": [*PROBS, (0.0,), (1.0,)],
     "Bernoulli.logits": LOGITS,
