@@ -82,12 +82,12 @@ class Beta(Distribution):
 
 
 # Nodes and weights of Gauss and Legendre on 0 to 1.
-NODES = (0.1127016653792583, 0.5, 0.8872983346207417)
-WEIGHTS = (0.2777777777777778, 0.4444444444444444, 0.2777777777777778)
+NODES = (0.046910077030668004, 0.23076534494715845, 0.5, 0.7692346550528415, 0.953089922969332)
+WEIGHTS = (0.11846344252809454, 0.23931433524968324, 0.28444444444444444, 0.23931433524968324, 0.11846344252809454)
 
 
 def one_small(a: float, b: float, c: float, d: float) -> float:
-    """`beta_beta` for an `a` that is much smaller than b, d and 1.
+    """`beta_beta` for an `a` that is smaller than b, d and 1 by 10 or more.
 
     With G(x, y) the remainder of log-gamma, G(b, d) - G(b + a, d + a) is an integral over that of digamma, and
     G(b + a, d + c) = G(b + a, d + a) + G(d + a, d + c) + (digamma(d + a) - digamma(b + a))*(c - a).
@@ -95,7 +95,7 @@ def one_small(a: float, b: float, c: float, d: float) -> float:
     first = c - a
     second = d - b
     total = 0.0
-    for i in range(3):
+    for i in range(5):
         u = a * NODES[i]
         total += WEIGHTS[i] * digamma_bregman(b + u, d + u, second)
     if abs(second) <= 0.5 * b:
@@ -112,9 +112,9 @@ def beta_beta(a: float, b: float, c: float, d: float) -> float:
 
     Of the first parts two excesses are left, those of the means a/(a + b) and b/(a + b) over those of q.
     """
-    if a < 0.01 * min(1.0, b, d):
+    if a < 0.1 * min(1.0, b, d):
         return one_small(a, b, c, d)
-    if b < 0.01 * min(1.0, a, c):
+    if b < 0.1 * min(1.0, a, c):
         return one_small(b, a, d, c)
     s = a + b
     t = c + d

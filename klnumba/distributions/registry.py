@@ -167,7 +167,7 @@ def find(p: type, q: type) -> Pair:
             f"KL({p.__name__} || {q.__name__}) is ambiguous: taking that of ({left.p.__name__}, {left.q.__name__}), "
             f"not of ({right.p.__name__}, {right.q.__name__}); register_kl({p.__name__}, {q.__name__}) decides",
             RuntimeWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     _found[p, q] = left
     return left

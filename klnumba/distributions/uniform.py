@@ -204,7 +204,10 @@ def uniform_gumbel(low: float, high: float, loc: float, scale: float) -> float:
     """exp(v) - 1 - v, v the logarithm of E exp((loc - X)/scale), and what is left where that is 0."""
     width = (high - low) / scale
     curve = log_sinhc(0.5 * width)
-    v = curve - 0.5 * ((low - loc) + (high - loc)) / scale
+    if width < 1.0:
+        v = curve - 0.5 * ((low - loc) + (high - loc)) / scale
+    else:
+        v = (loc - low) / scale - (log(width) - log1p(-exp(-width)))
     return exp_excess(v) + (1.0 + (curve - log(width)))
 
 
