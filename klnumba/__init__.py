@@ -1,5 +1,7 @@
 """Kullback-Leibler divergence, compiled: exact at the zeros, to the last digits at p close to q, never negative."""
 
+from typing import TYPE_CHECKING, Any
+
 from klnumba import functional
 from klnumba.divergence import (
     cross_entropy,
@@ -13,10 +15,14 @@ from klnumba.divergence import (
 )
 from klnumba.installation import info, package_version, warmup
 
+if TYPE_CHECKING:
+    from klnumba import distributions as distributions
+
 __version__ = package_version()
 
 __all__ = [
     "cross_entropy",
+    "distributions",
     "entropy",
     "functional",
     "generalized_kl",
@@ -28,3 +34,11 @@ __all__ = [
     "row_statistics",
     "warmup",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "distributions":  # loaded when it is first asked for
+        import importlib
+
+        return importlib.import_module("klnumba.distributions")
+    raise AttributeError(f"module 'klnumba' has no attribute {name!r}")

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from klnumba.cellwise import pointwise
+from klnumba.parametric import Parametric
 from klnumba.reduction import STATISTICS, reduce, statistics
 
 Kind = Literal["prob", "log_prob", "logit"]
@@ -110,10 +111,27 @@ def kl_divergence(
     0.5
     >>> kl.kl_divergence([[1, 1], [2, 0]], [3, 1], base=2).round(4)
     array([0.2075, 0.415 ])
+
+    Of two distributions with parameters, in closed form; the only other argument is then `base`:
+
+    >>> from klnumba.distributions import Normal
+    >>> float(kl.kl_divergence(Normal([0.0, 1.0], 2.0), Normal(0.0, 2.0))[1])
+    0.125
     """
+    if isinstance(p, Parametric) or isinstance(q, Parametric):
+        options = (kind, axis, normalize, temperature, reduction, where, keepdims, out, dtype, threads, invalid)
+        return _between_distributions(p, q, base, options)
     return reduce(
         "kl", p, q, kind, axis, normalize, base, temperature, reduction, where, keepdims, out, dtype, threads, invalid
     )
+
+
+def _between_distributions(p: Any, q: Any, base: float | None, options: tuple[Any, ...]) -> Any:
+    from klnumba.distributions.registry import divergence
+
+    if options != ("prob", -1, True, 1.0, "none", None, False, None, None, None, "nan"):
+        raise TypeError("p, q: of the options, distributions take `base` alone")
+    return divergence(p, q, base=base)
 
 
 @_documented

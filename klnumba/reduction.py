@@ -45,7 +45,7 @@ def reduce(
 ) -> Any:  # fmt: skip
     """A divergence of every row, or its mean or sum over the rows."""
     task = _task(name, kind, normalize, temperature, weight)
-    unit = _unit(base)
+    unit = unit_of(base)
     _check(reduction, ("none", "mean", "sum"), "reduction")
     _check(invalid, ("nan", "raise"), "invalid")
     rows, ndim, reduced, back = _prepare(p, q, axis, where, task, dtype)
@@ -75,7 +75,7 @@ def statistics(
         if name not in SOURCES:
             raise ValueError(f"stats: {name!r} is none of {', '.join(map(repr, SOURCES))}")
     _check(invalid, ("nan", "raise"), "invalid")
-    unit = _unit(base)
+    unit = unit_of(base)
     first = _task("kl", kind, normalize, temperature, 0.5)
     rows, ndim, reduced, back = _prepare(p, q, axis, where, first, dtype)
     shape = _shape(rows, ndim, reduced, keepdims)
@@ -103,7 +103,7 @@ def _check(value: Any, allowed: tuple[str, ...], name: str) -> None:
         raise ValueError(f"{name}: one of {', '.join(map(repr, allowed))}, not {value!r}")
 
 
-def _unit(base: float | None) -> float:
+def unit_of(base: float | None) -> float:
     """The number of nats in a unit of the result."""
     if base is None:
         return 1.0

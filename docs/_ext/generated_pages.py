@@ -46,6 +46,9 @@ def write_pages(app: Sphinx) -> None:
         "differences.md": _reference("torch_differences").markdown_table(),
         "accuracy.md": measured(DATA / "accuracy.json", "rows"),
         "elementary_errors.md": measured(DATA / "elementary_errors.json", "errors"),
+        "special_errors.md": measured(DATA / "special_errors.json", "errors"),
+        "pairs.md": pairs(),
+        "infinite_pairs.md": infinite_pairs(),
     }
     table = _reference("semantics").markdown_table
     pages |= {f"semantics_{name}.md": _without_first_column(table((name,))) for name in FUNCTIONS}
@@ -99,6 +102,37 @@ def measured(path: Path, rows: str) -> str:
     lines += [_line(_text(record.get(name, "")) for name in columns) for record in records]
     notes = [f"- {name.replace('_', ' ')}: {_text(value)}" for name, value in facts.items()]
     return "\n".join([*lines, "", *notes, ""])
+
+
+def pairs() -> str:
+    """One line for each registered pair with a formula: what is computed, and its largest error."""
+    from klnumba.distributions import registered_pairs
+
+    path = DATA / "distribution_errors.json"
+    errors: dict[tuple[str, str], list[str]] = {}
+    for row in json.loads(path.read_text(encoding="utf-8"))["errors"] if path.is_file() else []:
+        family, _, form = row["p"].partition(".")
+        text = f"{row['largest_error']:.1e}" + (f" ({form})" if form else "")
+        errors.setdefault((family, row["q"].partition(".")[0]), []).append(text)
+    lines = [_line(("p", "q", "form", "largest relative error")), _line(["---"] * 4)]
+    for pair in registered_pairs():
+        names = (pair.p.__name__, pair.q.__name__)
+        if pair.function.__name__ != "infinite":
+            text = (pair.function.__doc__ or "").splitlines()[0] if pair.function.__doc__ else ""
+            lines.append(_line((*names, text, ", ".join(errors.get(names, ["not measured"])))))
+    return "\n".join([*lines, ""])
+
+
+def infinite_pairs() -> str:
+    """One line for each family p: the families q that have no mass somewhere where p has some."""
+    from klnumba.distributions import registered_pairs
+
+    found: dict[str, list[str]] = {}
+    for pair in registered_pairs():
+        if pair.function.__name__ == "infinite":
+            found.setdefault(pair.p.__name__, []).append(pair.q.__name__)
+    lines = [_line(("p", "q")), _line(["---"] * 2)]
+    return "\n".join([*lines, *(_line((p, ", ".join(q))) for p, q in found.items()), ""])
 
 
 def _line(cells: Any) -> str:

@@ -1,8 +1,8 @@
 """From a plain scalar formula to machine code, once per target, with a cache that cannot go stale.
 
-A formula is ordinary Python that calls other formulas of its module. `scalar`
-compiles it together with everything it calls; `loop` compiles a loop around
-it. Nothing is compiled before the first call that needs it.
+A formula is ordinary Python that calls other formulas. `scalar` compiles it
+together with everything it calls; `loop` compiles a loop around it. Nothing is
+compiled before the first call that needs it.
 
 Compiled code is kept in a folder of its own, named by a digest of every source
 file that could have gone into it and of the versions of Python, NumPy, Numba
@@ -78,8 +78,16 @@ INSTRUCTIONS: dict[Any, Any] = {primitives.fma: _fma}
 prefetch: Any = _prefetch
 
 
+FOLDERS = ("formulas", "distributions", "kernels")  # the source that goes into compiled code
+
+
 def _is_formula(value: Any) -> bool:
-    return isinstance(value, types.FunctionType) and (value.__module__ or "").startswith("klnumba.formulas")
+    return isinstance(value, types.FunctionType)
+
+
+def is_ours(formula: Callable[..., Any]) -> bool:
+    """Whether the text of a formula is part of the package, so that the cache notices an edit of it."""
+    return (formula.__module__ or "").startswith(("klnumba.formulas.", "klnumba.distributions."))
 
 
 @functools.cache
@@ -100,11 +108,11 @@ def scalar(formula: Callable[..., Any]) -> Any:
     return numba.njit(fastmath=SCALAR_FLAGS, forceinline=True, **PIECE)(_named(twin))
 
 
-def loop(name: str, function: Callable[..., Any], signature: Any) -> Any:
+def loop(name: str, function: Callable[..., Any], signature: Any, cached: bool = True) -> Any:
     """Compile a loop for one signature; `name` tells it from every other loop in the cache."""
     function.__qualname__ = name.replace("-", "_")
     dispatcher: Any = numba.njit(fastmath={"nsz"}, **OPTIONS)(function)
-    folder = cache_folder()
+    folder = cache_folder() if cached else None
     if folder is not None:
         dispatcher._cache = _loop_cache(function, name, folder)
     with _compile_lock:
@@ -185,7 +193,7 @@ def _digest() -> str:
     digest = hashlib.sha256()
     versions = (sys.version, np.__version__, numba.__version__, llvmlite.__version__, str(PACKAGE))
     digest.update("\0".join(versions).encode())
-    for folder in ("formulas", "kernels"):
+    for folder in FOLDERS:
         for path in sorted((PACKAGE / folder).glob("*.py")):
             digest.update(path.name.encode())
             digest.update(path.read_bytes())

@@ -64,6 +64,7 @@ NEAR = mp.mpf("1.375")
 
 TARGETS = {
     "atanh_ninth_f64": Target(atanh_remainder, mp.mpf(0), NINTH, np.float64, mp.mpf(2) ** -52),
+    "atanh_wide_f64": Target(atanh_remainder, NINTH, 4 * NINTH, np.float64, mp.mpf(2) ** -53),
     "atanh_ninth_f32": Target(atanh_remainder, mp.mpf(0), NINTH, np.float32, mp.mpf(2) ** -24),
     "psi_ln2_f64": Target(exp_remainder, -LN2, LN2, np.float64, mp.mpf(2) ** -53),
     "psi_ln2_f32": Target(exp_remainder, -LN2, LN2, np.float32, mp.mpf(2) ** -25),
@@ -74,6 +75,21 @@ TARGETS = {
     "exp_f64": Target(exp_remainder, -HALF_LN2, HALF_LN2, np.float64, mp.mpf(2) ** -52),
     "exp_f32": Target(exp_remainder, -HALF_LN2, HALF_LN2, np.float32, mp.mpf(2) ** -23),
 }
+
+
+def stirling(count: int) -> list[Real]:
+    """Return the coefficients of 1/x, 1/x**3, ... in Stirling's series for log-gamma, exactly."""
+    return [mp.bernoulli(2 * k) / (2 * k * (2 * k - 1)) for k in range(1, count + 1)]
+
+
+def gauss_legendre(count: int) -> list[tuple[Real, Real]]:
+    """Return the nodes and weights of Gauss and Legendre's rule on [0, 1]."""
+    nodes = sorted(mp.polyroots(mp.taylor(lambda x: mp.legendre(count, x), 0, count)[::-1]))
+    pairs = []
+    for x in nodes:
+        slope = mp.diff(lambda t: mp.legendre(count, t), x)
+        pairs.append(((1 + x) / 2, 1 / ((1 - x * x) * slope**2)))
+    return pairs
 
 
 def chebyshev_points(low: Real, high: Real, count: int) -> list[Real]:

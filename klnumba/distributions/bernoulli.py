@@ -1,0 +1,80 @@
+"""The Bernoulli distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from klnumba.distributions.constraint import LOGIT, PROBABILITY
+from klnumba.distributions.distribution import Parameter, Support, unmoved
+from klnumba.distributions.odds import (
+    Odds,
+    by_form,
+    complement,
+    from_logits,
+    from_probs,
+    odds_arguments,
+    two_outcomes,
+    two_outcomes_logits,
+)
+from klnumba.distributions.registry import register_kl
+from klnumba.formulas.elementary import log, log1p
+
+
+def bernoulli_entropy(p: float) -> float:
+    first = 0.0 if p == 0.0 else -p * log(p)
+    return first if p == 1.0 else first - (1.0 - p) * log1p(-p)
+
+
+class Bernoulli(Odds):
+    """One draw that is 1 with a given probability, else 0.
+
+    Parameters
+    ----------
+    probs : array_like, optional
+        Probability of 1.
+    logits : array_like, optional
+        log(probs/(1 - probs)); exactly one of the two is given.
+    validate_args : bool, default True
+        Check the parameters.
+
+    Examples
+    --------
+    >>> import klnumba as kl
+    >>> from klnumba.distributions import Bernoulli
+    >>> float(kl.kl_divergence(Bernoulli(0.5), Bernoulli(0.25), base=4)).hex()
+    '0x1.a8ff971810a5ep-4'
+    >>> float(kl.kl_divergence(Bernoulli(logits=1000.0), Bernoulli(logits=-1000.0)))
+    1000.0
+    """
+
+    parameters = ("probs",)
+    probs = Parameter(PROBABILITY, from_logits)
+    logits = Parameter(LOGIT, from_probs)
+    entropy_formula = staticmethod(bernoulli_entropy)
+    scipy_name = "bernoulli"
+
+    def __init__(self, probs: Any = None, logits: Any = None, *, validate_args: bool = True) -> None:
+        super().__init__(validate_args, **odds_arguments("Bernoulli", probs, logits))
+
+    @property
+    def support(self) -> Support:
+        return Support(0, 1, discrete=True)
+
+    @property
+    def mean(self) -> Any:
+        return self._full(self.probs)
+
+    @property
+    def variance(self) -> Any:
+        return self._full(self.probs * complement(self))
+
+    def _scipy_arguments(self) -> tuple[tuple[Any, ...], Any, Any]:
+        return (self.probs,), 0, None
+
+    @classmethod
+    def _from_scipy_arguments(cls, shapes: tuple[Any, ...], loc: Any, scale: Any) -> dict[str, Any]:
+        unmoved(loc, cls.__name__)
+        return {"probs": shapes[0]}
+
+
+register_kl(Bernoulli, Bernoulli)(by_form(two_outcomes, two_outcomes_logits))

@@ -1,0 +1,80 @@
+"""The Cauchy distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from klnumba.distributions.constraint import POSITIVE, REAL
+from klnumba.distributions.distribution import Distribution, Parameter, Support
+from klnumba.distributions.registry import register_kl
+from klnumba.formulas.elementary import log, log1p
+
+LOG_4 = 1.3862943611198906
+LOG_4PI = 2.5310242469692907
+
+
+def cauchy_entropy(loc: float, scale: float) -> float:
+    return LOG_4PI + log(scale)
+
+
+class Cauchy(Distribution):
+    """The Cauchy distribution: Student's t with one degree of freedom.
+
+    Parameters
+    ----------
+    loc : array_like
+        Median.
+    scale : array_like
+        Half the distance between the quartiles.
+    validate_args : bool, default True
+        Check the parameters.
+
+    Examples
+    --------
+    >>> import klnumba as kl
+    >>> from klnumba.distributions import Cauchy
+    >>> round(float(kl.kl_divergence(Cauchy(0.0, 1.0), Cauchy(1.0, 2.0))), 6)
+    0.223144
+    """
+
+    parameters = ("loc", "scale")
+    loc = Parameter(REAL)
+    scale = Parameter(POSITIVE)
+    entropy_formula = staticmethod(cauchy_entropy)
+    scipy_name = "cauchy"
+
+    def __init__(self, loc: Any = 0.0, scale: Any = 1.0, *, validate_args: bool = True) -> None:
+        super().__init__(validate_args, loc=loc, scale=scale)
+
+    @property
+    def support(self) -> Support:
+        return Support(-math.inf, math.inf)
+
+    @property
+    def mean(self) -> Any:
+        return self._full(math.nan)
+
+    @property
+    def variance(self) -> Any:
+        return self._full(math.nan)
+
+    def _scipy_arguments(self) -> tuple[tuple[Any, ...], Any, Any]:
+        return (), self.loc, self.scale
+
+    @classmethod
+    def _from_scipy_arguments(cls, shapes: tuple[Any, ...], loc: Any, scale: Any) -> dict[str, Any]:
+        return {"loc": loc, "scale": scale}
+
+
+@register_kl(Cauchy, Cauchy, compiled=True)
+def cauchy_cauchy(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
+    """log of [(scale_p + scale_q)**2 + (loc_p - loc_q)**2]/(4*scale_p*scale_q) (Chyzak and Nielsen 2019)."""
+    narrow = scale_p - scale_q
+    apart = loc_p - loc_q
+    t = 0.25 * ((narrow / scale_p) * (narrow / scale_q) + (apart / scale_p) * (apart / scale_q))
+    if t < 1e300:
+        return log1p(t)
+    far = max(abs(narrow), abs(apart))
+    small = min(abs(narrow), abs(apart)) / far
+    return (log(far) - log(scale_p)) + (log(far) - log(scale_q)) + (log1p(small * small) - LOG_4)

@@ -1,0 +1,35 @@
+"""What a parameter may be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A rule for every number of a parameter, in words and as a test of an array."""
+
+    text: str
+    holds: Callable[[np.ndarray], Any]
+
+    def check(self, owner: str, name: str, values: np.ndarray) -> None:
+        """Raise ValueError at the first number that breaks the rule."""
+        bad = ~np.asarray(self.holds(values), bool)
+        if bad.any():
+            at = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), values.shape))
+            place = f"{name}[{', '.join(map(str, at))}]" if values.ndim else name
+            raise ValueError(f"{owner}: {name} must be {self.text}, but {place} is {values[at]}")
+
+
+REAL = Constraint("a finite number", np.isfinite)
+LOGIT = Constraint("a number", lambda x: ~np.isnan(x))
+POSITIVE = Constraint("a finite number > 0", lambda x: np.isfinite(x) & (x > 0))
+NON_NEGATIVE = Constraint("a finite number >= 0", lambda x: np.isfinite(x) & (x >= 0))
+PROBABILITY = Constraint("a number from 0 to 1", lambda x: (x >= 0) & (x <= 1))
+POSITIVE_PROBABILITY = Constraint("a number > 0 and <= 1", lambda x: (x > 0) & (x <= 1))
+POSITIVE_PROBABILITY_LOGIT = Constraint("a number > -inf", lambda x: x > -np.inf)
+COUNT = Constraint("an integer >= 0 below 2**53", lambda x: (x >= 0) & (x < 2.0**53) & (x == np.floor(x)))

@@ -1,0 +1,201 @@
+"""What all families share: parameters that broadcast and never change, their checks, and how they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from klnumba.distributions.constraint import Constraint
+from klnumba.distributions.evaluate import evaluate
+from klnumba.parametric import Parametric
+
+
+class Support(NamedTuple):
+    """Where a distribution has mass: from `low` to `high`, on integers only where `discrete`."""
+
+    low: Any
+    high: Any
+    discrete: bool = False
+
+
+class Parameter:
+    """A parameter of a family: reads as an array of the batch's shape that cannot be written to."""
+
+    def __init__(self, constraint: Constraint, derive: Callable[[Any], Any] | None = None) -> None:
+        self.constraint = constraint
+        self.derive = derive  # what it is where another parameter was given in its place
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        found = instance._given.get(self.name)
+        if found is None:
+            found = self.derive(instance) if self.derive else self._missing(instance)
+        return np.broadcast_to(found, instance.batch_shape)[()]
+
+    def _missing(self, instance: Any) -> Any:
+        raise AttributeError(f"{type(instance).__name__}: {self.name} was not given")
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        raise AttributeError(f"{type(instance).__name__}.{self.name}: a distribution does not change")
+
+
+class Distribution(Parametric):
+    """A batch of distributions of one family.
+
+    A family lists its parameters in `parameters`, in the order in which a scalar formula takes them, and describes
+    each with a `Parameter`.
+
+    Attributes
+    ----------
+    batch_shape : tuple of int
+        The shape to which the parameters broadcast.
+    event_shape : tuple of int
+        The shape of one draw.
+    """
+
+    parameters: ClassVar[tuple[str, ...]] = ()
+    entropy_formula: ClassVar[Callable[..., float]]
+    scipy_name: ClassVar[str] = ""
+
+    batch_shape: tuple[int, ...]
+    event_shape: tuple[int, ...]
+    _given: dict[str, np.ndarray]
+
+    def __init__(self, validate_args: bool = True, **given: Any) -> None:
+        owner = type(self).__name__
+        values = {name: _number_array(owner, name, value) for name, value in given.items()}
+        try:
+            shape = np.broadcast_shapes(*(value.shape for value in values.values()))
+        except ValueError:
+            shapes = ", ".join(f"{name} {value.shape}" for name, value in values.items())
+            raise ValueError(f"{owner}: the shapes of the parameters do not broadcast: {shapes}") from None
+        self.__dict__.update(_given=values, batch_shape=shape, event_shape=())
+        if validate_args:
+            for name, value in values.items():
+                parameter: Parameter = getattr(type(self), name)
+                parameter.constraint.check(owner, name, value)
+            self._validate()
+
+    def _validate(self) -> None:
+        """Check what concerns several parameters at once."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{type(self).__name__}.{name}: a distribution does not change")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__}.{name}: a distribution does not change")
+
+    def __repr__(self) -> str:
+        parts = (f"{name}={_shown(value)}" for name, value in self._given.items())
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """float32 where every parameter is, else float64."""
+        return np.result_type(*self._given.values())
+
+    @property
+    def support(self) -> Support:
+        """Where the distribution has mass."""
+        raise NotImplementedError
+
+    @property
+    def mean(self) -> Any:
+        """The expected value; NaN or infinite where there is none."""
+        raise NotImplementedError
+
+    @property
+    def variance(self) -> Any:
+        """The variance; NaN or infinite where there is none."""
+        raise NotImplementedError
+
+    def entropy(self) -> Any:
+        """The entropy, in nats; of a continuous distribution the differential entropy."""
+        columns = [self._column(name) for name in self.parameters]
+        return evaluate(type(self).entropy_formula, columns, self.batch_shape, self.dtype)
+
+    def to_scipy(self) -> Any:
+        """The same distribution, frozen, from ``scipy.stats``."""
+        from scipy import stats
+
+        shapes, loc, scale = self._scipy_arguments()
+        make = getattr(stats, self.scipy_name)
+        return make(*shapes, loc=loc) if scale is None else make(*shapes, loc=loc, scale=scale)
+
+    @classmethod
+    def from_scipy(cls, frozen: Any) -> Self:
+        """The family's distribution that equals a frozen one of ``scipy.stats``.
+
+        Parameters
+        ----------
+        frozen : scipy.stats frozen distribution
+            One of the family's counterpart, such as ``scipy.stats.norm(0, 1)`` for `Normal`.
+        """
+        dist = getattr(frozen, "dist", None)
+        name = getattr(dist, "name", None)
+        if not cls.scipy_name or name != cls.scipy_name:
+            found = f"scipy.stats.{name}" if name else type(frozen).__name__
+            raise TypeError(f"frozen: a frozen scipy.stats.{cls.scipy_name or '(none)'}, not {found}")
+        parsed = dist._parse_args(*frozen.args, **frozen.kwds)  # type: ignore[union-attr]
+        shapes, loc = parsed[0], parsed[1]
+        scale = parsed[2] if len(parsed) > 2 else 1.0
+        return cls(**cls._from_scipy_arguments(shapes, loc, 1.0 if scale is None else scale))
+
+    def _scipy_arguments(self) -> tuple[tuple[Any, ...], Any, Any]:
+        """(shapes, loc, scale) of the counterpart in SciPy; None for the scale of a discrete one."""
+        raise NotImplementedError(f"{type(self).__name__}: scipy.stats has no counterpart")
+
+    @classmethod
+    def _from_scipy_arguments(cls, shapes: tuple[Any, ...], loc: Any, scale: Any) -> dict[str, Any]:
+        """The parameters from (shapes, loc, scale)."""
+        raise NotImplementedError(f"{cls.__name__}: scipy.stats has no counterpart")
+
+    def _full(self, values: Any) -> Any:
+        """An array of the batch's shape and dtype; a scalar where the shape is ()."""
+        return np.array(np.broadcast_to(values, self.batch_shape), self.dtype)[()]
+
+    def _column(self, name: str) -> np.ndarray:
+        """A parameter as it was given, before it is broadcast, or as the family derives it."""
+        found: np.ndarray | None = self._given.get(name)
+        return np.asarray(getattr(self, name)) if found is None else found
+
+
+def unmoved(loc: Any, family: str) -> None:
+    """Refuse a location that the family does not have."""
+    if np.any(np.asarray(loc) != 0):
+        raise ValueError(f"frozen: {family} has no location, but loc is {loc}")
+
+
+def unscaled(scale: Any, family: str) -> None:
+    """Refuse a scale that the family does not have."""
+    if np.any(np.asarray(scale) != 1):
+        raise ValueError(f"frozen: {family} has no scale, but scale is {scale}")
+
+
+def exactly_one(owner: str, **given: Any) -> dict[str, Any]:
+    """The one argument that is not None."""
+    chosen = {name: value for name, value in given.items() if value is not None}
+    if len(chosen) != 1:
+        raise ValueError(f"{owner}: give exactly one of {' and '.join(given)}")
+    return chosen
+
+
+def _number_array(owner: str, name: str, value: Any) -> np.ndarray:
+    """A copy that cannot be written to, float32 if it comes as such, else float64."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{owner}: {name} must be real numbers, not {array.dtype}")
+    narrow = array.dtype in (np.dtype(np.float32), np.dtype(np.float16))
+    array = np.array(array, np.float32 if narrow else np.float64)
+    array.flags.writeable = False
+    return array
+
+
+def _shown(value: np.ndarray) -> str:
+    return f"{value[()]}" if value.ndim == 0 else np.array2string(value, separator=", ", threshold=20)

@@ -1,0 +1,98 @@
+"""The exponential distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from klnumba.distributions.constraint import POSITIVE
+from klnumba.distributions.distribution import Distribution, Parameter, Support, unmoved
+from klnumba.distributions.gumbel import Gumbel
+from klnumba.distributions.laplace import Laplace
+from klnumba.distributions.normal import Normal
+from klnumba.distributions.registry import register_kl
+from klnumba.formulas.elementary import exp, log, log1p
+from klnumba.formulas.special import HALF_LOG_2PI, excess_of_products, exp_excess
+
+
+def exponential_entropy(rate: float) -> float:
+    return 1.0 - log(rate)
+
+
+class Exponential(Distribution):
+    """The exponential distribution.
+
+    Parameters
+    ----------
+    rate : array_like
+        One over the mean.
+    validate_args : bool, default True
+        Check the parameters.
+
+    Examples
+    --------
+    >>> import klnumba as kl
+    >>> from klnumba.distributions import Exponential
+    >>> round(float(kl.kl_divergence(Exponential(1.0), Exponential(2.0))), 6)
+    0.306853
+    """
+
+    parameters = ("rate",)
+    rate = Parameter(POSITIVE)
+    entropy_formula = staticmethod(exponential_entropy)
+    scipy_name = "expon"
+
+    def __init__(self, rate: Any = 1.0, *, validate_args: bool = True) -> None:
+        super().__init__(validate_args, rate=rate)
+
+    @property
+    def support(self) -> Support:
+        return Support(0.0, math.inf)
+
+    @property
+    def mean(self) -> Any:
+        return self._full(1.0 / self.rate)
+
+    @property
+    def variance(self) -> Any:
+        return self._full(1.0 / np.square(self.rate))
+
+    def _scipy_arguments(self) -> tuple[tuple[Any, ...], Any, Any]:
+        return (), 0.0, 1.0 / self.rate
+
+    @classmethod
+    def _from_scipy_arguments(cls, shapes: tuple[Any, ...], loc: Any, scale: Any) -> dict[str, Any]:
+        unmoved(loc, cls.__name__)
+        return {"rate": 1.0 / np.asarray(scale)}
+
+
+@register_kl(Exponential, Exponential, compiled=True)
+def exponential_exponential(rate_p: float, rate_q: float) -> float:
+    """The excess of the ratio rate_q/rate_p."""
+    return excess_of_products(rate_q, 1.0, rate_p, 1.0)
+
+
+@register_kl(Exponential, Normal, compiled=True)
+def exponential_normal(rate: float, loc: float, scale: float) -> float:
+    """The variances' excess, the distance of the means, and the divergence that is left where both agree."""
+    t = (1.0 / rate - loc) / scale
+    inverse = 1.0 / rate
+    return 0.5 * (excess_of_products(inverse, inverse, scale, scale) + t * t) + (HALF_LOG_2PI - 0.5)
+
+
+@register_kl(Exponential, Gumbel, compiled=True)
+def exponential_gumbel(rate: float, loc: float, scale: float) -> float:
+    """exp(v) - 1 - v, v = loc/scale - log(1 + y), and y - log(y*(1 + y)), y = 1/(rate*scale)."""
+    y = 1.0 / (rate * scale)
+    more = min(log1p(y), 1000.0)
+    return exp_excess(loc / scale - more) + (excess_of_products(1.0, 1.0, rate, scale) + (1.0 - more))
+
+
+@register_kl(Exponential, Laplace, compiled=True)
+def exponential_laplace(rate: float, loc: float, scale: float) -> float:
+    """The excess of E abs(X - loc)/scale, and what is left where that is 1."""
+    x = rate * loc
+    distance = 1.0 - x if x <= 0.0 else x - 1.0 + 2.0 * exp(-x)
+    return excess_of_products(distance, 1.0, rate, scale) + log(2.0 * distance)

@@ -1,0 +1,129 @@
+"""The gamma distribution."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from klnumba.distributions.constraint import POSITIVE
+from klnumba.distributions.distribution import Distribution, Parameter, Support, unmoved
+from klnumba.distributions.exponential import Exponential
+from klnumba.distributions.gumbel import Gumbel
+from klnumba.distributions.normal import Normal
+from klnumba.distributions.registry import register_kl
+from klnumba.formulas.elementary import log, log1p
+from klnumba.formulas.log_cells import phi
+from klnumba.formulas.primitives import fma
+from klnumba.formulas.special import (
+    HALF_LOG_2PI,
+    difference_of_products,
+    digamma,
+    excess,
+    excess_of_nearly,
+    excess_of_products,
+    exp_excess,
+    log_gamma,
+    stirling,
+    stirling_bregman,
+    stirling_slope,
+)
+
+
+def gamma_entropy(concentration: float, rate: float) -> float:
+    return (concentration - log(rate)) + (log_gamma(concentration) + (1.0 - concentration) * digamma(concentration))
+
+
+class Gamma(Distribution):
+    """The gamma distribution.
+
+    Parameters
+    ----------
+    concentration : array_like
+        Shape.
+    rate : array_like
+        One over the scale.
+    validate_args : bool, default True
+        Check the parameters.
+
+    Examples
+    --------
+    >>> import klnumba as kl
+    >>> from klnumba.distributions import Gamma
+    >>> round(float(kl.kl_divergence(Gamma(2.0, 1.0), Gamma(3.0, 1.0))), 6)
+    0.270363
+    """
+
+    parameters: ClassVar[tuple[str, ...]] = ("concentration", "rate")
+    concentration = Parameter(POSITIVE)
+    rate = Parameter(POSITIVE)
+    entropy_formula: ClassVar[Callable[..., float]] = staticmethod(gamma_entropy)
+    scipy_name = "gamma"
+
+    def __init__(self, concentration: Any, rate: Any, *, validate_args: bool = True) -> None:
+        super().__init__(validate_args, concentration=concentration, rate=rate)
+
+    @property
+    def support(self) -> Support:
+        return Support(0.0, math.inf)
+
+    @property
+    def mean(self) -> Any:
+        return self._full(self.concentration / self.rate)
+
+    @property
+    def variance(self) -> Any:
+        return self._full(self.concentration / np.square(self.rate))
+
+    def _scipy_arguments(self) -> tuple[tuple[Any, ...], Any, Any]:
+        return (self.concentration,), 0.0, 1.0 / self.rate
+
+    @classmethod
+    def _from_scipy_arguments(cls, shapes: tuple[Any, ...], loc: Any, scale: Any) -> dict[str, Any]:
+        unmoved(loc, cls.__name__)
+        return {"concentration": shapes[0], "rate": 1.0 / np.asarray(scale)}
+
+
+@register_kl(Gamma, Gamma, compiled=True)
+def gamma_gamma(shape_p: float, rate_p: float, shape_q: float, rate_q: float) -> float:
+    """The excess of the means' ratio, times the shape of q, and what Stirling's formula leaves of log-gamma."""
+    d = shape_q - shape_p
+    means = shape_q * excess_of_products(shape_p, rate_q, shape_q, rate_p)
+    return means + (0.5 * excess(shape_p, shape_q, d) + stirling_bregman(shape_p, shape_q, d))
+
+
+@register_kl(Gamma, Exponential, compiled=True)
+def gamma_exponential(shape: float, rate_p: float, rate_q: float) -> float:
+    """That of gamma distributions, q of shape 1."""
+    return gamma_gamma(shape, rate_p, 1.0, rate_q)
+
+
+@register_kl(Exponential, Gamma, compiled=True)
+def exponential_gamma(rate_p: float, shape: float, rate_q: float) -> float:
+    """That of gamma distributions, p of shape 1."""
+    return gamma_gamma(1.0, rate_p, shape, rate_q)
+
+
+def negentropy(shape: float) -> float:
+    """KL to the normal distribution of the same mean and variance."""
+    return 0.5 / shape + ((shape - 1.0) * stirling_slope(shape) - stirling(shape))
+
+
+@register_kl(Gamma, Normal, compiled=True)
+def gamma_normal(shape: float, rate: float, loc: float, scale: float) -> float:
+    """The variances' excess, the distance of the means, and the divergence that is left where both agree."""
+    unit = rate * scale
+    t = difference_of_products(shape, 1.0, loc, rate) / unit
+    off = -2.0 * (fma(rate, scale, -unit) / unit)
+    return 0.5 * (excess_of_nearly(shape, 1.0, unit, unit, off) + t * t) + negentropy(shape)
+
+
+@register_kl(Gamma, Gumbel, compiled=True)
+def gamma_gumbel(shape: float, rate: float, loc: float, scale: float) -> float:
+    """exp(v) - 1 - v, v = loc/scale - shape*log(1 + y), y = 1/(rate*scale), and terms that are positive together."""
+    y = 1.0 / (rate * scale)
+    more = log1p(y)
+    rest = shape * phi(y) - 0.5 * (log(shape) + 2.0 * log(y))
+    return exp_excess(loc / scale - shape * more) + (rest + (negentropy(shape) + (0.5 - HALF_LOG_2PI)))

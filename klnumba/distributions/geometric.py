@@ -1,0 +1,89 @@
+"""The geometric distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from klnumba.distributions.bernoulli import Bernoulli, bernoulli_entropy
+from klnumba.distributions.constraint import POSITIVE_PROBABILITY, POSITIVE_PROBABILITY_LOGIT
+from klnumba.distributions.distribution import Parameter, Support
+from klnumba.distributions.odds import (
+    Odds,
+    by_form,
+    complement,
+    from_logits,
+    from_probs,
+    odds_arguments,
+    per_success,
+    per_success_logits,
+)
+from klnumba.distributions.registry import register_kl
+from klnumba.formulas.divergences import bregman
+
+
+def geometric_entropy(p: float) -> float:
+    return bernoulli_entropy(p) / p
+
+
+class Geometric(Odds):
+    """How many draws fail before the first success.
+
+    Parameters
+    ----------
+    probs : array_like, optional
+        Probability of success, above 0.
+    logits : array_like, optional
+        log(probs/(1 - probs)); exactly one of the two is given.
+    validate_args : bool, default True
+        Check the parameters.
+
+    Examples
+    --------
+    >>> import klnumba as kl
+    >>> from klnumba.distributions import Geometric
+    >>> round(float(kl.kl_divergence(Geometric(0.5), Geometric(0.25))), 6)
+    0.287682
+    """
+
+    parameters = ("probs",)
+    probs = Parameter(POSITIVE_PROBABILITY, from_logits)
+    logits = Parameter(POSITIVE_PROBABILITY_LOGIT, from_probs)
+    entropy_formula = staticmethod(geometric_entropy)
+    scipy_name = "geom"
+
+    def __init__(self, probs: Any = None, logits: Any = None, *, validate_args: bool = True) -> None:
+        super().__init__(validate_args, **odds_arguments("Geometric", probs, logits))
+
+    @property
+    def support(self) -> Support:
+        return Support(0, np.inf, discrete=True)
+
+    @property
+    def mean(self) -> Any:
+        return self._full(complement(self) / self.probs)
+
+    @property
+    def variance(self) -> Any:
+        return self._full(complement(self) / self.probs / self.probs)
+
+    def _scipy_arguments(self) -> tuple[tuple[Any, ...], Any, Any]:
+        return (self.probs,), -1, None
+
+    @classmethod
+    def _from_scipy_arguments(cls, shapes: tuple[Any, ...], loc: Any, scale: Any) -> dict[str, Any]:
+        if np.any(np.asarray(loc) != -1):
+            raise ValueError(f"frozen: Geometric counts from 0, which is loc = -1 in SciPy, but loc is {loc}")
+        return {"probs": shapes[0]}
+
+
+register_kl(Geometric, Geometric)(by_form(per_success, per_success_logits))
+
+
+@register_kl(Bernoulli, Geometric, compiled=True)
+def bernoulli_geometric(p: float, q: float) -> float:
+    """The cells of 0 and 1, and what q has elsewhere."""
+    other = 1.0 - q
+    first = bregman(1.0 - p, q, (1.0 - p) - q, 0.0)
+    return first + (bregman(p, q * other, p - q * other, 0.0) + other * other)

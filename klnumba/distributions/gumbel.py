@@ -1,0 +1,122 @@
+"""The Gumbel distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from klnumba.distributions.constraint import POSITIVE, REAL
+from klnumba.distributions.distribution import Distribution, Parameter, Support
+from klnumba.distributions.laplace import Laplace
+from klnumba.distributions.normal import Normal
+from klnumba.distributions.registry import register_kl
+from klnumba.formulas.divergences import log_ratio
+from klnumba.formulas.elementary import log, log1p, two_sum
+from klnumba.formulas.primitives import fma
+from klnumba.formulas.special import EULER, HALF_LOG_2PI, LN2, excess_of_products, exp_excess, log_gamma_bregman
+
+PI_SQUARED_6 = 1.6449340668482264
+NEGENTROPY = 0.09057301953851255  # log(pi**3/3)/2 - 1/2 - EULER
+
+
+def gumbel_entropy(loc: float, scale: float) -> float:
+    return 1.0 + EULER + log(scale)
+
+
+class Gumbel(Distribution):
+    """The Gumbel distribution of largest values.
+
+    Parameters
+    ----------
+    loc : array_like
+        Mode.
+    scale : array_like
+        Scale.
+    validate_args : bool, default True
+        Check the parameters.
+
+    Examples
+    --------
+    >>> import klnumba as kl
+    >>> from klnumba.distributions import Gumbel
+    >>> round(float(kl.kl_divergence(Gumbel(0.0, 1.0), Gumbel(1.0, 2.0))), 6)
+    0.365681
+    """
+
+    parameters = ("loc", "scale")
+    loc = Parameter(REAL)
+    scale = Parameter(POSITIVE)
+    entropy_formula = staticmethod(gumbel_entropy)
+    scipy_name = "gumbel_r"
+
+    def __init__(self, loc: Any = 0.0, scale: Any = 1.0, *, validate_args: bool = True) -> None:
+        super().__init__(validate_args, loc=loc, scale=scale)
+
+    @property
+    def support(self) -> Support:
+        return Support(-math.inf, math.inf)
+
+    @property
+    def mean(self) -> Any:
+        return self._full(self.loc + EULER * self.scale)
+
+    @property
+    def variance(self) -> Any:
+        return self._full(PI_SQUARED_6 * np.square(self.scale))
+
+    def _scipy_arguments(self) -> tuple[tuple[Any, ...], Any, Any]:
+        return (), self.loc, self.scale
+
+    @classmethod
+    def _from_scipy_arguments(cls, shapes: tuple[Any, ...], loc: Any, scale: Any) -> dict[str, Any]:
+        return {"loc": loc, "scale": scale}
+
+
+def gumbel_excess(above: float, below: float, m: float, low: float) -> float:
+    """KL of two Gumbel distributions with scales in the ratio r = above/below, and modes m + low scales of q apart.
+
+    It is exp(v) - 1 - v, v = log-gamma(1 + r) - m, and the Bregman remainder of log-gamma from 1 to r.
+    """
+    d = (above - below) / below
+    r = above / below
+    remainder = log_gamma_bregman(1.0, r, d)
+    if r < 0.5:
+        log_gamma_1p = log_gamma_bregman(1.0, 1.0 + r, r) - EULER * r
+    else:
+        log_gamma_1p = log_ratio(above, below, above - below) + (remainder - EULER * d)
+    return exp_excess((log_gamma_1p - m) - low) + remainder
+
+
+@register_kl(Gumbel, Gumbel, compiled=True)
+def gumbel_gumbel(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
+    """exp(v) - 1 - v, v = log-gamma(1 + r) - (loc_p - loc_q)/scale_q, and log-gamma beyond first order from 1 to r."""
+    d, d_low = two_sum(loc_p, -loc_q)
+    m = d / scale_q
+    return gumbel_excess(scale_p, scale_q, m, (fma(-m, scale_q, d) + d_low) / scale_q)
+
+
+@register_kl(Gumbel, Normal, compiled=True)
+def gumbel_normal(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
+    """The variances' excess, the distance of the means, and the divergence that is left where both agree."""
+    t = ((loc_p - loc_q) + EULER * scale_p) / scale_q
+    return 0.5 * (excess_of_products(PI_SQUARED_6 * scale_p, scale_p, scale_q, scale_q) + t * t) + NEGENTROPY
+
+
+@register_kl(Normal, Gumbel, compiled=True)
+def normal_gumbel(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
+    """exp(v) - 1 - v, v = r*r/2 - (loc_p - loc_q)/scale_q, and the excess of r*r, r = scale_p/scale_q."""
+    r = scale_p / scale_q
+    v = 0.5 * r * r - (loc_p - loc_q) / scale_q
+    return exp_excess(v) + (0.5 * excess_of_products(scale_p, scale_p, scale_q, scale_q) + (1.0 - HALF_LOG_2PI))
+
+
+@register_kl(Laplace, Gumbel, compiled=True)
+def laplace_gumbel(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
+    """exp(v) - 1 - v, v = -log(1 - r*r) - (loc_p - loc_q)/scale_q, and -log(2*r*(1 - r*r)), r = scale_p/scale_q < 1."""
+    if scale_p >= scale_q:
+        return math.inf
+    more = log((scale_q - scale_p) / scale_q) + log1p(scale_p / scale_q)
+    rest = LN2 + (log(scale_p) - log(scale_q)) + more
+    return exp_excess(-more - (loc_p - loc_q) / scale_q) - rest

@@ -1,0 +1,73 @@
+"""The half-normal distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from klnumba.distributions.constraint import POSITIVE
+from klnumba.distributions.distribution import Distribution, Parameter, Support, unmoved
+from klnumba.distributions.registry import register_kl
+from klnumba.formulas.elementary import log
+from klnumba.formulas.special import HALF_LOG_2PI, LN2, excess_of_products
+
+SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
+
+
+def half_normal_entropy(scale: float) -> float:
+    return 0.5 + HALF_LOG_2PI - LN2 + log(scale)
+
+
+class HalfNormal(Distribution):
+    """The distribution of abs(X), X normal with mean 0.
+
+    Parameters
+    ----------
+    scale : array_like
+        Standard deviation of X.
+    validate_args : bool, default True
+        Check the parameters.
+
+    Examples
+    --------
+    >>> import klnumba as kl
+    >>> from klnumba.distributions import HalfNormal
+    >>> round(float(kl.kl_divergence(HalfNormal(1.0), HalfNormal(2.0))), 6)
+    0.318147
+    """
+
+    parameters = ("scale",)
+    scale = Parameter(POSITIVE)
+    entropy_formula = staticmethod(half_normal_entropy)
+    scipy_name = "halfnorm"
+
+    def __init__(self, scale: Any = 1.0, *, validate_args: bool = True) -> None:
+        super().__init__(validate_args, scale=scale)
+
+    @property
+    def support(self) -> Support:
+        return Support(0.0, math.inf)
+
+    @property
+    def mean(self) -> Any:
+        return self._full(SQRT_2_OVER_PI * self.scale)
+
+    @property
+    def variance(self) -> Any:
+        return self._full((1.0 - 2.0 / math.pi) * np.square(self.scale))
+
+    def _scipy_arguments(self) -> tuple[tuple[Any, ...], Any, Any]:
+        return (), 0.0, self.scale
+
+    @classmethod
+    def _from_scipy_arguments(cls, shapes: tuple[Any, ...], loc: Any, scale: Any) -> dict[str, Any]:
+        unmoved(loc, cls.__name__)
+        return {"scale": scale}
+
+
+@register_kl(HalfNormal, HalfNormal, compiled=True)
+def half_normal_half_normal(scale_p: float, scale_q: float) -> float:
+    """Half the excess of the ratio of variances."""
+    return 0.5 * excess_of_products(scale_p, scale_p, scale_q, scale_q)

@@ -1,0 +1,111 @@
+"""The Laplace distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from klnumba.distributions.constraint import POSITIVE, REAL
+from klnumba.distributions.distribution import Distribution, Parameter, Support
+from klnumba.distributions.normal import Normal
+from klnumba.distributions.registry import register_kl
+from klnumba.formulas.elementary import exp, expm1, log
+from klnumba.formulas.log_cells import remainder
+from klnumba.formulas.special import LN2, excess_of_products
+
+HALF_LOG_PI = 0.5723649429247001
+HALF_LOG_HALF_PI = 0.22579135264472744
+SQRT_2_OVER_PI = 0.7978845608028654
+
+
+def laplace_entropy(loc: float, scale: float) -> float:
+    return 1.0 + LN2 + log(scale)
+
+
+class Laplace(Distribution):
+    """The Laplace distribution, two exponential tails back to back.
+
+    Parameters
+    ----------
+    loc : array_like
+        Where the density has its peak.
+    scale : array_like
+        Mean distance from it.
+    validate_args : bool, default True
+        Check the parameters.
+
+    Examples
+    --------
+    >>> import klnumba as kl
+    >>> from klnumba.distributions import Laplace
+    >>> round(float(kl.kl_divergence(Laplace(0.0, 1.0), Laplace(1.0, 2.0))), 6)
+    0.377087
+    """
+
+    parameters = ("loc", "scale")
+    loc = Parameter(REAL)
+    scale = Parameter(POSITIVE)
+    entropy_formula = staticmethod(laplace_entropy)
+    scipy_name = "laplace"
+
+    def __init__(self, loc: Any = 0.0, scale: Any = 1.0, *, validate_args: bool = True) -> None:
+        super().__init__(validate_args, loc=loc, scale=scale)
+
+    @property
+    def support(self) -> Support:
+        return Support(-math.inf, math.inf)
+
+    @property
+    def mean(self) -> Any:
+        return self._full(self.loc)
+
+    @property
+    def variance(self) -> Any:
+        return self._full(2.0 * np.square(self.scale))
+
+    def _scipy_arguments(self) -> tuple[tuple[Any, ...], Any, Any]:
+        return (), self.loc, self.scale
+
+    @classmethod
+    def _from_scipy_arguments(cls, shapes: tuple[Any, ...], loc: Any, scale: Any) -> dict[str, Any]:
+        return {"loc": loc, "scale": scale}
+
+
+@register_kl(Laplace, Laplace, compiled=True)
+def laplace_laplace(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
+    """excess of r + r*(a + exp(-a) - 1) for r = scale_p/scale_q, a = abs(loc_p - loc_q)/scale_p."""
+    d = abs(loc_p - loc_q)
+    a = d / scale_p
+    r = scale_p / scale_q
+    moved = r * remainder(-a) if a <= LN2 else d / scale_q + r * expm1(-a)
+    return excess_of_products(scale_p, 1.0, scale_q, 1.0) + moved
+
+
+@register_kl(Laplace, Normal, compiled=True)
+def laplace_normal(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
+    """The variances' excess, the distance of the means, and the divergence that is left where both agree."""
+    t = (loc_p - loc_q) / scale_q
+    return 0.5 * (excess_of_products(2.0 * scale_p, scale_p, scale_q, scale_q) + t * t) + (HALF_LOG_PI - 0.5)
+
+
+def mean_distance(y: float) -> float:
+    """The expected distance of a standard normal variable from y >= 0."""
+    if y >= 9.0:
+        return y
+    term = y * y
+    total = 1.0 + term
+    n = 1.0
+    while term > 1e-17 * total:
+        n += 2.0
+        term *= y * y / n
+        total += term
+    return SQRT_2_OVER_PI * exp(-0.5 * y * y) * total
+
+
+@register_kl(Normal, Laplace, compiled=True)
+def normal_laplace(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
+    """The excess of E abs(X - loc_q)/scale_q, and what is left where that is 1."""
+    distance = mean_distance(abs(loc_p - loc_q) / scale_p)
+    return excess_of_products(scale_p, distance, scale_q, 1.0) + (log(distance) + (0.5 - HALF_LOG_HALF_PI))

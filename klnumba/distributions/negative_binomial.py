@@ -1,0 +1,100 @@
+"""The negative binomial distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from klnumba.distributions.constraint import POSITIVE, Constraint
+from klnumba.distributions.distribution import Parameter, Support, unmoved
+from klnumba.distributions.odds import (
+    Odds,
+    by_form,
+    complement,
+    from_logits,
+    from_probs,
+    odds_arguments,
+    per_failure,
+    per_success_logits,
+)
+from klnumba.distributions.registry import register_kl
+
+PROBABILITY_BELOW_1 = Constraint("a number >= 0 and < 1", lambda x: (x >= 0) & (x < 1))
+LOGIT_BELOW_INF = Constraint("a number < inf", lambda x: x < np.inf)
+
+
+class NegativeBinomial(Odds):
+    """How many draws succeed before a given number have failed.
+
+    Parameters
+    ----------
+    total_count : array_like
+        How many failures end the count; any positive number.
+    probs : array_like, optional
+        Probability of success, below 1.
+    logits : array_like, optional
+        log(probs/(1 - probs)); exactly one of the two is given.
+    validate_args : bool, default True
+        Check the parameters.
+
+    Examples
+    --------
+    >>> import klnumba as kl
+    >>> from klnumba.distributions import NegativeBinomial
+    >>> round(float(kl.kl_divergence(NegativeBinomial(2, 0.5), NegativeBinomial(2, 0.75))), 6)
+    0.575364
+    """
+
+    parameters = ("total_count", "probs")
+    others = ("total_count",)
+    total_count = Parameter(POSITIVE)
+    probs = Parameter(PROBABILITY_BELOW_1, from_logits)
+    logits = Parameter(LOGIT_BELOW_INF, from_probs)
+    scipy_name = "nbinom"
+
+    def __init__(self, total_count: Any, probs: Any = None, logits: Any = None, *, validate_args: bool = True) -> None:
+        super().__init__(validate_args, total_count=total_count, **odds_arguments("NegativeBinomial", probs, logits))
+
+    @property
+    def support(self) -> Support:
+        return Support(0, np.inf, discrete=True)
+
+    @property
+    def mean(self) -> Any:
+        return self._full(self.total_count * self.probs / complement(self))
+
+    @property
+    def variance(self) -> Any:
+        other = complement(self)
+        return self._full(self.total_count * self.probs / other / other)
+
+    def entropy(self) -> Any:
+        """There is no closed form."""
+        raise NotImplementedError("NegativeBinomial: the entropy has no closed form")
+
+    def _scipy_arguments(self) -> tuple[tuple[Any, ...], Any, Any]:
+        return (self.total_count, complement(self)), 0, None
+
+    @classmethod
+    def _from_scipy_arguments(cls, shapes: tuple[Any, ...], loc: Any, scale: Any) -> dict[str, Any]:
+        unmoved(loc, cls.__name__)
+        return {"total_count": shapes[0], "probs": 1.0 - np.asarray(shapes[1])}
+
+
+def negative_binomial_probs(r: float, p: float, s: float, q: float) -> float:
+    """So many times that of a geometric distribution."""
+    return r * per_failure(p, q)
+
+
+def negative_binomial_logits(r: float, a: float, s: float, b: float) -> float:
+    """`negative_binomial_probs` from log-odds."""
+    return r * per_success_logits(-a, -b)
+
+
+@register_kl(NegativeBinomial, NegativeBinomial)
+def negative_binomial_negative_binomial(p: NegativeBinomial, q: NegativeBinomial) -> Any:
+    """So many times that of a geometric distribution; the counts must be equal."""
+    if np.any(np.not_equal(p.total_count, q.total_count)):
+        raise NotImplementedError("KL(NegativeBinomial || NegativeBinomial) has no closed form for unequal total_count")
+    return by_form(negative_binomial_probs, negative_binomial_logits)(p, q)

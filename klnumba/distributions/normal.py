@@ -1,0 +1,72 @@
+"""The normal distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from klnumba.distributions.constraint import POSITIVE, REAL
+from klnumba.distributions.distribution import Distribution, Parameter, Support
+from klnumba.distributions.registry import register_kl
+from klnumba.formulas.elementary import log
+from klnumba.formulas.special import HALF_LOG_2PI, excess_of_products
+
+
+def normal_entropy(loc: float, scale: float) -> float:
+    return 0.5 + HALF_LOG_2PI + log(scale)
+
+
+class Normal(Distribution):
+    """The normal distribution.
+
+    Parameters
+    ----------
+    loc, scale : array_like
+        Mean and standard deviation.
+    validate_args : bool, default True
+        Check the parameters.
+
+    Examples
+    --------
+    >>> import klnumba as kl
+    >>> from klnumba.distributions import Normal
+    >>> float(kl.kl_divergence(Normal(1.0, 2.0), Normal(0.0, 2.0)))
+    0.125
+    """
+
+    parameters = ("loc", "scale")
+    loc = Parameter(REAL)
+    scale = Parameter(POSITIVE)
+    entropy_formula = staticmethod(normal_entropy)
+    scipy_name = "norm"
+
+    def __init__(self, loc: Any = 0.0, scale: Any = 1.0, *, validate_args: bool = True) -> None:
+        super().__init__(validate_args, loc=loc, scale=scale)
+
+    @property
+    def support(self) -> Support:
+        return Support(-math.inf, math.inf)
+
+    @property
+    def mean(self) -> Any:
+        return self._full(self.loc)
+
+    @property
+    def variance(self) -> Any:
+        return self._full(np.square(self.scale))
+
+    def _scipy_arguments(self) -> tuple[tuple[Any, ...], Any, Any]:
+        return (), self.loc, self.scale
+
+    @classmethod
+    def _from_scipy_arguments(cls, shapes: tuple[Any, ...], loc: Any, scale: Any) -> dict[str, Any]:
+        return {"loc": loc, "scale": scale}
+
+
+@register_kl(Normal, Normal, compiled=True)
+def normal_normal(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
+    """[excess of the ratio of variances + ((loc_p - loc_q)/scale_q)**2]/2."""
+    t = (loc_p - loc_q) / scale_q
+    return 0.5 * (excess_of_products(scale_p, scale_p, scale_q, scale_q) + t * t)

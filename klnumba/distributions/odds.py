@@ -1,0 +1,137 @@
+"""Families with a probability, which may be given as its log-odds: what they share, and their formulas.
+
+From probabilities, the two cells p*log(p/q) - p + q of an outcome and of its opposite have differences that are known
+exactly. From log-odds a and b, p = 1/(1 + exp(-a)) and
+
+    p/q = 1 + (1 - p)*expm1(a - b),
+
+so that log(p/q), and with it each cell, keeps its digits at a close to b and where p underflows.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from klnumba.distributions.distribution import Distribution, exactly_one
+from klnumba.distributions.registry import over
+from klnumba.formulas.divergences import bregman
+from klnumba.formulas.elementary import exp, expm1, log1p, two_sum
+from klnumba.formulas.special import LN2, excess, exp_excess
+
+
+class Odds(Distribution):
+    """A family one parameter of which is `probs` or, in its place, `logits`."""
+
+    others: ClassVar[tuple[str, ...]] = ()  # the parameters before it
+
+    def _in(self, form: str) -> tuple[str, ...]:
+        return (*self.others, form)
+
+
+def odds_arguments(owner: str, probs: Any, logits: Any) -> dict[str, Any]:
+    """The one of the two that was given."""
+    return exactly_one(owner, probs=probs, logits=logits)
+
+
+def from_logits(distribution: Any) -> np.ndarray:
+    """The probabilities."""
+    logits = np.asarray(distribution.logits)
+    small = np.exp(-np.abs(logits))
+    return np.asarray(np.where(logits >= 0, 1.0, small) / (1.0 + small), logits.dtype)
+
+
+def from_probs(distribution: Any) -> np.ndarray:
+    """The log-odds."""
+    probs = np.asarray(distribution.probs)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(probs) - np.log1p(-probs))
+
+
+def complement(distribution: Any) -> np.ndarray:
+    """1 - probs, also where that is tiny."""
+    if "probs" in distribution._given:
+        return np.asarray(1.0 - distribution.probs)
+    logits = np.asarray(distribution.logits)
+    small = np.exp(-np.abs(logits))
+    return np.asarray(np.where(logits <= 0, 1.0, small) / (1.0 + small), logits.dtype)
+
+
+def by_form(by_probs: Any, by_logits: Any) -> Any:
+    """A rule that takes the formula of probabilities if both distributions have been given these, else of log-odds."""
+
+    def rule(p: Odds, q: Odds) -> Any:
+        both = "probs" in p._given and "probs" in q._given
+        form, formula = ("probs", by_probs) if both else ("logits", by_logits)
+        return over(formula, p, p._in(form), q, q._in(form))
+
+    rule.__doc__ = by_probs.__doc__
+    return rule
+
+
+# --- formulas: the divergence of one draw with two outcomes, and the same per success ---------------------------------
+
+
+def two_outcomes(p: float, q: float) -> float:
+    """p*log(p/q) + (1 - p)*log((1 - p)/(1 - q))."""
+    d, low = two_sum(p, -q)
+    return bregman(p, q, d, low) + bregman(1.0 - p, 1.0 - q, -d, -low)
+
+
+def per_success(p: float, q: float) -> float:
+    """[p*log(p/q) + (1 - p)*log((1 - p)/(1 - q))]/p."""
+    d, low = two_sum(p, -q)
+    return excess(p, q, -d) + bregman(1.0 - p, 1.0 - q, -d, -low) / p
+
+
+def per_failure(p: float, q: float) -> float:
+    """[p*log(p/q) + (1 - p)*log((1 - p)/(1 - q))]/(1 - p)."""
+    d, low = two_sum(p, -q)
+    return bregman(p, q, d, low) / (1.0 - p) + excess(1.0 - p, 1.0 - q, d)
+
+
+def sigmoid(a: float) -> float:
+    """1/(1 + exp(-a))."""
+    small = exp(-abs(a))
+    return (1.0 if a >= 0.0 else small) / (1.0 + small)
+
+
+def softplus(x: float) -> float:
+    """log(1 + exp(x))."""
+    return max(x, 0.0) + log1p(exp(-abs(x)))
+
+
+def log_of_ratio(a: float, b: float) -> float:
+    """log(sigmoid(a)/sigmoid(b))."""
+    if a == b:
+        return 0.0
+    t = a - b
+    if abs(t) > 700.0:
+        return softplus(-b) - softplus(-a)
+    return log1p(sigmoid(-a) * expm1(t)) if t > 0.0 else -log1p(sigmoid(-b) * expm1(-t))
+
+
+def cell(p: float, q: float, delta: float) -> float:
+    """p*delta - p + q >= 0, given delta = log(p/q)."""
+    if abs(delta) <= LN2:
+        return p * exp_excess(-delta)
+    return q if p == 0.0 else p * delta + (q - p)
+
+
+def two_outcomes_logits(a: float, b: float) -> float:
+    """`two_outcomes` from log-odds."""
+    first = cell(sigmoid(a), sigmoid(b), log_of_ratio(a, b))
+    return first + cell(sigmoid(-a), sigmoid(-b), log_of_ratio(-a, -b))
+
+
+def per_success_logits(a: float, b: float) -> float:
+    """`per_success` from log-odds."""
+    p = sigmoid(a)
+    other = log_of_ratio(-a, -b)
+    first = exp_excess(-log_of_ratio(a, b))
+    if p > 1e-290:
+        return first + cell(sigmoid(-a), sigmoid(-b), other) / p
+    second = exp_excess(-other)
+    half = exp(-0.5 * a)
+    return first if second == 0.0 else first + (second * half) * half

@@ -1,0 +1,119 @@
+"""The Pareto distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from klnumba.distributions.constraint import POSITIVE
+from klnumba.distributions.distribution import Distribution, Parameter, Support, unmoved
+from klnumba.distributions.exponential import Exponential
+from klnumba.distributions.gamma import Gamma
+from klnumba.distributions.normal import Normal
+from klnumba.distributions.registry import register_kl
+from klnumba.formulas.divergences import log_ratio
+from klnumba.formulas.elementary import log, log1p
+from klnumba.formulas.log_cells import phi
+from klnumba.formulas.primitives import fma
+from klnumba.formulas.special import HALF_LOG_2PI, excess_of_nearly, excess_of_products, stirling
+
+
+def pareto_entropy(scale: float, alpha: float) -> float:
+    return (log(scale) - log(alpha)) + (1.0 / alpha + 1.0)
+
+
+class Pareto(Distribution):
+    """The Pareto distribution of the first kind.
+
+    Parameters
+    ----------
+    scale : array_like
+        The least value.
+    alpha : array_like
+        Shape.
+    validate_args : bool, default True
+        Check the parameters.
+
+    Examples
+    --------
+    >>> import klnumba as kl
+    >>> from klnumba.distributions import Pareto
+    >>> round(float(kl.kl_divergence(Pareto(2.0, 1.0), Pareto(1.0, 2.0))), 6)
+    1.693147
+    """
+
+    parameters = ("scale", "alpha")
+    scale = Parameter(POSITIVE)
+    alpha = Parameter(POSITIVE)
+    entropy_formula = staticmethod(pareto_entropy)
+    scipy_name = "pareto"
+
+    def __init__(self, scale: Any, alpha: Any, *, validate_args: bool = True) -> None:
+        super().__init__(validate_args, scale=scale, alpha=alpha)
+
+    @property
+    def support(self) -> Support:
+        return Support(self._full(self.scale), math.inf)
+
+    @property
+    def mean(self) -> Any:
+        above = np.maximum(self.alpha - 1.0, 0.0)
+        with np.errstate(divide="ignore"):
+            return self._full(self.alpha * self.scale / above)
+
+    @property
+    def variance(self) -> Any:
+        a = self.alpha
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = np.square(self.scale / (a - 1.0)) * (a / (a - 2.0))
+        return self._full(np.where(a > 2.0, found, math.inf))
+
+    def _scipy_arguments(self) -> tuple[tuple[Any, ...], Any, Any]:
+        return (self.alpha,), 0.0, self.scale
+
+    @classmethod
+    def _from_scipy_arguments(cls, shapes: tuple[Any, ...], loc: Any, scale: Any) -> dict[str, Any]:
+        unmoved(loc, cls.__name__)
+        return {"scale": scale, "alpha": shapes[0]}
+
+
+@register_kl(Pareto, Pareto, compiled=True)
+def pareto_pareto(scale_p: float, alpha_p: float, scale_q: float, alpha_q: float) -> float:
+    """The excess of alpha_q/alpha_p, and alpha_q*log(scale_p/scale_q); infinite where p reaches below q."""
+    if scale_p < scale_q:
+        return math.inf
+    return excess_of_products(alpha_q, 1.0, alpha_p, 1.0) + alpha_q * log_ratio(scale_p, scale_q, scale_p - scale_q)
+
+
+@register_kl(Pareto, Exponential, compiled=True)
+def pareto_exponential(scale: float, alpha: float, rate: float) -> float:
+    """The excess of the means' ratio, and what is left where they agree; infinite where p has no mean."""
+    if alpha <= 1.0:
+        return math.inf
+    return pareto_gamma(scale, alpha, 1.0, rate)
+
+
+@register_kl(Pareto, Gamma, compiled=True)
+def pareto_gamma(scale: float, alpha: float, shape: float, rate: float) -> float:
+    """The excess of the means' ratio, times the shape, and what is left where they agree."""
+    if alpha <= 1.0:
+        return math.inf
+    unit = rate * scale
+    off = fma(rate, scale, -unit) / unit
+    means = shape * excess_of_nearly(unit, alpha, shape, alpha - 1.0, off)
+    rest = (HALF_LOG_2PI - 0.5 * log(shape)) + (stirling(shape) + (log(alpha) - 1.0))
+    return means + (shape * phi(-1.0 / alpha) + rest)
+
+
+@register_kl(Pareto, Normal, compiled=True)
+def pareto_normal(scale_p: float, alpha: float, loc: float, scale_q: float) -> float:
+    """The variances' excess, the distance of the means, and what is left where both agree."""
+    if alpha <= 2.0:
+        return math.inf
+    t = ((scale_p - loc) + scale_p / (alpha - 1.0)) / scale_q
+    width = scale_p / ((alpha - 1.0) * scale_q)
+    variances = excess_of_products(width * (alpha / (alpha - 2.0)), width, 1.0, 1.0)
+    rest = phi(-1.0 / alpha) - 0.5 * log1p(-2.0 / alpha)
+    return 0.5 * (variances + t * t) + (rest + (HALF_LOG_2PI - 0.5))

@@ -1,0 +1,117 @@
+"""The Poisson distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from klnumba.distributions.bernoulli import Bernoulli
+from klnumba.distributions.constraint import NON_NEGATIVE
+from klnumba.distributions.distribution import Distribution, Parameter, Support, unmoved
+from klnumba.distributions.odds import softplus
+from klnumba.distributions.registry import over, register_kl
+from klnumba.formulas.divergences import bregman, generalized_kl
+from klnumba.formulas.elementary import exp, log, log1p
+from klnumba.formulas.special import HALF_LOG_2PI, log_gamma
+
+
+def poisson_entropy(rate: float) -> float:
+    if rate == 0.0:
+        return 0.0
+    if rate > 1e4:
+        y = 1.0 / rate
+        return (0.5 + HALF_LOG_2PI + 0.5 * log(rate)) - y * (1.0 / 12.0 + y * (1.0 / 24.0 + y * (19.0 / 360.0)))
+    reach = 40.0 * (1.0 + math.sqrt(rate))
+    k = float(math.floor(max(rate - reach, 0.0)))
+    total = 0.0
+    while k <= rate + reach:
+        surprise = rate - k * log(rate) + log_gamma(k + 1.0)
+        total += exp(-surprise) * surprise
+        k += 1.0
+    return total
+
+
+class Poisson(Distribution):
+    """The Poisson distribution.
+
+    Parameters
+    ----------
+    rate : array_like
+        Mean, zero or positive.
+    validate_args : bool, default True
+        Check the parameters.
+
+    Examples
+    --------
+    >>> import klnumba as kl
+    >>> from klnumba.distributions import Poisson
+    >>> float(kl.kl_divergence(Poisson(0.0), Poisson(3.0)))
+    3.0
+    """
+
+    parameters = ("rate",)
+    rate = Parameter(NON_NEGATIVE)
+    entropy_formula = staticmethod(poisson_entropy)
+    scipy_name = "poisson"
+
+    def __init__(self, rate: Any, *, validate_args: bool = True) -> None:
+        super().__init__(validate_args, rate=rate)
+
+    @property
+    def support(self) -> Support:
+        return Support(0, math.inf, discrete=True)
+
+    @property
+    def mean(self) -> Any:
+        return self._full(self.rate)
+
+    @property
+    def variance(self) -> Any:
+        return self._full(self.rate)
+
+    def _scipy_arguments(self) -> tuple[tuple[Any, ...], Any, Any]:
+        return (self.rate,), 0, None
+
+    @classmethod
+    def _from_scipy_arguments(cls, shapes: tuple[Any, ...], loc: Any, scale: Any) -> dict[str, Any]:
+        unmoved(loc, cls.__name__)
+        return {"rate": shapes[0]}
+
+
+register_kl(Poisson, Poisson, compiled=True)(generalized_kl)
+
+
+@register_kl(Bernoulli, Poisson, compiled=True)
+def bernoulli_poisson(p: float, rate: float) -> float:
+    """The cell of 1, and (1 - p)*log(1 - p) + p."""
+    return generalized_kl(p, rate) + bregman(1.0 - p, 1.0, -p, 0.0)
+
+
+def nothing_to_probs(rate: float, count: float, probs: float) -> float:
+    """Infinite, but for rate 0 the divergence of "always 0" from so many draws."""
+    if rate > 0.0:
+        return math.inf
+    return 0.0 if count == 0.0 else -count * log1p(-probs)
+
+
+def nothing_to_logits(rate: float, count: float, logits: float) -> float:
+    """`nothing_to_probs` from log-odds."""
+    if rate > 0.0:
+        return math.inf
+    return 0.0 if count == 0.0 else count * softplus(logits)
+
+
+def nothing_to_one_probs(rate: float, probs: float) -> float:
+    return nothing_to_probs(rate, 1.0, probs)
+
+
+def nothing_to_one_logits(rate: float, logits: float) -> float:
+    return nothing_to_logits(rate, 1.0, logits)
+
+
+@register_kl(Poisson, Bernoulli)
+def poisson_bernoulli(p: Poisson, q: Bernoulli) -> Any:
+    """Infinite unless the rate is 0."""
+    if "probs" in q._given:
+        return over(nothing_to_one_probs, p, ("rate",), q, ("probs",))
+    return over(nothing_to_one_logits, p, ("rate",), q, ("logits",))

@@ -1,0 +1,173 @@
+"""Which formula serves which pair of families."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from klnumba.distributions.distribution import Distribution
+from klnumba.distributions.evaluate import evaluate
+from klnumba.reduction import unit_of
+
+Rule = Callable[[Any, Any], Any]
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Pair(NamedTuple):
+    """A registered pair of families, and what computes it."""
+
+    p: type[Distribution]
+    q: type[Distribution]
+    function: Callable[..., Any]
+    compiled: bool
+
+
+_pairs: dict[tuple[type, type], Pair] = {}
+_found: dict[tuple[type, type], Pair] = {}
+
+
+def register_kl(p: type, q: type, *, compiled: bool = False, replace: bool = False) -> Callable[[F], F]:
+    """Decorator: KL(p || q) of two families is what this function says.
+
+    Subclasses of `p` and `q` are served too. Of several pairs that fit, the one closest to the type of the first
+    argument is taken, then of the second; where the other order would take another pair, a warning names both.
+
+    Parameters
+    ----------
+    p, q : type
+        Subclasses of `Distribution`.
+    compiled : bool, default False
+        If False, the function takes the two distributions and returns an array that broadcasts to their batch shape.
+        If True, it takes numbers, the parameters of `p` and then those of `q` in the order of their `parameters`, and
+        returns a number. It is compiled at its first use and runs over the broadcast parameters on all threads.
+        It may call other plain functions, those of ``klnumba.formulas`` and of the module `math`.
+    replace : bool, default False
+        Whether the pair may be registered already.
+
+    Returns
+    -------
+    callable
+        A decorator that returns its function unchanged.
+
+    Raises
+    ------
+    TypeError
+        If `p` or `q` is no subclass of `Distribution`, or a compiled function takes another number of arguments.
+    ValueError
+        If the pair is registered already.
+
+    Examples
+    --------
+    >>> import klnumba as kl
+    >>> from klnumba.distributions import Distribution, Exponential, Parameter, register_kl
+    >>> from klnumba.distributions.constraint import POSITIVE
+    >>> from klnumba.formulas.special import excess
+    >>> class Rayleigh(Distribution):
+    ...     parameters = ("scale",)
+    ...     scale = Parameter(POSITIVE)
+    ...
+    ...     def __init__(self, scale):
+    ...         super().__init__(scale=scale)
+    >>> @register_kl(Rayleigh, Rayleigh, compiled=True)
+    ... def rayleigh_rayleigh(scale_p, scale_q):
+    ...     r, s = scale_p / scale_q, 1.0
+    ...     return excess(s, r * r, r * r - s)
+    >>> round(float(kl.kl_divergence(Rayleigh(1.0), Rayleigh(2.0))), 6)
+    0.636294
+    """
+    for name, family in (("p", p), ("q", q)):
+        if not isinstance(family, type) or not issubclass(family, Distribution):
+            raise TypeError(f"{name}: a subclass of Distribution, not {family!r}")
+
+    def register(function: F) -> F:
+        if (p, q) in _pairs and not replace:
+            raise ValueError(
+                f"KL({p.__name__} || {q.__name__}) is registered already; replace=True puts another in its place"
+            )
+        if compiled:
+            _check_count(p, q, function)
+        _pairs[p, q] = Pair(p, q, function, compiled)
+        _found.clear()
+        return function
+
+    return register
+
+
+def _check_count(p: type[Distribution], q: type[Distribution], function: Callable[..., Any]) -> None:
+    wanted = [f"{p.__name__}.{name}" for name in p.parameters] + [f"{q.__name__}.{name}" for name in q.parameters]
+    taken = len(inspect.signature(function).parameters)
+    if taken != len(wanted):
+        name = getattr(function, "__name__", function)
+        raise TypeError(f"{name}: takes {taken} arguments, but there are {len(wanted)} parameters: {', '.join(wanted)}")
+
+
+def registered_pairs() -> tuple[Pair, ...]:
+    """All registered pairs, in the order of the families' names.
+
+    Returns
+    -------
+    tuple of Pair
+        Each with the families `p` and `q`, the `function`, and whether it is `compiled`.
+
+    Examples
+    --------
+    >>> from klnumba.distributions import registered_pairs
+    >>> [pair.q.__name__ for pair in registered_pairs() if pair.p.__name__ == "Laplace" and pair.compiled]
+    ['Gumbel', 'Laplace', 'Normal']
+    """
+    return tuple(sorted(_pairs.values(), key=lambda pair: (pair.p.__name__, pair.q.__name__)))
+
+
+def divergence(p: Any, q: Any, *, base: float | None = None) -> Any:
+    """KL(p || q) of two batches of distributions, of their broadcast batch shape."""
+    for name, value in (("p", p), ("q", q)):
+        if not isinstance(value, Distribution):
+            raise TypeError(f"{name}: a distribution like the other argument, not {type(value).__name__}")
+    try:
+        shape = np.broadcast_shapes(p.batch_shape, q.batch_shape)
+    except ValueError:
+        raise ValueError(f"p, q: batch shapes {p.batch_shape} and {q.batch_shape} do not broadcast") from None
+    unit = unit_of(base)
+    pair = find(type(p), type(q))
+    if pair.compiled:
+        result = over(pair.function, p, pair.p.parameters, q, pair.q.parameters)
+    else:
+        result = np.array(np.broadcast_to(pair.function(p, q), shape))[()]
+    return result if base is None else result / result.dtype.type(unit)
+
+
+def over(
+    formula: Callable[..., float], p: Distribution, of_p: Sequence[str], q: Distribution, of_q: Sequence[str]
+) -> Any:
+    """A scalar formula over the named parameters of two batches."""
+    columns = [p._column(name) for name in of_p] + [q._column(name) for name in of_q]
+    shape = np.broadcast_shapes(p.batch_shape, q.batch_shape)
+    return evaluate(formula, columns, shape, np.result_type(p.dtype, q.dtype))
+
+
+def find(p: type, q: type) -> Pair:
+    """The pair that serves two families."""
+    try:
+        return _found[p, q]
+    except KeyError:
+        pass
+    fitting = [pair for pair in _pairs.values() if issubclass(p, pair.p) and issubclass(q, pair.q)]
+    if not fitting:
+        served = [pair.q.__name__ for pair in registered_pairs() if issubclass(p, pair.p)]
+        known = f"registered for {p.__name__}: {', '.join(served)}" if served else f"nothing is, for {p.__name__}"
+        raise NotImplementedError(f"KL({p.__name__} || {q.__name__}) is not registered; {known}")
+    left = min(fitting, key=lambda pair: (p.__mro__.index(pair.p), q.__mro__.index(pair.q)))
+    right = min(fitting, key=lambda pair: (q.__mro__.index(pair.q), p.__mro__.index(pair.p)))
+    if left is not right:
+        warnings.warn(
+            f"KL({p.__name__} || {q.__name__}) is ambiguous: taking that of ({left.p.__name__}, {left.q.__name__}), "
+            f"not of ({right.p.__name__}, {right.q.__name__}); register_kl({p.__name__}, {q.__name__}) decides",
+            RuntimeWarning,
+            stacklevel=5,
+        )
+    _found[p, q] = left
+    return left

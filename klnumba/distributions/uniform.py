@@ -1,0 +1,221 @@
+"""The continuous uniform distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from klnumba.distributions.beta import Beta, beta_beta
+from klnumba.distributions.constraint import REAL
+from klnumba.distributions.distribution import Distribution, Parameter, Support
+from klnumba.distributions.exponential import Exponential
+from klnumba.distributions.gamma import Gamma
+from klnumba.distributions.gumbel import Gumbel
+from klnumba.distributions.laplace import Laplace
+from klnumba.distributions.normal import Normal
+from klnumba.distributions.pareto import Pareto
+from klnumba.distributions.registry import register_kl
+from klnumba.formulas.divergences import generalized_kl, log_ratio, series
+from klnumba.formulas.elementary import exp, log, log1p
+from klnumba.formulas.special import (
+    HALF_LOG_2PI,
+    LN2,
+    difference_of_products,
+    excess,
+    excess_of_products,
+    exp_excess,
+    stirling,
+)
+
+NEGENTROPY = 0.17648520831067259  # 1/2 + log(2*pi)/2 - log(12)/2
+
+
+def uniform_entropy(low: float, high: float) -> float:
+    return log(high - low)
+
+
+class Uniform(Distribution):
+    """The continuous uniform distribution.
+
+    Parameters
+    ----------
+    low : array_like
+        Lower end.
+    high : array_like
+        Upper end, above `low`.
+    validate_args : bool, default True
+        Check the parameters.
+
+    Examples
+    --------
+    >>> import klnumba as kl
+    >>> from klnumba.distributions import Uniform
+    >>> round(float(kl.kl_divergence(Uniform(0.0, 1.0), Uniform(0.0, 2.0))), 6)
+    0.693147
+    """
+
+    parameters = ("low", "high")
+    low = Parameter(REAL)
+    high = Parameter(REAL)
+    entropy_formula = staticmethod(uniform_entropy)
+    scipy_name = "uniform"
+
+    def __init__(self, low: Any = 0.0, high: Any = 1.0, *, validate_args: bool = True) -> None:
+        super().__init__(validate_args, low=low, high=high)
+
+    def _validate(self) -> None:
+        bad = np.asarray(self.low >= self.high)
+        if bad.any():
+            at = np.unravel_index(int(np.argmax(bad)), bad.shape)
+            where = f" at [{', '.join(str(int(i)) for i in at)}]" if bad.ndim else ""
+            low, high = np.asarray(self.low)[at], np.asarray(self.high)[at]
+            raise ValueError(f"Uniform: high must be above low, but{where} low is {low} and high is {high}")
+
+    @property
+    def support(self) -> Support:
+        return Support(self._full(self.low), self._full(self.high))
+
+    @property
+    def mean(self) -> Any:
+        return self._full(0.5 * self.low + 0.5 * self.high)
+
+    @property
+    def variance(self) -> Any:
+        return self._full(np.square(self.high - self.low) / 12.0)
+
+    def _scipy_arguments(self) -> tuple[tuple[Any, ...], Any, Any]:
+        return (), self.low, self.high - self.low
+
+    @classmethod
+    def _from_scipy_arguments(cls, shapes: tuple[Any, ...], loc: Any, scale: Any) -> dict[str, Any]:
+        return {"low": loc, "high": np.asarray(loc) + np.asarray(scale)}
+
+
+@register_kl(Uniform, Uniform, compiled=True)
+def uniform_uniform(low_p: float, high_p: float, low_q: float, high_q: float) -> float:
+    """log of the ratio of widths; infinite where p reaches out of q."""
+    if low_p < low_q or high_p > high_q:
+        return math.inf
+    return log1p(((low_p - low_q) + (high_q - high_p)) / (high_p - low_p))
+
+
+@register_kl(Uniform, Normal, compiled=True)
+def uniform_normal(low: float, high: float, loc: float, scale: float) -> float:
+    """The variances' excess, the distance of the means, and the divergence that is left where both agree."""
+    width = (high - low) / scale
+    t = 0.5 * ((low - loc) + (high - loc)) / scale
+    return 0.5 * (excess_of_products(width, width, 12.0, 1.0) + t * t) + NEGENTROPY
+
+
+@register_kl(Uniform, Laplace, compiled=True)
+def uniform_laplace(low: float, high: float, loc: float, scale: float) -> float:
+    """The excess of E abs(X - loc)/scale, and what is left where that is 1."""
+    width = high - low
+    below = loc - low
+    above = high - loc
+    inside = below > 0.0 and above > 0.0
+    distance = 0.5 * (below * (below / width) + above * (above / width)) if inside else 0.5 * abs(above - below)
+    return excess_of_products(distance, 1.0, scale, 1.0) + (1.0 + log(2.0 * (distance / width)))
+
+
+@register_kl(Uniform, Exponential, compiled=True)
+def uniform_exponential(low: float, high: float, rate: float) -> float:
+    """The excess of half the width over the mean of q, and terms that are positive."""
+    if low < 0.0:
+        return math.inf
+    return excess_of_products(0.5 * (high - low), rate, 1.0, 1.0) + ((1.0 - LN2) + rate * low)
+
+
+def mean_log_excess(t: float) -> float:
+    """-E log(1 + t*U), U uniform from -1 to 1, for 0 <= t <= 1."""
+    z = t * t
+    if t <= 1.0 / 3.0:
+        return -0.5 * log1p(-z) - 0.5 * z * series(z)
+    if t == 1.0:
+        return 1.0 - LN2
+    return 1.0 - ((1.0 + t) * log1p(t) - (1.0 - t) * log1p(-t)) / (2.0 * t)
+
+
+@register_kl(Uniform, Gamma, compiled=True)
+def uniform_gamma(low: float, high: float, shape: float, rate: float) -> float:
+    """The excess of the means' ratio, times the shape, and what is left where they agree."""
+    if low < 0.0:
+        return math.inf
+    width = high - low
+    mean = low + 0.5 * width
+    lost = mean_log_excess(min(0.5 * width / mean, 1.0))
+    means = shape * excess_of_products(rate, mean, shape, 1.0)
+    rest = (HALF_LOG_2PI - 0.5 * log(shape)) + (stirling(shape) + (log(mean / width) - lost))
+    return means + (shape * lost + rest)
+
+
+def log_sinhc(x: float) -> float:
+    """log(sinh(x)/x) for x > 0."""
+    if x < 0.5:
+        z = x * x
+        return log1p(z * (1.0 / 6.0 + z * (1.0 / 120.0 + z * (1.0 / 5040.0 + z * (1.0 / 362880.0 + z / 39916800.0)))))
+    return x + log1p(-exp(-2.0 * x)) - log(2.0 * x)
+
+
+def mean_log_and_1(low: float, above: float, width: float) -> float:
+    """1 + E log X, X uniform from `low` to 1 - `above`; for a wide range to the last digits at 0 and 1."""
+    if width <= 0.5:
+        mean = low + 0.5 * width
+        return 1.0 + log(mean) - mean_log_excess(min(0.5 * width / mean, 1.0))
+    return ((1.0 - above) * log1p(-above) - (0.0 if low == 0.0 else low * log(low))) / width
+
+
+@register_kl(Uniform, Beta, compiled=True)
+def uniform_beta(low: float, high: float, shape1: float, shape0: float) -> float:
+    """Of moderate exponents, from that of the standard uniform distribution; else as for the gamma distribution."""
+    if low < 0.0 or high > 1.0:
+        return math.inf
+    width = high - low
+    if max(shape1, shape0) < 20.0:
+        first = (shape1 - 1.0) * mean_log_and_1(low, 1.0 - high, width)
+        second = (shape0 - 1.0) * mean_log_and_1(1.0 - high, low, width)
+        narrow = -log(width) if width <= 0.5 else -log1p(-(low + (1.0 - high)))
+        whole = beta_beta(1.0, 1.0, shape1, shape0) + narrow
+        return max(whole - (first + second), 0.0)
+    mean = low + 0.5 * width
+    other = (1.0 - high) + 0.5 * width
+    lost1 = mean_log_excess(min(0.5 * width / mean, 1.0))
+    lost0 = mean_log_excess(min(0.5 * width / other, 1.0))
+    total = shape1 + shape0
+    off = difference_of_products(mean, shape0, other, shape1) / total
+    apart = shape1 * excess(shape1 / total, mean, off) + shape0 * excess(shape0 / total, other, -off)
+    spread = shape1 * lost1 + shape0 * lost0
+    size = HALF_LOG_2PI - 0.5 * (log(shape1 / total) + log(shape0)) + (log(mean) + log(other / width))
+    return apart + (spread + ((size - (lost1 + lost0)) + (stirling(shape1) + stirling(shape0) - stirling(total))))
+
+
+@register_kl(Beta, Uniform, compiled=True)
+def beta_uniform(shape1: float, shape0: float, low: float, high: float) -> float:
+    """That to the standard uniform distribution, and the logarithm of the width; infinite unless 0 and 1 are inside."""
+    if low > 0.0 or high < 1.0:
+        return math.inf
+    return beta_beta(shape1, shape0, 1.0, 1.0) + log1p((high - 1.0) - low)
+
+
+@register_kl(Uniform, Gumbel, compiled=True)
+def uniform_gumbel(low: float, high: float, loc: float, scale: float) -> float:
+    """exp(v) - 1 - v, v the logarithm of E exp((loc - X)/scale), and what is left where that is 0."""
+    width = (high - low) / scale
+    curve = log_sinhc(0.5 * width)
+    if width < 1.0:
+        v = curve - 0.5 * ((low - loc) + (high - loc)) / scale
+    else:
+        v = (loc - low) / scale - (log(width) - log1p(-exp(-width)))
+    return exp_excess(v) + (1.0 + (curve - log(width)))
+
+
+@register_kl(Uniform, Pareto, compiled=True)
+def uniform_pareto(low: float, high: float, scale: float, alpha: float) -> float:
+    """The excess of alpha*E log(X/scale), and what is left where that is 1."""
+    if low < scale:
+        return math.inf
+    width = high - low
+    mean_log = log_ratio(low, scale, low - scale) + generalized_kl(high, low) / width
+    return excess_of_products(alpha, mean_log, 1.0, 1.0) + (1.0 + mean_log + log(mean_log * (scale / width)))

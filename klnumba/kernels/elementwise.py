@@ -1,0 +1,52 @@
+"""A formula of any count of numbers over as many arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.cpython.unsafe import tuple as numba_tuple
+
+from klnumba.kernels.compiler import helper, is_ours, once, scalar
+from klnumba.kernels.compiler import loop as compiled
+from klnumba.kernels.tiles import VALUES, cells_of
+
+set_item: Any = numba_tuple.tuple_setitem
+
+
+MINUS_ZERO = np.int64(-(1 << 63))
+
+
+@helper
+def _without_sign_of_zero(x: Any) -> Any:
+    """x, and 0.0 for -0.0: told by the bits, as formulas are compiled without regard to the sign of zero."""
+    bits = np.float64(x).view(np.int64)
+    kept = np.int64(0) if bits == MINUS_ZERO else bits
+    return np.int64(kept).view(np.float64)
+
+
+def loop(formula: Callable[..., Any], count: int) -> Callable[..., None]:
+    formula = scalar(formula)
+    numbers = (0.0,) * count
+
+    def elementwise(columns: Any, out: Any) -> None:
+        for k in range(out.size):
+            cell = numbers
+            for i in range(count):
+                cell = set_item(cell, i, columns[i][k])
+            out[k] = _without_sign_of_zero(formula(*cell))
+
+    return elementwise
+
+
+@once
+def over_columns(formula: Callable[..., Any], count: int) -> Any:
+    """The compiled loop: from a tuple of read-only float64 columns to an array of results.
+
+    A formula from outside the package is compiled anew in every process: the cache does not watch its source.
+    """
+    signature = types.void(types.UniTuple(cells_of(np.dtype(np.float64)), count), VALUES)
+    name = f"{formula.__module__}.{formula.__qualname__}".removeprefix("klnumba.").replace(".", "-")
+    return compiled(f"{name}-elementwise", loop(formula, count), signature, cached=is_ours(formula))

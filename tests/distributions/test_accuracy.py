@@ -1,0 +1,144 @@
+"""Every closed form against mpmath, over small, ordinary and extreme parameters and q close to p."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import klnumba as kl
+from klnumba import distributions as D
+from tests.reference.distribution_errors import BOUND, TABLE, build, evaluate, width, worst
+from tests.reference.distributions import CLOSED, PARAMETERS, cases
+
+PAIR = pytest.mark.parametrize(("p", "q"), CLOSED, ids=["-".join(pair) for pair in CLOSED])
+SAME = sorted({p for p, q in CLOSED if p == q})
+
+
+@PAIR
+def test_error_is_within_the_bound_and_as_recorded(p, q):
+    (row,) = [r for r in json.loads(TABLE.read_text())["errors"] if (r["p"], r["q"]) == (p, q)]
+    error, at, points = worst(p, q, list(cases(p, q)))
+    assert points > 5
+    assert points == row["points"]
+    assert error <= BOUND, at
+    assert error <= 1.5 * row["largest_error"] + 2e-16, at
+
+
+@PAIR
+def test_never_negative_and_never_nan(p, q):
+    values = evaluate(p, q, list(cases(p, q)))
+    assert not np.isnan(values).any()
+    assert values.min() >= 0.0
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_exactly_zero_at_equal_parameters(name):
+    numbers = [(*first, *first) for first in PARAMETERS[name]]
+    values = evaluate(name, name, numbers)
+    np.testing.assert_array_equal(values, 0.0)
+    assert not np.signbit(values).any()
+    rng = np.random.default_rng(1)
+    wild = np.exp(rng.uniform(-20, 20, (2000, width(name))))
+    if name.partition(".")[0] in {"Bernoulli", "Geometric", "Binomial", "NegativeBinomial"} and "." not in name:
+        wild[:, -1] = rng.uniform(0, 1, 2000)
+    if name.startswith("Binomial"):
+        wild[:, 0] = np.floor(wild[:, 0])
+    if name == "Uniform":
+        wild[:, 1] = 2.0 * wild[:, 0] + wild[:, 1]
+    numbers = [(*row, *row) for row in wild.tolist()]
+    values = evaluate(name, name, numbers)
+    np.testing.assert_array_equal(values, 0.0)
+    assert not np.signbit(values).any()
+
+
+@PAIR
+def test_float32_parameters(p, q):
+    """Computed in float64, then rounded: the parameters are what they are in float32."""
+    numbers = np.array([case for case in cases(p, q) if all(x == 0 or 1e-3 < abs(x) < 1e3 for x in case)], np.float32)
+    numbers = numbers[:300]
+    if q == "Uniform":
+        numbers = numbers[numbers[:, -2] < numbers[:, -1]]
+    if p == "NegativeBinomial":
+        numbers = numbers[(numbers[:, 1] < 1) & (numbers[:, 3] < 1)]
+    narrow = build(p, numbers.T[: width(p)]), build(q, numbers.T[width(p) :])
+    result = kl.kl_divergence(*narrow)
+    assert narrow[0].dtype == narrow[1].dtype == result.dtype == np.float32
+    with np.errstate(over="ignore", under="ignore"):
+        expected = evaluate(p, q, numbers.astype(float).tolist()).astype(np.float32)
+    np.testing.assert_array_equal(result, expected)
+
+
+@PAIR
+def test_parameters_broadcast(p, q):
+    """(2,) with (3, 1)."""
+    rng = np.random.default_rng(2)
+    table = list(PARAMETERS[p]), list(PARAMETERS[q])
+    some = [np.array([t[i] for i in rng.permutation(len(t))[:n]]) for t, n in zip(table, (2, 3), strict=True)]
+    first = build(p, some[0].T)
+    second = build(q, [column[:, None] for column in some[1].T])
+    result = kl.kl_divergence(first, second)
+    assert result.shape == (3, 2)
+    expected = [[evaluate(p, q, [(*a, *b)])[0] for a in some[0].tolist()] for b in some[1].tolist()]
+    np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "value"),
+    [
+        (D.Bernoulli(0.0), D.Bernoulli(0.0), 0.0),
+        (D.Bernoulli(1.0), D.Bernoulli(1.0), 0.0),
+        (D.Bernoulli(0.0), D.Bernoulli(1.0), math.inf),
+        (D.Bernoulli(1.0), D.Bernoulli(0.25), math.log(4.0)),
+        (D.Bernoulli(0.5), D.Bernoulli(1.0), math.inf),
+        (D.Bernoulli(logits=1000.0), D.Bernoulli(logits=-1000.0), 1000.0),
+        (D.Bernoulli(logits=-1000.0), D.Bernoulli(logits=1000.0), 1000.0),
+        (D.Bernoulli(logits=math.inf), D.Bernoulli(logits=-1000.0), 1000.0),
+        (D.Bernoulli(logits=-math.inf), D.Bernoulli(logits=-math.inf), 0.0),
+        (D.Bernoulli(logits=0.0), D.Bernoulli(logits=math.inf), math.inf),
+        (D.Bernoulli(logits=0.0), D.Bernoulli(logits=300.0), 150.0 - math.log(2.0)),
+        (D.Geometric(1.0), D.Geometric(1.0), 0.0),
+        (D.Geometric(1.0), D.Geometric(0.25), math.log(4.0)),
+        (D.Geometric(0.5), D.Geometric(1.0), math.inf),
+        (D.Geometric(logits=math.inf), D.Geometric(logits=math.inf), 0.0),
+        (D.Poisson(0.0), D.Poisson(0.0), 0.0),
+        (D.Poisson(0.0), D.Poisson(2.5), 2.5),
+        (D.Poisson(2.5), D.Poisson(0.0), math.inf),
+        (D.Poisson(0.0), D.Bernoulli(0.75), math.log(4.0)),
+        (D.Poisson(0.0), D.Bernoulli(logits=1000.0), 1000.0),
+        (D.Poisson(1.0), D.Bernoulli(0.75), math.inf),
+        (D.Poisson(0.0), D.Binomial(3, 0.75), 3 * math.log(4.0)),
+        (D.Poisson(0.0), D.Binomial(3, logits=1000.0), 3000.0),
+        (D.Bernoulli(0.0), D.Poisson(0.0), 0.0),
+        (D.Bernoulli(1.0), D.Poisson(0.0), math.inf),
+        (D.Binomial(10, 1.0), D.Binomial(10, 1.0), 0.0),
+        (D.Binomial(10, 1.0), D.Binomial(10, 0.5), 10 * math.log(2.0)),
+        (D.Binomial(10, 0.5), D.Binomial(10, 0.0), math.inf),
+        (D.Binomial(10, 0.5), D.Binomial(9, 0.5), math.inf),
+        (D.Binomial(10, 0.0), D.Binomial(9, 0.5), 9 * math.log(2.0)),
+        (D.Binomial(0, 0.5), D.Binomial(0, 0.0), 0.0),
+        (D.Normal(0.0, 1e-200), D.Normal(0.0, 1e-200), 0.0),
+        (D.Normal(0.0, 1e-200), D.Normal(0.0, 1.0), 200 * math.log(10.0) - 0.5),
+        (D.Gamma(1e8, 1.0), D.Gamma(1e8, 1.0), 0.0),
+        (D.Pareto(1.0, 2.0), D.Pareto(1.5, 2.0), math.inf),
+        (D.Uniform(0.0, 1.0), D.Uniform(0.0, 0.5), math.inf),
+        (D.Pareto(1.0, 1.0), D.Exponential(1.0), math.inf),
+        (D.Pareto(1.0, 2.0), D.Normal(0.0, 1.0), math.inf),
+        (D.Uniform(-1.0, 1.0), D.Exponential(1.0), math.inf),
+        (D.Uniform(0.5, 1.0), D.Pareto(0.75, 1.0), math.inf),
+    ],
+    ids=repr,
+)
+def test_boundaries(p, q, value):
+    assert float(kl.kl_divergence(p, q)) == pytest.approx(value, rel=4e-16, abs=0.0)
+
+
+def test_mixed_forms_of_a_probability():
+    """One side as a probability, the other as log-odds: both are taken as log-odds."""
+    rng = np.random.default_rng(3)
+    p, a = rng.uniform(0.01, 0.99, 200), rng.normal(0, 3, 200)
+    mixed = kl.kl_divergence(D.Bernoulli(p), D.Bernoulli(logits=a))
+    plain = kl.kl_divergence(D.Bernoulli(p), D.Bernoulli(1.0 / (1.0 + np.exp(-a))))
+    np.testing.assert_allclose(mixed, plain, rtol=1e-12)

@@ -1,0 +1,153 @@
+"""Every closed form once more by integrating, or summing, SciPy's densities; and where PyTorch has it, by PyTorch."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import klnumba as kl
+from klnumba import distributions as D
+from tests.reference.distribution_errors import build
+from tests.reference.distributions import CLOSED, PARAMETERS
+
+integrate = pytest.importorskip("scipy.integrate")
+
+# Two ordinary distributions a family; for those with an end that matters, such that the first lies in the second.
+ORDINARY = {
+    "Uniform": [(0.25, 0.75), (-0.5, 1.25)],
+    "Pareto": [(1.5, 3.7), (1.0, 4.5)],
+    "Beta": [(2.0, 3.0), (1.4, 0.8)],
+    "Poisson": [(3.5,), (0.8,)],
+    "Bernoulli": [(0.3,), (0.6,)],
+    "Geometric": [(0.3,), (0.6,)],
+    "Binomial": [(10.0, 0.3), (10.0, 0.6)],
+    "NegativeBinomial": [(2.5, 0.3), (2.5, 0.6)],
+    "Weibull": [(1.0, 1.3), (2.5, 1.7)],
+    "Chi2": [(3.0,), (5.5,)],
+    "Gamma": [(2.5, 0.7), (3.1, 2.0)],
+    "InverseGamma": [(2.5, 0.7), (3.1, 2.0)],
+}
+LOC_SCALE = [(0.3, 0.8), (-0.5, 1.7)]
+PAIRS = [pair for pair in CLOSED if "." not in pair[0] and pair[0] != "Poisson"] + [("Poisson", "Poisson")]
+
+
+def ordinary(name):
+    return ORDINARY.get(name, LOC_SCALE if len(PARAMETERS[name][0]) == 2 else [(0.7,), (1.6,)])
+
+
+def by_integration(p, q):
+    """E log(p/q) over the quantiles of p."""
+    first, second = p.to_scipy(), q.to_scipy()
+    if p.support.discrete:
+        k = np.arange(p.support.low, min(p.support.high, 500) + 1)
+        k = k[first.pmf(k) > 1e-300]
+        return math.fsum(first.pmf(k) * (first.logpmf(k) - second.logpmf(k)))
+
+    def from_below(u):
+        x = first.ppf(u)
+        return first.logpdf(x) - second.logpdf(x)
+
+    def from_above(u):
+        x = first.isf(u)
+        return first.logpdf(x) - second.logpdf(x)
+
+    ends = (1e-15, 1e-9, 1e-5, 1e-2, 0.5)
+    parts = [
+        integrate.quad(side, low, high, epsabs=1e-10, epsrel=1e-9, limit=200)[0]
+        for side in (from_below, from_above)
+        for low, high in itertools.pairwise(ends)
+    ]
+    return math.fsum(parts)
+
+
+@pytest.mark.parametrize(("p", "q"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
+def test_against_an_integral(p, q):
+    for first, second in ((0, 1), (1, 0)):
+        one, other = build(p, ordinary(p)[first]), build(q, ordinary(q)[second])
+        value = float(kl.kl_divergence(one, other))
+        if math.isinf(value):  # out of the support, checked below
+            continue
+        assert value == pytest.approx(by_integration(one, other), rel=2e-6)
+
+
+def test_an_infinite_result_has_a_place_where_q_has_no_mass():
+    for pair in D.registered_pairs():
+        if pair.function.__name__ == "infinite":
+            p, q = pair.p.__name__, pair.q.__name__
+            for first in PARAMETERS[p]:
+                for second in PARAMETERS[q]:
+                    one, other = build(p, first), build(q, second)
+                    inside = other.support.low <= one.support.low and one.support.high <= other.support.high
+                    assert not inside or (p, q) == ("Pareto", "Uniform")
+                    assert kl.kl_divergence(one, other) == math.inf
+
+
+def test_infinite_pairs_have_the_broadcast_shape():
+    result = kl.kl_divergence(D.Normal(np.zeros(2), 1.0), D.Uniform(np.zeros((3, 1)), 1.0))
+    assert result.shape == (3, 2)
+    assert (result == math.inf).all()
+
+
+@pytest.mark.parametrize("name", sorted({p for p, _ in PAIRS} - {"NegativeBinomial"}))
+def test_mean_variance_and_entropy_are_those_of_scipy(name):
+    for numbers in ordinary(name):
+        ours = build(name, numbers)
+        theirs = ours.to_scipy()
+        if name not in {"Cauchy", "HalfCauchy"}:
+            assert float(ours.mean) == pytest.approx(theirs.mean(), rel=1e-12)
+            assert float(ours.variance) == pytest.approx(theirs.var(), rel=1e-11)
+        assert float(ours.entropy()) == pytest.approx(float(theirs.entropy()), rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", sorted({p for p, _ in PAIRS}))
+def test_to_scipy_and_back(name):
+    for numbers in ordinary(name):
+        ours = build(name, numbers)
+        back = type(ours).from_scipy(ours.to_scipy())
+        for parameter in ours.parameters:
+            assert getattr(back, parameter) == pytest.approx(getattr(ours, parameter), rel=1e-15)
+
+
+@pytest.mark.parametrize("rate", [0.0, 1e-9, 0.3, 20.0, 9.9e3, 1.01e4, 1e7])
+def test_entropy_of_poisson(rate):
+    from scipy import stats
+
+    k = np.arange(max(0, int(rate - 50 * math.sqrt(rate) - 50)), int(rate + 50 * math.sqrt(rate) + 50))
+    mass = stats.poisson(rate).logpmf(k)
+    mass = mass[mass > -700]
+    expected = -math.fsum(np.exp(mass) * mass)
+    assert float(D.Poisson(rate).entropy()) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(("n", "p"), [(0, 0.3), (5, 0.0), (5, 1.0), (10, 0.3), (1000, 0.999), (10**6, 0.5)])
+def test_entropy_of_binomial(n, p):
+    from scipy import stats
+
+    mass = stats.binom(n, p).logpmf(np.arange(n + 1))
+    mass = mass[mass > -700]
+    expected = -math.fsum(np.exp(mass) * mass)
+    assert float(D.Binomial(n, p).entropy()) == pytest.approx(expected, rel=1e-8, abs=1e-12)
+
+
+@pytest.mark.parametrize(("p", "q"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
+def test_against_torch(p, q):
+    torch = pytest.importorskip("torch")
+    theirs = torch.distributions
+    for first, second in ((0, 1), (1, 0)):
+        numbers = ordinary(p)[first], ordinary(q)[second]
+        ours = build(p, numbers[0]), build(q, numbers[1])
+        try:
+            peers = [
+                getattr(theirs, name)(**{
+                    key: torch.tensor(x, dtype=torch.float64)
+                    for key, x in zip(d.parameters, values, strict=True)
+                })
+                for name, d, values in zip((p, q), ours, numbers, strict=True)
+            ]  # fmt: skip
+            expected = float(theirs.kl_divergence(*peers))
+        except NotImplementedError:
+            pytest.skip("PyTorch does not have this pair")
+        assert float(kl.kl_divergence(*ours)) == pytest.approx(expected, rel=1e-9)

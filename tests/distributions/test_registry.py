@@ -1,0 +1,208 @@
+"""Which function serves a pair, what is refused, and user's own pairs."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+import klnumba as kl
+from klnumba import distributions as D
+from klnumba.distributions import registry
+from klnumba.distributions.constraint import POSITIVE
+from klnumba.formulas.special import excess_of_products
+from tests.kernels import sub
+from tests.reference.distributions import CLOSED
+
+
+@pytest.fixture
+def own(monkeypatch):
+    """A registry of our own that is gone after the test."""
+    monkeypatch.setattr(registry, "_pairs", dict(registry._pairs))
+    monkeypatch.setattr(registry, "_found", {})
+
+
+class Rayleigh(D.Distribution):
+    parameters = ("scale",)
+    scale = D.Parameter(POSITIVE)
+
+    def __init__(self, scale):
+        super().__init__(scale=scale)
+
+
+def twice(x):
+    return 2.0 * x
+
+
+def rayleigh(scale_p, scale_q):
+    return 0.5 * twice(excess_of_products(scale_p, scale_p, scale_q, scale_q))
+
+
+def test_every_pair_is_in_the_tests():
+    known = {pair for pair in CLOSED if "." not in pair[0]}
+    for pair in D.registered_pairs():
+        name = (pair.p.__name__, pair.q.__name__)
+        assert name in known or pair.function.__name__ == "infinite"
+    registered = {(pair.p.__name__, pair.q.__name__) for pair in D.registered_pairs()}
+    assert known - registered == {("Chi2", "Chi2")}  # served by that of Gamma
+
+
+def test_a_compiled_pair_of_the_user(own):
+    D.register_kl(Rayleigh, Rayleigh, compiled=True)(rayleigh)
+    rng = np.random.default_rng(1)
+    a, b = rng.uniform(0.5, 2, (2, 100_000))
+    b[:10] = a[:10] * (1 + 1e-9)
+    result = kl.kl_divergence(Rayleigh(a), Rayleigh(b))
+    np.testing.assert_allclose(result[10:], ((a / b) ** 2 - 1 - 2 * np.log(a / b))[10:], rtol=1e-6)
+    np.testing.assert_allclose(result[:10], 2e-18, rtol=1e-6)
+
+
+def test_an_edited_formula_of_the_user_is_not_found_in_the_cache(tmp_path):
+    (tmp_path / "work").mkdir()
+    program = """
+import sys
+sys.path.insert(0, {folder!r})
+import klnumba as kl
+from klnumba.distributions import Normal, register_kl
+import theirs
+
+class Mine(Normal):
+    pass
+
+register_kl(Mine, Mine, compiled=True)(theirs.formula)
+print(float(kl.kl_divergence(Mine(0.0, 1.0), Mine(0.0, 2.0))))
+"""
+    found = []
+    for factor in (1.0, 3.0):
+        text = f"def formula(a, b, c, d):\n    return {factor} * (b + d)\n"
+        (tmp_path / "theirs.py").write_text(text)
+        settings = {"KLNUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
+        found.append(float(sub.run(program.format(folder=str(tmp_path)), tmp_path / "work", **settings)))
+    assert found == [3.0, 9.0]
+
+
+def test_a_plain_pair_of_the_user(own):
+    @D.register_kl(Rayleigh, D.Normal)
+    def rule(p, q):
+        return p.scale + 0 * q.loc
+
+    assert kl.kl_divergence(Rayleigh([1.0, 2.0]), D.Normal(np.zeros((3, 1)), 1.0)).shape == (3, 2)
+    assert rule(Rayleigh(2.0), D.Normal(0.0, 1.0)) == 2.0
+
+
+def test_subclasses_are_served():
+    class Mine(D.Normal):
+        pass
+
+    assert kl.kl_divergence(Mine(1.0, 2.0), D.Normal(0.0, 2.0)) == 0.125
+    assert float(kl.kl_divergence(D.Chi2(5.0), D.Gamma(2.0, 1.5))) == float(
+        kl.kl_divergence(D.Gamma(2.5, 0.5), D.Gamma(2.0, 1.5))
+    )
+
+
+def test_of_two_that_fit_the_left_is_taken_with_a_warning(own):
+    class A(D.Normal):
+        pass
+
+    class B(A):
+        pass
+
+    D.register_kl(A, D.Normal)(lambda p, q: 1.0)
+    D.register_kl(D.Normal, A)(lambda p, q: 2.0)
+    with pytest.warns(RuntimeWarning, match=r"ambiguous: taking that of \(A, Normal\), not of \(Normal, A\)"):
+        assert kl.kl_divergence(B(), B()) == 1.0
+    D.register_kl(A, A)(lambda p, q: 3.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert kl.kl_divergence(B(), B()) == 3.0
+        assert kl.kl_divergence(B(), D.Normal()) == 1.0
+        assert kl.kl_divergence(D.Normal(), B()) == 2.0
+
+
+def test_a_new_registration_is_seen_at_once(own):
+    assert kl.kl_divergence(D.Normal(1.0, 1.0), D.Normal()) == 0.5
+    D.register_kl(D.Normal, D.Normal, replace=True)(lambda p, q: 7.0)
+    assert kl.kl_divergence(D.Normal(1.0, 1.0), D.Normal()) == 7.0
+
+
+@pytest.mark.parametrize("types", [(3, D.Normal), (D.Normal, "Normal"), (int, float), (D.Normal(), D.Normal)])
+def test_only_classes_of_distributions_register(types):
+    with pytest.raises(TypeError, match="a subclass of Distribution"):
+        D.register_kl(*types)
+
+
+def test_registering_twice_is_refused(own):
+    with pytest.raises(ValueError, match=r"KL\(Normal \|\| Normal\) is registered already; replace=True"):
+        D.register_kl(D.Normal, D.Normal)(lambda p, q: 0.0)
+
+
+def test_a_compiled_formula_takes_every_parameter(own):
+    with pytest.raises(TypeError, match=r"takes 1 arguments, but there are 2 parameters: Rayleigh.scale, Rayl"):
+        D.register_kl(Rayleigh, Rayleigh, compiled=True)(lambda scale: scale)
+
+
+def test_a_missing_pair_names_those_there_are():
+    with pytest.raises(NotImplementedError, match=r"KL\(Cauchy \|\| Normal\) is not .* for Cauchy: .*Cauchy"):
+        kl.kl_divergence(D.Cauchy(), D.Normal())
+    with pytest.raises(NotImplementedError, match="nothing is, for Rayleigh"):
+        kl.kl_divergence(Rayleigh(1.0), D.Normal())
+
+
+def test_unequal_counts_are_refused():
+    with pytest.raises(NotImplementedError, match="larger total_count"):
+        kl.kl_divergence(D.Binomial(3, 0.5), D.Binomial([3, 4], 0.5))
+    with pytest.raises(NotImplementedError, match="unequal total_count"):
+        kl.kl_divergence(D.NegativeBinomial(3, 0.5), D.NegativeBinomial([3, 4], 0.5))
+
+
+def test_base_and_the_options_that_there_are_not():
+    assert float(kl.kl_divergence(D.Bernoulli(1.0), D.Bernoulli(0.5), base=2)) == 1.0
+    with pytest.raises(ValueError, match="base"):
+        kl.kl_divergence(D.Normal(), D.Normal(), base=1)
+    for option in ({"axis": 0}, {"where": [True]}, {"kind": "logit"}, {"threads": 1}, {"reduction": "sum"}):
+        with pytest.raises(TypeError, match="`base` alone"):
+            kl.kl_divergence(D.Normal(), D.Normal(), **option)
+    with pytest.raises(TypeError, match="q: a distribution like the other argument, not list"):
+        kl.kl_divergence(D.Normal(), [0.5, 0.5])
+    with pytest.raises(TypeError, match="p: a distribution like the other argument, not ndarray"):
+        kl.kl_divergence(np.ones(2), D.Normal())
+    with pytest.raises(ValueError, match=r"batch shapes \(2,\) and \(3,\)"):
+        kl.kl_divergence(D.Normal([0, 0]), D.Normal([0, 0, 0]))
+
+
+def test_the_same_bits_for_any_layout_and_number_of_threads(monkeypatch):
+    rng = np.random.default_rng(2)
+    a, b = rng.gamma(2.0, 2.0, (2, 300, 700)) + 0.1
+    monkeypatch.setenv("KLNUMBA_NUM_THREADS", "4")
+    whole = kl.kl_divergence(D.Gamma(a, 1.0), D.Gamma(b, 1.5))
+    assert whole.shape == (300, 700)
+    monkeypatch.setenv("KLNUMBA_NUM_THREADS", "1")
+    np.testing.assert_array_equal(kl.kl_divergence(D.Gamma(a, 1.0), D.Gamma(b, 1.5)), whole)
+    turned = kl.kl_divergence(D.Gamma(np.asfortranarray(a), 1.0), D.Gamma(b, np.full((300, 1), 1.5)))
+    np.testing.assert_array_equal(turned, whole)
+    np.testing.assert_array_equal(
+        kl.kl_divergence(D.Gamma(a[::3, ::-1], 1.0), D.Gamma(b[::3, ::-1], 1.5)), whole[::3, ::-1]
+    )
+
+
+def test_empty_batches():
+    assert kl.kl_divergence(D.Normal(np.zeros((0, 3)), 1.0), D.Normal()).shape == (0, 3)
+
+
+def test_nothing_is_loaded_before_it_is_asked_for(tmp_path):
+    program = """
+import json, sys
+import klnumba as kl
+before = "klnumba.distributions" in sys.modules
+kl.kl_divergence([0.5, 0.5], [0.25, 0.75])
+after = "klnumba.distributions" in sys.modules
+value = float(kl.kl_divergence(kl.distributions.Normal(1.0, 2.0), kl.distributions.Normal(0.0, 2.0)))
+print(json.dumps([before, after, value, "scipy.stats" in sys.modules]))
+"""
+    (tmp_path / "work").mkdir()
+    answer = json.loads(sub.run(program, tmp_path / "work", KLNUMBA_CACHE_DIR=str(tmp_path / "cache")))
+    assert answer == [False, False, 0.125, False]
+    assert not math.isnan(answer[2])

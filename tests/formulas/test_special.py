@@ -1,0 +1,125 @@
+"""The gamma function's relatives: error, limits, recorded table, and where the constants come from."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+
+from klnumba.distributions import beta
+from klnumba.formulas import special
+from klnumba.kernels.compiler import scalar
+from tests.reference import coefficients
+from tests.reference.special_errors import ONE_NUMBER, REMAINDERS, TABLE, worst
+
+# In units of the last place, and relative. log-gamma, digamma and trigamma are held to 4 ulp.
+LIMITS = {
+    "log_gamma": 4.0,
+    "digamma": 4.0,
+    "trigamma": 4.0,
+    "stirling": 5.0,
+    "stirling_slope": 7.0,
+    "log_gamma_bregman": 1.5e-15,
+    "digamma_bregman": 2e-15,
+}
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_error_against_mpmath(name):
+    error, at = worst(name, np.random.default_rng(1), 1_000)
+    assert error <= LIMITS[name], at
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_recorded_error_is_within_the_limit(name):
+    (row,) = [r for r in json.loads(TABLE.read_text())["errors"] if r["function"] == name]
+    assert float(row["largest_error"].split()[0]) <= LIMITS[name]
+
+
+def test_every_function_is_measured():
+    assert set(LIMITS) == {*ONE_NUMBER, *REMAINDERS}
+
+
+@pytest.mark.parametrize(("name", "root"), [("log_gamma", 1.0), ("log_gamma", 2.0), ("digamma", 1.4616321449683623)])
+def test_near_a_root_the_error_is_of_the_order_of_the_terms(name, root):
+    function = scalar(getattr(special, name))
+    truth, _ = ONE_NUMBER[name]
+    for x in root + np.concatenate([np.linspace(-0.4, 0.4, 41), 10.0 ** -np.arange(1, 15)]):
+        with mp.workdps(50):
+            assert abs(mpf(float(function(x))) - truth(mpf(float(x)))) < 6e-16
+
+
+@pytest.mark.parametrize("delta", [0.9, 1e-3, 1e-9, 1e-15])
+def test_excess_of_products(delta):
+    function = scalar(special.excess_of_products)
+    rng = np.random.default_rng(2)
+    for _ in range(300):
+        a, b, c = np.exp(rng.uniform(-200, 200, 3))
+        d = a / c * b * (1 + delta * rng.uniform(-1, 1))
+        if 1e-300 < d < 1e300:
+            with mp.workdps(60):
+                ratio = mpf(a) * mpf(b) / (mpf(c) * mpf(d))
+                exact = ratio - 1 - mp.log(ratio)
+                value = mpf(float(function(a, b, c, d)))
+                assert value == 0 if exact == 0 else abs(value - exact) <= 2e-15 * exact
+
+
+@pytest.mark.parametrize(
+    ("numbers", "value"),
+    [
+        ((1.0, 1.0, 1.0, 1.0), 0.0),
+        ((1e300, 1e300, 1.0, 1.0), math.inf),
+        ((1e300, 1.0, 1e300, 1.0), 0.0),
+        ((5e-324, 1.0, 5e-324, 1.0), 0.0),
+        ((1e-300, 1e-300, 1.0, 1.0), 600 * math.log(10) - 1),
+    ],
+)
+def test_excess_of_products_at_the_ends(numbers, value):
+    assert float(scalar(special.excess_of_products)(*numbers)) == pytest.approx(value, rel=1e-15, abs=0.0)
+
+
+@pytest.mark.parametrize("v", [-math.inf, -1e300, -800.0, -1.0, -1e-9, 0.0, 1e-9, 1.0, 700.0, 1e300, math.inf])
+def test_exp_excess(v):
+    value = float(scalar(special.exp_excess)(v))
+    if v > 1000 or v == -math.inf:
+        assert value == math.inf
+    else:
+        with mp.workdps(60):
+            assert value == pytest.approx(float(mp.expm1(v) - mpf(v)), rel=1e-15, abs=0.0)
+
+
+def test_the_text_runs_uncompiled():
+    """As plain Python, though without the compiler's fused operations."""
+    for name in ("log_gamma", "digamma", "trigamma", "stirling", "stirling_slope"):
+        for x in (0.01, 0.7, 3.3, 50.0):
+            plain, compiled = getattr(special, name)(x), scalar(getattr(special, name))(x)
+            assert float(plain) == pytest.approx(float(compiled), rel=3e-15)
+
+
+def test_formulas_call_no_library():
+    text = inspect.getsource(special)
+    for name in ("math.lgamma", "math.log", "math.exp", "np.log", "np.exp", "scipy"):
+        assert name not in text
+
+
+def test_constants_are_those_of_the_generator():
+    with mp.workdps(50):
+        assert list(special.STIRLING) == [float(b) for b in coefficients.stirling(len(special.STIRLING))]
+        made, error = coefficients.smallest(coefficients.TARGETS["atanh_wide_f64"])
+        assert list(special.WIDE) == [float(c) for c in made]
+        assert error <= coefficients.TARGETS["atanh_wide_f64"].tolerance
+        nodes, weights = zip(*coefficients.gauss_legendre(len(beta.NODES)), strict=True)
+        np.testing.assert_allclose(beta.NODES, [float(x) for x in nodes], rtol=4e-16)
+        np.testing.assert_allclose(beta.WEIGHTS, [float(x) for x in weights], rtol=4e-16)
+        for value, exact in (
+            (special.LN2, mp.log(2)),
+            (special.HALF_LOG_2PI, mp.log(2 * mp.pi) / 2),
+            (special.EULER, mp.euler),
+            (special.E, mp.e),
+            (special.E_LOW, mp.e - mpf(special.E)),
+        ):
+            assert value == float(exact)

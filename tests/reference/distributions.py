@@ -1,0 +1,384 @@
+"""The truth for distributions: textbook closed forms with mpmath, the parameters taken as the numbers they are.
+
+Nothing is rearranged: the forms are written as they stand in the literature, cancellation and all, and computed with so
+many digits that none of it shows. Families are named by their class; parameters are tuples in the order of the class.
+Families with a probability have a second name, such as ``Bernoulli.logits``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Any
+
+from mpmath import mp, mpf
+
+DIGITS = 130
+DIGITS_OF_ODDS = 1000  # 1 + exp(-1000) takes 434 of them, 1 - 1e-200 takes 200
+INF = mpf("inf")
+Number = Any
+Formula = Callable[..., Any]
+
+
+def _x_log(x: Number, y: Number) -> Number:
+    """x*log(y), 0 for x = 0."""
+    return mpf(0) if x == 0 else (-INF if y == 0 else x * mp.log(y))
+
+
+def two_outcomes(p: Number, q: Number) -> Number:
+    """Of one draw."""
+    other = 1 - p
+    return (_x_log(p, p) - _x_log(p, q)) + (_x_log(other, other) - _x_log(other, 1 - q))
+
+
+def sigmoid(a: Number) -> Number:
+    """A probability from its log-odds."""
+    return mpf(1) if a == INF else mpf(0) if a == -INF else 1 / (1 + mp.exp(-a))
+
+
+def normal(m: Number, s: Number, n: Number, t: Number) -> Number:
+    r = (s / t) ** 2
+    return (r - 1 - mp.log(r) + ((m - n) / t) ** 2) / 2
+
+
+def laplace(m: Number, s: Number, n: Number, t: Number) -> Number:
+    d = abs(m - n)
+    return mp.log(t / s) + d / t + (s / t) * mp.exp(-d / s) - 1
+
+
+def gumbel(m: Number, s: Number, n: Number, t: Number) -> Number:
+    r = s / t
+    return -mp.log(r) + mp.euler * (r - 1) + (m - n) / t + mp.exp((n - m) / t + mp.loggamma(1 + r)) - 1
+
+
+def cauchy(m: Number, s: Number, n: Number, t: Number) -> Number:
+    return mp.log(((s + t) ** 2 + (m - n) ** 2) / (4 * s * t))
+
+
+def exponential(r: Number, s: Number) -> Number:
+    return s / r - 1 - mp.log(s / r)
+
+
+def gamma(a: Number, b: Number, c: Number, d: Number) -> Number:
+    return (
+        (a - c) * mp.digamma(a) - mp.loggamma(a) + mp.loggamma(c) + c * mp.log(b / d) + a * (d - b) / b
+    )  # fmt: skip
+
+
+def weibull(s: Number, k: Number, t: Number, n: Number) -> Number:
+    first = mp.log(k) - k * mp.log(s) - mp.log(n) + n * mp.log(t)
+    return first + (k - n) * (mp.log(s) - mp.euler / k) + (s / t) ** n * mp.gamma(n / k + 1) - 1
+
+
+def pareto(m: Number, a: Number, n: Number, b: Number) -> Number:
+    return INF if m < n else b * mp.log(m / n) + mp.log(a / b) + b / a - 1
+
+
+def uniform(a: Number, b: Number, c: Number, d: Number) -> Number:
+    return mp.log((d - c) / (b - a)) if c <= a and b <= d else INF
+
+
+def poisson(r: Number, s: Number) -> Number:
+    return s if r == 0 else INF if s == 0 else r * mp.log(r / s) - r + s
+
+
+def binomial(n: Number, p: Number, m: Number, q: Number) -> Number:
+    if p == 0:
+        return -_x_log(m, 1 - q)
+    return INF if n > m else n * two_outcomes(p, q)
+
+
+def beta(a: Number, b: Number, c: Number, d: Number) -> Number:
+    s, t = a + b, c + d
+    logs = mp.loggamma(c) + mp.loggamma(d) - mp.loggamma(t) - mp.loggamma(a) - mp.loggamma(b) + mp.loggamma(s)
+    return logs + (a - c) * mp.digamma(a) + (b - d) * mp.digamma(b) + (t - s) * mp.digamma(s)
+
+
+# Differential entropies, for the pairs of different families: KL = -H(P) - E log q(X).
+
+
+def _h_gamma(a: Number, b: Number) -> Number:
+    return a - mp.log(b) + mp.loggamma(a) + (1 - a) * mp.digamma(a)
+
+
+def _h_exponential(r: Number) -> Number:
+    return 1 - mp.log(r)
+
+
+def _h_gumbel(m: Number, s: Number) -> Number:
+    return mp.log(s) + mp.euler + 1
+
+
+def _h_normal(m: Number, s: Number) -> Number:
+    return mp.log(2 * mp.pi * mp.e * s * s) / 2
+
+
+def _h_laplace(m: Number, s: Number) -> Number:
+    return 1 + mp.log(2 * s)
+
+
+def _h_uniform(a: Number, b: Number) -> Number:
+    return mp.log(b - a)
+
+
+def _h_pareto(m: Number, a: Number) -> Number:
+    return mp.log(m / a) + 1 / a + 1
+
+
+def _to_normal(entropy: Number, mean: Number, variance: Number, m: Number, s: Number) -> Number:
+    return -entropy + mp.log(2 * mp.pi * s * s) / 2 + (variance + (mean - m) ** 2) / (2 * s * s)
+
+
+def _to_gumbel(entropy: Number, mean: Number, exponential_moment: Number, m: Number, s: Number) -> Number:
+    """`exponential_moment` is E exp(-X/s)."""
+    return -entropy + mp.log(s) + (mean - m) / s + mp.exp(m / s) * exponential_moment
+
+
+def _to_laplace(entropy: Number, distance: Number, s: Number) -> Number:
+    return -entropy + mp.log(2 * s) + distance / s
+
+
+def _to_gamma(entropy: Number, mean: Number, mean_log: Number, a: Number, b: Number) -> Number:
+    return -entropy + mp.loggamma(a) - a * mp.log(b) - (a - 1) * mean_log + b * mean
+
+
+def normal_laplace(m: Number, s: Number, n: Number, t: Number) -> Number:
+    d = m - n
+    distance = s * mp.sqrt(2 / mp.pi) * mp.exp(-d * d / (2 * s * s)) + d * mp.erf(d / (s * mp.sqrt(2)))
+    return _to_laplace(_h_normal(m, s), distance, t)
+
+
+def exponential_laplace(r: Number, m: Number, s: Number) -> Number:
+    distance = m - 1 / r + 2 * mp.exp(-r * m) / r if m > 0 else 1 / r - m
+    return _to_laplace(_h_exponential(r), distance, s)
+
+
+def uniform_laplace(a: Number, b: Number, m: Number, s: Number) -> Number:
+    inside = a < m < b
+    distance = ((m - a) ** 2 + (b - m) ** 2) / (2 * (b - a)) if inside else abs((a + b) / 2 - m)
+    return _to_laplace(_h_uniform(a, b), distance, s)
+
+
+def uniform_gumbel(a: Number, b: Number, m: Number, s: Number) -> Number:
+    moment = s / (b - a) * (mp.exp(-a / s) - mp.exp(-b / s))
+    return _to_gumbel(_h_uniform(a, b), (a + b) / 2, moment, m, s)
+
+
+def _uniform_mean_log(a: Number, b: Number) -> Number:
+    return (_x_log(b, b) - _x_log(a, a)) / (b - a) - 1
+
+
+def uniform_gamma(a: Number, b: Number, c: Number, d: Number) -> Number:
+    return INF if a < 0 else _to_gamma(_h_uniform(a, b), (a + b) / 2, _uniform_mean_log(a, b), c, d)
+
+
+def uniform_beta(a: Number, b: Number, c: Number, d: Number) -> Number:
+    if a < 0 or b > 1:
+        return INF
+    logs = mp.loggamma(c) + mp.loggamma(d) - mp.loggamma(c + d)
+    cross = (c - 1) * _uniform_mean_log(a, b) + (d - 1) * _uniform_mean_log(1 - b, 1 - a)
+    return logs - cross - _h_uniform(a, b)
+
+
+def laplace_gumbel(m: Number, s: Number, n: Number, t: Number) -> Number:
+    if s >= t:
+        return INF
+    return _to_gumbel(_h_laplace(m, s), m, mp.exp(-m / t) / (1 - (s / t) ** 2), n, t)
+
+
+def uniform_pareto(a: Number, b: Number, m: Number, c: Number) -> Number:
+    if a < m:
+        return INF
+    return -_h_uniform(a, b) - mp.log(c) - c * mp.log(m) + (c + 1) * _uniform_mean_log(a, b)
+
+
+def pareto_gamma(m: Number, a: Number, c: Number, d: Number) -> Number:
+    return INF if a <= 1 else _to_gamma(_h_pareto(m, a), a * m / (a - 1), mp.log(m) + 1 / a, c, d)
+
+
+def pareto_normal(m: Number, a: Number, n: Number, s: Number) -> Number:
+    if a <= 2:
+        return INF
+    return _to_normal(_h_pareto(m, a), a * m / (a - 1), a * m * m / ((a - 1) ** 2 * (a - 2)), n, s)
+
+
+def bernoulli_geometric(p: Number, q: Number) -> Number:
+    mass = _x_log(p, p) + _x_log(1 - p, 1 - p)
+    return mass - _x_log(1 - p, q) - _x_log(p, q * (1 - q))
+
+
+def bernoulli_poisson(p: Number, r: Number) -> Number:
+    return _x_log(p, p) + _x_log(1 - p, 1 - p) - _x_log(p, r) + r
+
+
+def _of_logits(formula: Formula, *places: int) -> Formula:
+    """The same formula of log-odds at these places."""
+
+    def run(*numbers: Number) -> Number:
+        return formula(*(sigmoid(x) if i in places else x for i, x in enumerate(numbers)))
+
+    return run
+
+
+def geometric(p: Number, q: Number) -> Number:
+    return two_outcomes(p, q) / p
+
+
+def negative_binomial(r: Number, p: Number, s: Number, q: Number) -> Number:
+    return r * two_outcomes(p, q) / (1 - p)
+
+
+CLOSED: dict[tuple[str, str], Formula] = {
+    ("Normal", "Normal"): normal,
+    ("LogNormal", "LogNormal"): normal,
+    ("HalfNormal", "HalfNormal"): lambda s, t: normal(mpf(0), s, mpf(0), t),
+    ("Laplace", "Laplace"): laplace,
+    ("Cauchy", "Cauchy"): cauchy,
+    ("HalfCauchy", "HalfCauchy"): lambda s, t: cauchy(mpf(0), s, mpf(0), t),
+    ("Gumbel", "Gumbel"): gumbel,
+    ("Exponential", "Exponential"): exponential,
+    ("Gamma", "Gamma"): gamma,
+    ("InverseGamma", "InverseGamma"): gamma,
+    ("Chi2", "Chi2"): lambda n, m: gamma(n / 2, mpf(1) / 2, m / 2, mpf(1) / 2),
+    ("Weibull", "Weibull"): weibull,
+    ("Pareto", "Pareto"): pareto,
+    ("Uniform", "Uniform"): uniform,
+    ("Beta", "Beta"): beta,
+    ("Bernoulli", "Bernoulli"): two_outcomes,
+    ("Bernoulli.logits", "Bernoulli.logits"): _of_logits(two_outcomes, 0, 1),
+    ("Geometric", "Geometric"): geometric,
+    ("Geometric.logits", "Geometric.logits"): _of_logits(geometric, 0, 1),
+    ("Poisson", "Poisson"): poisson,
+    ("Binomial", "Binomial"): binomial,
+    ("Binomial.logits", "Binomial.logits"): _of_logits(binomial, 1, 3),
+    ("NegativeBinomial", "NegativeBinomial"): negative_binomial,
+    ("NegativeBinomial.logits", "NegativeBinomial.logits"): _of_logits(negative_binomial, 1, 3),
+    ("Bernoulli", "Geometric"): bernoulli_geometric,
+    ("Bernoulli", "Poisson"): bernoulli_poisson,
+    ("Poisson", "Bernoulli"): lambda r, q: -_x_log(1, 1 - q) if r == 0 else INF,
+    ("Poisson", "Binomial"): lambda r, n, q: -_x_log(n, 1 - q) if r == 0 else INF,
+    ("Laplace", "Normal"): lambda m, s, n, t: _to_normal(_h_laplace(m, s), m, 2 * s * s, n, t),
+    ("Normal", "Laplace"): normal_laplace,
+    ("Gumbel", "Normal"): lambda m, s, n, t: _to_normal(_h_gumbel(m, s), m + mp.euler * s, (mp.pi * s) ** 2 / 6, n, t),
+    ("Normal", "Gumbel"): lambda m, s, n, t: _to_gumbel(_h_normal(m, s), m, mp.exp(-m / t + (s / t) ** 2 / 2), n, t),
+    ("Exponential", "Normal"): lambda r, m, s: _to_normal(_h_exponential(r), 1 / r, 1 / r**2, m, s),
+    ("Exponential", "Gumbel"): lambda r, m, s: _to_gumbel(_h_exponential(r), 1 / r, r / (r + 1 / s), m, s),
+    ("Exponential", "Laplace"): exponential_laplace,
+    ("Exponential", "Gamma"): lambda r, a, b: gamma(mpf(1), r, a, b),
+    ("Gamma", "Exponential"): lambda a, b, r: gamma(a, b, mpf(1), r),
+    ("Gamma", "Normal"): lambda a, b, m, s: _to_normal(_h_gamma(a, b), a / b, a / b**2, m, s),
+    ("Gamma", "Gumbel"): lambda a, b, m, s: _to_gumbel(_h_gamma(a, b), a / b, (1 + 1 / (b * s)) ** -a, m, s),
+    ("Pareto", "Exponential"): lambda m, a, r: pareto_gamma(m, a, mpf(1), r),
+    ("Pareto", "Gamma"): pareto_gamma,
+    ("Pareto", "Normal"): pareto_normal,
+    ("Uniform", "Normal"): lambda a, b, m, s: _to_normal(_h_uniform(a, b), (a + b) / 2, (b - a) ** 2 / 12, m, s),
+    ("Uniform", "Laplace"): uniform_laplace,
+    ("Uniform", "Exponential"): lambda a, b, r: uniform_gamma(a, b, mpf(1), r),
+    ("Uniform", "Gamma"): uniform_gamma,
+    ("Uniform", "Gumbel"): uniform_gumbel,
+    ("Uniform", "Pareto"): uniform_pareto,
+    ("Uniform", "Beta"): uniform_beta,
+    ("Beta", "Uniform"): lambda a, b, c, d: beta(a, b, mpf(1), mpf(1)) + mp.log(d - c) if c <= 0 and d >= 1 else INF,
+    ("Laplace", "Gumbel"): laplace_gumbel,
+}
+
+
+ODDS = {"Bernoulli", "Geometric", "Binomial", "NegativeBinomial"}
+
+
+def truth(p: str, q: str, *numbers: float) -> Any:
+    """KL(p || q) to at least 60 digits, of the parameters of p and then of q."""
+    half = len(numbers) // 2
+    if p == q and numbers[:half] == numbers[half:]:
+        return mpf(0)
+    with mp.workdps(DIGITS_OF_ODDS if ODDS & {p.partition(".")[0], q.partition(".")[0]} else DIGITS):
+        return CLOSED[p, q](*(mpf(float(x)) for x in numbers))
+
+
+# --- parameters: small, ordinary, extreme ---------------------------------------------------------------------------
+
+LOC_SCALE = [(0.0, 1.0), (1.5, 2.0), (-0.3, 0.01), (1e5, 1e3), (2e-9, 1e-9), (0.0, 1e-200), (3.0, 1e100)]
+SCALE = [(1.0,), (0.3,), (7.5,), (1e-5,), (1e8,), (1e-200,), (1e150,)]
+SHAPE_RATE = [(1.0, 1.0), (2.5, 0.7), (0.3, 4.0), (7.9, 3.0), (30.0, 1e-3), (1e-4, 2.0), (1e4, 1e2), (1e8, 1e8)]
+SHAPES = [
+    (1.0, 1.0),
+    (2.0, 3.0),
+    (0.5, 0.5),
+    (9.0, 30.0),
+    (1e-4, 2.0),
+    (0.02, 0.03),
+    (1e4, 2e4),
+    (1e8, 3.0),
+    (1e8, 1e8),
+    (1e-6, 1e4),
+    (3e-5, 4e-8),
+]
+PROBS = [(0.5,), (0.3,), (0.9,), (1e-6,), (0.999999,), (1e-200,), (1.0 - 2.0**-53,)]
+LOGITS = [(0.0,), (1.3,), (-2.0,), (12.0,), (-35.0,), (300.0,), (-1000.0,), (1000.0,)]
+UNIFORM = [(0.0, 1.0), (-1.0, 2.5), (3.0, 4.0), (-1e-6, 1e-6), (1e5, 1.0001e5), (0.25, 0.5)]
+UNIFORM += [(0.0, 1.0 - 1e-9), (-1e-9, 1.0), (0.5, 0.500001), (0.01, 0.9)]
+
+PARAMETERS: dict[str, list[tuple[float, ...]]] = {
+    "Normal": LOC_SCALE,
+    "LogNormal": LOC_SCALE,
+    "HalfNormal": SCALE,
+    "Laplace": LOC_SCALE,
+    "Cauchy": LOC_SCALE,
+    "HalfCauchy": SCALE,
+    "Gumbel": LOC_SCALE,
+    "Exponential": SCALE,
+    "Gamma": SHAPE_RATE,
+    "InverseGamma": SHAPE_RATE,
+    "Chi2": [(1.0,), (2.0,), (5.5,), (15.9,), (60.0,), (1e-3,), (1e4,), (2e8,)],
+    "Weibull": [(1.0, 1.0), (2.5, 1.7), (0.3, 0.6), (1e-3, 4.0), (1e5, 0.2), (3.0, 50.0)],
+    "Pareto": [(1.0, 1.0), (2.5, 3.7), (0.3, 2.2), (1e-5, 20.0), (1e5, 0.2), (1.0, 1e6)],
+    "Uniform": UNIFORM,
+    "Beta": SHAPES,
+    "Bernoulli": [*PROBS, (0.0,), (1.0,)],
+    "Bernoulli.logits": LOGITS,
+    "Geometric": [*PROBS, (1.0,)],
+    "Geometric.logits": [*LOGITS, (-600.0,)],
+    "Poisson": [(1.0,), (0.3,), (7.5,), (1e-9,), (1e8,), (1e-200,), (1e15,), (0.0,)],
+    "Binomial": [(10.0, *p) for p in [*PROBS, (0.0,), (1.0,)]],
+    "Binomial.logits": [(10.0, *p) for p in LOGITS],
+    "NegativeBinomial": [(2.5, *p) for p in [*PROBS, (0.0,)]],
+    "NegativeBinomial.logits": [(2.5, *p) for p in LOGITS],
+}
+LOCATIONS = {"Normal", "LogNormal", "Laplace", "Cauchy", "Gumbel"}
+FIXED = {"Binomial", "Binomial.logits", "NegativeBinomial", "NegativeBinomial.logits"}  # by their first parameter
+DELTAS = [0.9, -0.45, 0.3, *(sign * 10.0**-k for k in range(1, 13) for sign in (1, -1))]
+
+
+def near(family: str, numbers: tuple[float, ...]) -> Iterator[tuple[float, ...]]:
+    """Each parameter by itself, and all of them, moved by a fraction delta."""
+    first = 1 if family in FIXED else 0
+    choices = [{i} for i in range(first, len(numbers))] + [set(range(first, len(numbers)))]
+    for delta in DELTAS:
+        for moved in choices:
+            found = []
+            for i, x in enumerate(numbers):
+                if i not in moved:
+                    found.append(x)
+                elif family in LOCATIONS and i == 0:
+                    found.append(x + delta * numbers[1])
+                elif family == "Uniform":
+                    found.append(x + (-1 if i == 0 else 1) * abs(delta) * (numbers[1] - numbers[0]))
+                elif family == "Pareto" and i == 0:
+                    found.append(x * (1 - abs(delta)))
+                elif family.endswith("logits"):
+                    found.append(x + delta)
+                else:
+                    found.append(x * (1 + delta))
+            outside = family in ODDS and not 0 < found[-1] < 1
+            if not outside and (family != "Uniform" or found[0] < found[1]):
+                yield tuple(found)
+
+
+def cases(p: str, q: str) -> Iterator[tuple[float, ...]]:
+    """The parameters at which a pair is checked, p's and then q's."""
+    for first, second in product(PARAMETERS[p], PARAMETERS[q]):
+        yield (*first, *second)
+    if p == q:
+        for first in PARAMETERS[p]:
+            for second in near(p, first):
+                yield (*first, *second)
