@@ -1,9 +1,11 @@
 """Which loops a call needs, and running them over blocks of rows.
 
-Three ways lead to the value of a row. KL of normalised probabilities takes one
-read, and the rows that this flags a second, exact one. Every other divergence
-of probabilities takes the exact way, and rows of logarithms their own. A row
-longer than `CHUNK` is cut into pieces, whose sums are added in order, so that
+KL of normalised probabilities takes one read (`kernels.fast`); the rows that
+this flags are brought to a common mass and read again, and those that this
+flags too go the exact way (`kernels.exact`), as every other divergence of
+probabilities does. KL of normalised logarithms has its own quick way
+(`kernels.logits`); what it flags, and all else of logarithms, goes through
+`kernels.logs`. Short rows have loops that take many at a time. A row longer than `CHUNK` is cut into pieces, whose sums are added in order, so that
 several threads share it; its answer does not depend on how many there are.
 """
 

@@ -42,7 +42,6 @@ SCALAR_FLAGS = {"contract", "nsz"}
 # No loop allocates: without the reference counts of arrays (`_nrt`), a slice costs a few instructions, not two locked
 # additions.
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False}
-PIECE: dict[str, Any] = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 @intrinsic
@@ -105,7 +104,7 @@ def scalar(formula: Callable[..., Any]) -> Any:
     )
     twin = types.FunctionType(formula.__code__, names, formula.__name__, formula.__defaults__, held)
     twin.__qualname__ = formula.__qualname__
-    return numba.njit(fastmath=SCALAR_FLAGS, forceinline=True, **PIECE)(_named(twin))
+    return numba.njit(fastmath=SCALAR_FLAGS, forceinline=True, **OPTIONS)(_named(twin))
 
 
 def loop(name: str, function: Callable[..., Any], signature: Any, cached: bool = True) -> Any:
@@ -153,17 +152,12 @@ def once(build: Callable[..., Any]) -> Callable[..., Any]:
 
 def helper(function: Callable[..., Any]) -> Any:
     """A piece of a loop: compiled into the loops that call it, in the order of operations that is written."""
-    return numba.njit(fastmath={"nsz"}, **PIECE)(_named(function))
+    return numba.njit(fastmath={"nsz"}, **OPTIONS)(_named(function))
 
 
 def reordering(function: Callable[..., Any]) -> Any:
     """A sum whose additions the compiler may spread over a vector: the order follows the length and the processor."""
-    return numba.njit(fastmath={"nsz", "reassoc"}, **PIECE)(_named(function))
-
-
-def called(function: Callable[..., Any]) -> Any:
-    """A piece of a loop that Python calls as well."""
-    return numba.njit(fastmath={"nsz"}, **OPTIONS)(_named(function))
+    return numba.njit(fastmath={"nsz", "reassoc"}, **OPTIONS)(_named(function))
 
 
 def _named(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -17,7 +17,7 @@ import numpy as np
 from klnumba.formulas.divergences import LEAST, on_common_mass
 from klnumba.formulas.elementary import two_sum
 from klnumba.formulas.primitives import fma
-from klnumba.kernels.compiler import called, helper, scalar
+from klnumba.kernels.compiler import helper, scalar
 from klnumba.kernels.tiles import BUFFER, TILE, TREE, add, copy, fill, pad, raise_to, total
 
 # The state of a piece: P, Q, G as double-doubles, then the number of cells that break a rule.
@@ -75,7 +75,7 @@ def lever(mass: float, other: float) -> float:
 _lever = helper(lever)
 
 
-@called
+@helper
 def raise_up(state: Any, c: Any) -> None:
     """Take both masses to about 2**900, in the sums and in the factors of the cells."""
     for i in range(2):

@@ -19,7 +19,7 @@ import numpy as np
 from klnumba.formulas.elementary import exp, log, log1p, two_sum
 from klnumba.formulas.log_cells import cross_entropy_log, entropy_log, lift, phi, rel_entr
 from klnumba.formulas.primitives import fma
-from klnumba.kernels.compiler import called, helper, scalar
+from klnumba.kernels.compiler import helper, scalar
 from klnumba.kernels.tiles import BUFFER, STEP, TILE, TREE, add, pad, raise_to, total
 
 # The state of a piece: F (the cells), P, D as double-doubles, and a spare.
@@ -150,7 +150,7 @@ def rest_of(
     state[2] = ties
 
 
-@called
+@helper
 def log_normaliser(rest: Any, ties: Any) -> Any:
     """log(ties + rest) to the last digit, also where one cell holds nearly all."""
     return _log1p(rest) if ties == 1.0 else _log(ties + rest)
@@ -164,7 +164,7 @@ def normaliser(
     return log_normaliser(state[0] + state[1], state[2])
 
 
-@called
+@helper
 def barred(c: Any, normalize: Any) -> Any:
     """Whether the largest cells show that a row is no distribution; rows that are taken as they are need no shift."""
     if c[0] == math.inf or c[1] == math.inf or (normalize and (c[0] == -math.inf or c[1] == -math.inf)):
@@ -175,7 +175,7 @@ def barred(c: Any, normalize: Any) -> Any:
     return False
 
 
-@called
+@helper
 def sharpen(c: Any, mass: Any, gap: Any) -> None:
     """Make the guess of the ratio of the normalisers right, and note the normalisers."""
     c[4], low = _two_sum(c[4], -_log1p(gap / mass))
@@ -184,7 +184,7 @@ def sharpen(c: Any, mass: Any, gap: Any) -> None:
     c[6] = c[5] - c[4]
 
 
-@called
+@helper
 def judge(
     f: Any, mass: Any, gap: Any, normalize: Any, plain: Any, top: Any, sizes: Any, limit: Any, attempt: Any
 ) -> Any:
