@@ -5,8 +5,9 @@ this flags are brought to a common mass and read again, and those that this
 flags too go the exact way (`kernels.exact`), as every other divergence of
 probabilities does. KL of normalised logarithms has its own quick way
 (`kernels.logits`); what it flags, and all else of logarithms, goes through
-`kernels.logs`. Short rows have loops that take many at a time. A row longer than `CHUNK` is cut into pieces, whose sums are added in order, so that
-several threads share it; its answer does not depend on how many there are.
+`kernels.logs`. Short rows have loops that take many at a time. A row longer
+than `CHUNK` is cut into pieces, whose sums are added in order, so that several
+threads share it; its answer does not depend on how many there are.
 """
 
 from __future__ import annotations
