@@ -127,11 +127,9 @@ def kl_divergence(
 
 
 def _between_distributions(p: Any, q: Any, base: float | None, options: tuple[Any, ...]) -> Any:
-    from klnumba.distributions.registry import divergence
-
     if options != ("prob", -1, True, 1.0, "none", None, False, None, None, None, "nan"):
         raise TypeError("p, q: of the options, distributions take `base` alone")
-    return divergence(p, q, base=base)
+    return Parametric.divergence(p, q, base)
 
 
 @_documented

@@ -21,6 +21,7 @@ from klnumba.formulas.elementary import log, log1p
 
 
 def bernoulli_entropy(p: float) -> float:
+    """The entropy, in nats."""
     first = 0.0 if p == 0.0 else -p * log(p)
     return first if p == 1.0 else first - (1.0 - p) * log1p(-p)
 

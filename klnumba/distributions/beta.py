@@ -23,6 +23,7 @@ from klnumba.formulas.special import (
 
 
 def beta_entropy(a: float, b: float) -> float:
+    """The differential entropy, in nats."""
     s = a + b
     first = (0.5 / a + (a - 1.0) * stirling_slope(a)) - stirling(a)
     second = (0.5 / b + (b - 1.0) * stirling_slope(b)) - stirling(b)

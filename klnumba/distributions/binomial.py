@@ -27,6 +27,7 @@ from klnumba.formulas.special import log_gamma
 
 
 def binomial_entropy(n: float, p: float) -> float:
+    """The entropy, in nats."""
     if p == 0.0 or p == 1.0 or n == 0.0:
         return 0.0
     reach = 40.0 * (1.0 + math.sqrt(n * p * (1.0 - p)))

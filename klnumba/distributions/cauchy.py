@@ -15,6 +15,7 @@ LOG_4PI = 2.5310242469692907
 
 
 def cauchy_entropy(loc: float, scale: float) -> float:
+    """The differential entropy, in nats."""
     return LOG_4PI + log(scale)
 
 

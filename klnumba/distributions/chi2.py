@@ -13,6 +13,7 @@ from klnumba.distributions.gamma import Gamma, gamma_entropy
 
 
 def chi2_entropy(df: float) -> float:
+    """The differential entropy, in nats."""
     return gamma_entropy(0.5 * df, 0.5)
 
 

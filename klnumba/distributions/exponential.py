@@ -18,6 +18,7 @@ from klnumba.formulas.special import HALF_LOG_2PI, excess_of_products, exp_exces
 
 
 def exponential_entropy(rate: float) -> float:
+    """The differential entropy, in nats."""
     return 1.0 - log(rate)
 
 

@@ -33,6 +33,7 @@ from klnumba.formulas.special import (
 
 
 def gamma_entropy(concentration: float, rate: float) -> float:
+    """The differential entropy, in nats."""
     return (concentration - log(rate)) + (log_gamma(concentration) + (1.0 - concentration) * digamma(concentration))
 
 

@@ -24,6 +24,7 @@ from klnumba.formulas.divergences import bregman
 
 
 def geometric_entropy(p: float) -> float:
+    """The entropy, in nats."""
     return bernoulli_entropy(p) / p
 
 

@@ -22,6 +22,7 @@ NEGENTROPY = 0.09057301953851255  # log(pi**3/3)/2 - 1/2 - EULER
 
 
 def gumbel_entropy(loc: float, scale: float) -> float:
+    """The differential entropy, in nats."""
     return 1.0 + EULER + log(scale)
 
 

@@ -15,6 +15,7 @@ LOG_2PI = 1.8378770664093453
 
 
 def half_cauchy_entropy(scale: float) -> float:
+    """The differential entropy, in nats."""
     return LOG_2PI + log(scale)
 
 

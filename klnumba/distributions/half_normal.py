@@ -17,6 +17,7 @@ SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
 
 
 def half_normal_entropy(scale: float) -> float:
+    """The differential entropy, in nats."""
     return 0.5 + HALF_LOG_2PI - LN2 + log(scale)
 
 

@@ -16,6 +16,7 @@ from klnumba.formulas.special import digamma, log_gamma
 
 
 def inverse_gamma_entropy(concentration: float, rate: float) -> float:
+    """The differential entropy, in nats."""
     return (concentration + log(rate)) + (log_gamma(concentration) - (1.0 + concentration) * digamma(concentration))
 
 

@@ -21,6 +21,7 @@ SQRT_2_OVER_PI = 0.7978845608028654
 
 
 def laplace_entropy(loc: float, scale: float) -> float:
+    """The differential entropy, in nats."""
     return 1.0 + LN2 + log(scale)
 
 

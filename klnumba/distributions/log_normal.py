@@ -16,6 +16,7 @@ from klnumba.formulas.special import HALF_LOG_2PI
 
 
 def log_normal_entropy(loc: float, scale: float) -> float:
+    """The differential entropy, in nats."""
     return loc + (0.5 + HALF_LOG_2PI + log(scale))
 
 

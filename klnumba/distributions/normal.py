@@ -15,6 +15,7 @@ from klnumba.formulas.special import HALF_LOG_2PI, excess_of_products
 
 
 def normal_entropy(loc: float, scale: float) -> float:
+    """The differential entropy, in nats."""
     return 0.5 + HALF_LOG_2PI + log(scale)
 
 

@@ -21,6 +21,7 @@ from klnumba.formulas.special import HALF_LOG_2PI, excess_of_nearly, excess_of_p
 
 
 def pareto_entropy(scale: float, alpha: float) -> float:
+    """The differential entropy, in nats."""
     return (log(scale) - log(alpha)) + (1.0 / alpha + 1.0)
 
 

@@ -16,6 +16,7 @@ from klnumba.formulas.special import HALF_LOG_2PI, log_gamma
 
 
 def poisson_entropy(rate: float) -> float:
+    """The entropy, in nats."""
     if rate == 0.0:
         return 0.0
     if rate > 1e4:
@@ -102,10 +103,12 @@ def nothing_to_logits(rate: float, count: float, logits: float) -> float:
 
 
 def nothing_to_one_probs(rate: float, probs: float) -> float:
+    """`nothing_to_probs` of a single draw."""
     return nothing_to_probs(rate, 1.0, probs)
 
 
 def nothing_to_one_logits(rate: float, logits: float) -> float:
+    """`nothing_to_logits` of a single draw."""
     return nothing_to_logits(rate, 1.0, logits)
 
 

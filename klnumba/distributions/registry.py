@@ -11,6 +11,7 @@ import numpy as np
 
 from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.evaluate import evaluate
+from klnumba.parametric import Parametric
 from klnumba.reduction import unit_of
 
 Rule = Callable[[Any, Any], Any]
@@ -122,7 +123,7 @@ def registered_pairs() -> tuple[Pair, ...]:
     return tuple(sorted(_pairs.values(), key=lambda pair: (pair.p.__name__, pair.q.__name__)))
 
 
-def divergence(p: Any, q: Any, *, base: float | None = None) -> Any:
+def divergence(p: Any, q: Any, base: float | None = None) -> Any:
     """KL(p || q) of two batches of distributions, of their broadcast batch shape."""
     for name, value in (("p", p), ("q", q)):
         if not isinstance(value, Distribution):
@@ -171,3 +172,6 @@ def find(p: type, q: type) -> Pair:
         )
     _found[p, q] = left
     return left
+
+
+Parametric.divergence = staticmethod(divergence)

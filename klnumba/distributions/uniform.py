@@ -33,6 +33,7 @@ NEGENTROPY = 0.17648520831067259  # 1/2 + log(2*pi)/2 - log(12)/2
 
 
 def uniform_entropy(low: float, high: float) -> float:
+    """The differential entropy, in nats."""
     return log(high - low)
 
 

@@ -23,6 +23,7 @@ def gamma_of(x: np.ndarray) -> Any:
 
 
 def weibull_entropy(scale: float, concentration: float) -> float:
+    """The differential entropy, in nats."""
     return (1.0 - EULER / concentration) + (EULER + (log(scale) - log(concentration)))
 
 

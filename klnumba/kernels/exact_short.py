@@ -11,11 +11,13 @@ from klnumba.formulas.divergences import LEAST, on_common_mass
 from klnumba.formulas.elementary import two_sum
 from klnumba.kernels.compiler import helper, scalar
 from klnumba.kernels.exact import SCALES, SHRINK, SIZE, raise_up, scales
-from klnumba.kernels.tiles import STEP, fill, raise_to, vector_sum
+from klnumba.kernels.tiles import SCRATCH, SPACE, STEP, fill, raise_to, vector_sum
 
 SHORT = 128  # rows shorter than this come here
 GROUP = 256  # cells of several rows
 PLACE = GROUP + STEP  # a buffer: x, y, the cells, then six numbers of the row of each cell
+assert 9 * PLACE <= SCRATCH
+assert 8 * (GROUP + 1) <= SPACE
 
 _two_sum = scalar(two_sum)
 _on_common_mass = scalar(on_common_mass)

@@ -15,7 +15,7 @@ import numpy as np
 from klnumba.formulas.divergences import kl_unfit, no_cell
 from klnumba.formulas.elementary import sum_of_four, two_sum
 from klnumba.kernels.compiler import helper, prefetch, scalar
-from klnumba.kernels.tiles import BUFFER, SCRATCH, SPACE, STEP, TILE, copy, fill, vector_sum
+from klnumba.kernels.tiles import BUFFER, SCRATCH, SPACE, STEP, TILE, copy, fill, side_by_side, vector_sum
 
 SHORT = 256  # rows shorter than this are computed many at a time
 VECTORS = 32  # rows shorter than this are summed many at a time
@@ -331,9 +331,8 @@ def short_rows(cell: Callable[..., Any], finish: Callable[..., Any]) -> Callable
             whole = (cells + STEP - 1) // STEP * STEP
             adjacent = (ps == d or count == 1) and (qs == d or count == 1)
             if not adjacent or o + whole > p.size or u + whole > q.size:
-                for r in range(count):
-                    copy(p, o + r * ps, d, work, r * d)
-                    copy(q, u + r * qs, d, work, BUFFER + r * d)
+                side_by_side(p, o, ps, count, d, work, 0)
+                side_by_side(q, u, qs, count, d, work, BUFFER)
                 fill(work, cells, whole - cells, 0.0)
                 fill(work, BUFFER + cells, whole - cells, 0.0)
                 x, o, y, u = view, np.int64(0), view, np.int64(BUFFER)

@@ -22,7 +22,7 @@ from klnumba.formulas.elementary import exp, log, two_sum
 from klnumba.formulas.logit_cells import LOGIT_CELLS
 from klnumba.kernels.compiler import helper, prefetch, scalar
 from klnumba.kernels.fast import AHEAD, sums
-from klnumba.kernels.tiles import BUFFER, STEP, TILE, copy, fill, total, vector_sum
+from klnumba.kernels.tiles import BUFFER, SCRATCH, STEP, TILE, fill, pad, side_by_side, total, vector_sum
 
 # KL below which the error of the ratio of the sums, t (about 2**-22 and 2**-50), shows as t*t/2.
 LEAST = {"float64": 2.0**-44, "float32": 2.0**-18}
@@ -33,49 +33,29 @@ MANY = 4096  # cells of a float32 row from which on it is computed in float32
 HEAVY = 1.0 / 64.0  # the share of a sum from which on a term counts as large: there are 64 at most
 GROUP = 256  # cells of several short rows
 PLACE = GROUP + STEP  # a buffer: x, y, p, q, two numbers of the row of each cell, and the cells
+assert 7 * PLACE <= SCRATCH
 
 _two_sum = scalar(two_sum)
 _exp = scalar(exp)
 _log = scalar(log)
+_powers, _kl = map(scalar, LOGIT_CELLS["float64"])
 
 
-def rows(dtype: Any, kind: Any) -> Callable[..., None]:
-    """Rows of at least `fast.SHORT` cells of `dtype`, computed as `kind`."""
-    real, wide = kind.type, kind == np.float64
-    least, none = LEAST[kind.name], dtype.type(-math.inf)
-    powers, kl = map(scalar, LOGIT_CELLS[kind.name])
-    powers_64, kl_64 = map(scalar, LOGIT_CELLS["float64"])
+def exponentials_loop(dtype: Any, kind: Any) -> Any:
+    """The first read: P and Q; the exponentials themselves go into store[0] and store[1]."""
+    real, none, added = kind.type, dtype.type(-math.inf), added_as(kind)
+    powers = scalar(LOGIT_CELLS[kind.name][0])
     line, ahead = 64 // dtype.itemsize, AHEAD // dtype.itemsize
 
     @helper
-    def first(x: Any, y: Any, inverse: Any, ps: Any, qs: Any) -> None:
+    def tile(x: Any, y: Any, inverse: Any, ps: Any, qs: Any) -> None:
         for k in range(x.size):
             ps[k], qs[k] = powers(real(x[k]), real(y[k]), inverse)
-
-    @helper
-    def second(x: Any, y: Any, ps: Any, qs: Any, inverse: Any, shift: Any, rest: Any, ratio: Any, out: Any) -> None:
-        for k in range(x.size):
-            out[k] = kl(real(x[k]), real(y[k]), ps[k], qs[k], inverse, shift, rest, ratio)
-
-    @helper
-    def end(a: Any, start: Any, count: Any, work: Any, at: Any) -> None:
-        """The end of a row, filled up to a multiple of `STEP` with zeros, logarithms of -inf."""
-        cells = a[start : start + count]
-        place = work[at : at + (count + STEP - 1) // STEP * STEP]
-        for k in range(place.size):
-            place[k] = none
-        for k in range(count):
-            place[k] = cells[k]
-
-    @helper
-    def added(terms: Any, tree: Any) -> Any:
-        return total(terms, 0, terms.size, tree) if wide else vector_sum(terms)
 
     @helper
     def exponentials(
         p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, store: Any, work: Any, view: Any, tree: Any
     ) -> Any:
-        """The two sums; the exponentials themselves go into store[0] and store[1]."""
         mass = other = low = rest = 0.0
         for start in range(0, d, TILE):
             count = min(TILE, d - start)
@@ -84,63 +64,95 @@ def rows(dtype: Any, kind: Any) -> Callable[..., None]:
                 prefetch(q, u + start + k + ahead)
             x, i, y, j = p, o + start, q, u + start
             if count % STEP:
-                end(p, i, count, work, 0)
-                end(q, j, count, work, BUFFER)
-                count = (count + STEP - 1) // STEP * STEP
+                pad(q, j, count, work, BUFFER, none)
+                count = pad(p, i, count, work, 0, none)
                 x, i, y, j = view, np.int64(0), view, np.int64(BUFFER)
             ep, eq = store[0, start : start + count], store[1, start : start + count]
-            first(x[i : i + count], y[j : j + count], inverse, ep, eq)
+            tile(x[i : i + count], y[j : j + count], inverse, ep, eq)
             mass, e = _two_sum(mass, added(ep, tree))
             low += e
             other, e = _two_sum(other, added(eq, tree))
             rest += e
         return mass + low, other + rest
 
+    return exponentials
+
+
+def cells_loop(dtype: Any, kind: Any) -> Any:
+    """The second read: the sum of the cells, which themselves go into store[2]."""
+    real, none, added = kind.type, dtype.type(-math.inf), added_as(kind)
+    kl = scalar(LOGIT_CELLS[kind.name][1])
+
+    @helper
+    def tile(x: Any, y: Any, ps: Any, qs: Any, inverse: Any, shift: Any, rest: Any, ratio: Any, out: Any) -> None:
+        for k in range(x.size):
+            out[k] = kl(real(x[k]), real(y[k]), ps[k], qs[k], inverse, shift, rest, ratio)
+
     @helper
     def cells(
         p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, shift: Any, store: Any, work: Any, view: Any, tree: Any
     ) -> Any:
-        """The sum of the cells, which themselves go into store[2]."""
         whole = real(shift)
         rest = real(shift - np.float64(whole))
         ratio = real(_exp(shift))  # not P/Q: the two agree to the last digit, where the shift is rounded
-        sum_, low = 0.0, 0.0
+        total_, low = 0.0, 0.0
         for start in range(0, d, TILE):
             count = min(TILE, d - start)
             x, i, y, j = p, o + start, q, u + start
             if count % STEP:
-                end(p, i, count, work, 0)
-                end(q, j, count, work, BUFFER)
-                count = (count + STEP - 1) // STEP * STEP
+                pad(q, j, count, work, BUFFER, none)
+                count = pad(p, i, count, work, 0, none)
                 x, i, y, j = view, np.int64(0), view, np.int64(BUFFER)
-            ep, eq, g = (
-                store[0, start : start + count], store[1, start : start + count], store[2, start : start + count]
-            )  # fmt: skip
-            second(x[i : i + count], y[j : j + count], ep, eq, inverse, whole, rest, ratio, g)
-            sum_, e = _two_sum(sum_, added(g, tree))
+            part = slice(start, start + count)
+            ep, eq, g = store[0, part], store[1, part], store[2, part]
+            tile(x[i : i + count], y[j : j + count], ep, eq, inverse, whole, rest, ratio, g)
+            total_, e = _two_sum(total_, added(g, tree))
             low += e
-        return sum_ + low if sum_ < math.inf else sum_
+        return total_ + low if total_ < math.inf else total_
 
-    @helper
-    def sharpened(
-        p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, shift: Any, store: Any, i: Any, sum_: Any
-    ) -> Any:
-        """The sum of store[i], the exponentials of p or the cells, its largest terms replaced by those of float64."""
-        cut = real(sum_ * HEAVY)
-        ratio = _exp(shift)
-        for start in range(0, d, STEP):
-            terms = store[i, start : start + STEP]
-            heavy = 0
-            for k in range(STEP):
-                heavy += terms[k] >= cut
-            if heavy:
-                for k in range(min(STEP, d - start)):
-                    if terms[k] >= cut:
-                        x, y = np.float64(p[o + start + k]), np.float64(q[u + start + k])
-                        ep, eq = powers_64(x, y, inverse)
-                        term = ep if i == 0 else kl_64(x, y, ep, eq, inverse, shift, 0.0, ratio)
-                        sum_ += term - np.float64(terms[k])
-        return sum_
+    return cells
+
+
+def added_as(kind: Any) -> Any:
+    """The sum of a tile: of float64 terms in fours first, of float32 terms in float64 at once."""
+    if kind == np.float64:
+
+        @helper
+        def added(terms: Any, tree: Any) -> Any:
+            return total(terms, 0, terms.size, tree)
+    else:
+
+        @helper
+        def added(terms: Any, tree: Any) -> Any:
+            return vector_sum(terms)
+
+    return added
+
+
+@helper
+def sharpened(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, shift: Any, store: Any, i: Any, sum_: Any) -> Any:
+    """The sum of store[i], the exponentials of p or the cells, its largest terms replaced by those of float64."""
+    cut = sum_ * HEAVY
+    ratio = _exp(shift)
+    for start in range(0, d, STEP):
+        terms = store[i, start : start + STEP]
+        heavy = 0
+        for k in range(STEP):
+            heavy += terms[k] >= cut
+        if heavy:
+            for k in range(min(STEP, d - start)):
+                if terms[k] >= cut:
+                    x, y = np.float64(p[o + start + k]), np.float64(q[u + start + k])
+                    ep, eq = _powers(x, y, inverse)
+                    term = ep if i == 0 else _kl(x, y, ep, eq, inverse, shift, 0.0, ratio)
+                    sum_ += term - np.float64(terms[k])
+    return sum_
+
+
+def rows(dtype: Any, kind: Any) -> Callable[..., None]:
+    """Rows of at least `fast.SHORT` cells of `dtype`, computed as `kind`."""
+    real, wide, least = kind.type, kind == np.float64, LEAST[kind.name]
+    exponentials, cells = exponentials_loop(dtype, kind), cells_loop(dtype, kind)
 
     def loop(
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, n: Any, d: Any, inverse: Any, store: Any,
@@ -165,20 +177,10 @@ def rows(dtype: Any, kind: Any) -> Callable[..., None]:
     return loop
 
 
-@helper
-def gather(a: Any, start: Any, step: Any, rows: Any, d: Any, work: Any, at: Any) -> None:
-    """Some rows side by side."""
-    if step == d:
-        copy(a, start, rows * d, work, at)
-    else:
-        for r in range(rows):
-            copy(a, start + r * step, d, work, at + r * d)
-
-
 def short_rows() -> Callable[..., None]:
     """Rows of fewer than `fast.SHORT` cells, many at a time, in float64."""
     least = LEAST["float64"]
-    powers, kl = map(scalar, LOGIT_CELLS["float64"])
+    powers, kl = _powers, _kl
 
     @helper
     def first(view: Any, count: Any, inverse: Any, ps: Any, qs: Any) -> None:
@@ -204,8 +206,8 @@ def short_rows() -> Callable[..., None]:
             count = min(most, n - start)
             cells = count * d
             whole = (cells + STEP - 1) // STEP * STEP
-            gather(p, a + start * ps, ps, count, d, work, 0)
-            gather(q, b + start * qs, qs, count, d, work, PLACE)
+            side_by_side(p, a + start * ps, ps, count, d, work, 0)
+            side_by_side(q, b + start * qs, qs, count, d, work, PLACE)
             for i in range(6):
                 fill(work, i * PLACE + cells, whole - cells, 0.0)
             first(view, whole, inverse, work[2 * PLACE : 2 * PLACE + whole], work[3 * PLACE : 3 * PLACE + whole])

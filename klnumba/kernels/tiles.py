@@ -80,6 +80,16 @@ def pad(source: Any, start: Any, count: Any, target: Any, at: Any, value: Any) -
     return whole
 
 
+@helper
+def side_by_side(a: Any, start: Any, step: Any, rows: Any, d: Any, target: Any, at: Any) -> None:
+    """Copy rows of `d` cells that start every `step` cells."""
+    if step == d:
+        copy(a, start, rows * d, target, at)
+    else:
+        for r in range(rows):
+            copy(a, start + r * step, d, target, at + r * d)
+
+
 @reordering
 def vector_sum(cells: Any) -> Any:
     """The sum in float64 of a few cells, spread over a vector: the order follows their number and the processor."""
