@@ -11,7 +11,7 @@ from typing import Any
 
 Call = Callable[[], Any]
 SHORTEST_SAMPLE = 2e-3
-_REST = 3e-3  # lets the threads of the contender before stop spinning
+_REST = 8e-3  # OpenMP threads of the contender before spin for some milliseconds after their work
 
 
 def seconds(call: Call, number: int = 1) -> float:
@@ -20,6 +20,18 @@ def seconds(call: Call, number: int = 1) -> float:
     for _ in range(number):
         call()
     return (time.perf_counter() - start) / number
+
+
+def rested(call: Call, number: int) -> float:
+    """`seconds` once the threads of others have gone to sleep and the contender's own are awake.
+
+    The processor is kept busy meanwhile: asleep it would lose its clock rate, and the first call would pay for it.
+    """
+    end = time.perf_counter() + _REST
+    while time.perf_counter() < end:
+        pass
+    call()
+    return seconds(call, number)
 
 
 def calls_a_sample(estimate: float) -> int:
@@ -43,8 +55,7 @@ def interleaved(calls: Sequence[Call], estimates: Sequence[float], rounds: Seque
             order = [i for i, n in enumerate(rounds) if (turn + 1) * n // total > turn * n // total]
             shuffle(order)
             for i in order:
-                time.sleep(_REST)
-                samples[i].append(seconds(calls[i], calls_a_sample(estimates[i])))
+                samples[i].append(rested(calls[i], calls_a_sample(estimates[i])))
     finally:
         gc.enable()
     return samples
