@@ -29,6 +29,7 @@ import numpy as np
 from llvmlite import ir
 from numba.core import caching
 from numba.core import types as nbtypes
+from numba.core.types import unliteral
 from numba.extending import intrinsic
 
 from klnumba.formulas import primitives
@@ -73,8 +74,19 @@ def _prefetch(typingctx: Any, cells: Any, index: Any) -> Any:
     return nbtypes.none(cells, nbtypes.int64), codegen
 
 
+@intrinsic
+def _frozen(typingctx: Any, cells: Any) -> Any:
+    """The array as a read-only one, which is what the caller's are: a piece that reads is compiled once for both."""
+
+    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        return args[0]
+
+    return cells.copy(readonly=True)(cells), codegen
+
+
 INSTRUCTIONS: dict[Any, Any] = {primitives.fma: _fma}
 prefetch: Any = _prefetch
+frozen: Any = _frozen
 
 
 FOLDERS = ("formulas", "distributions", "kernels")  # the source that goes into compiled code
@@ -152,12 +164,28 @@ def once(build: Callable[..., Any]) -> Callable[..., Any]:
 
 def helper(function: Callable[..., Any]) -> Any:
     """A piece of a loop: compiled into the loops that call it, in the order of operations that is written."""
-    return numba.njit(fastmath={"nsz"}, **OPTIONS)(_named(function))
+    return _for_any_number(numba.njit(fastmath={"nsz"}, **OPTIONS)(_named(function)))
+
+
+def part(function: Callable[..., Any]) -> Any:
+    """A helper that is called in one place: it is put there before anything is compiled, which takes less time."""
+    return numba.njit(fastmath={"nsz"}, inline="always", **OPTIONS)(_named(function))
 
 
 def reordering(function: Callable[..., Any]) -> Any:
     """A sum whose additions the compiler may spread over a vector: the order follows the length and the processor."""
-    return numba.njit(fastmath={"nsz", "reassoc"}, **OPTIONS)(_named(function))
+    return _for_any_number(numba.njit(fastmath={"nsz", "reassoc"}, **OPTIONS)(_named(function)))
+
+
+def _for_any_number(dispatcher: Any) -> Any:
+    """Compile a piece once for all integers: Numba would compile it again for every constant that it is called with."""
+    template = dispatcher.get_call_template
+
+    def get_call_template(args: Any, kws: Any) -> Any:
+        return template([unliteral(x) for x in args], {name: unliteral(x) for name, x in kws.items()})
+
+    dispatcher.get_call_template = get_call_template
+    return dispatcher
 
 
 def _named(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -264,8 +292,10 @@ def _loop_cache(function: Callable[..., Any], name: str, folder: Path) -> Any:
             return sig, codegen.magic_tuple(), name
 
         def load_overload(self, sig: Any, target_context: Any) -> Any:
+            # Numba's own would first load all that a compilation may need, SciPy's linear algebra among it. A finished
+            # loop needs none of that, and whatever is compiled later loads it then.
             try:
-                return super().load_overload(sig, target_context)
+                return self._load_overload(sig, target_context)
             except Exception:  # a damaged or half-written file: compile again
                 return None
 

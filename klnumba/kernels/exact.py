@@ -17,7 +17,7 @@ import numpy as np
 from klnumba.formulas.divergences import LEAST, on_common_mass
 from klnumba.formulas.elementary import two_sum
 from klnumba.formulas.primitives import fma
-from klnumba.kernels.compiler import helper, scalar
+from klnumba.kernels.compiler import helper, part, scalar
 from klnumba.kernels.tiles import BUFFER, TILE, TREE, add, copy, fill, pad, raise_to, total
 
 # The state of a piece: P, Q, G as double-doubles, then the number of cells that break a rule.
@@ -75,7 +75,7 @@ def lever(mass: float, other: float) -> float:
 _lever = helper(lever)
 
 
-@helper
+@part
 def raise_up(state: Any, c: Any) -> None:
     """Take both masses to about 2**900, in the sums and in the factors of the cells."""
     for i in range(2):
@@ -85,7 +85,7 @@ def raise_up(state: Any, c: Any) -> None:
         c[i] *= power
 
 
-@helper
+@part
 def scales(state: Any, normalize: Any, c: Any) -> None:
     """c[2:8] = multipliers of p and q, and the common mass, as double-doubles, from the sums in `state`."""
     p, pe = _two_sum(state[0], state[1])
@@ -103,7 +103,7 @@ def scales(state: Any, normalize: Any, c: Any) -> None:
 def cells_loop(cell: Callable[..., Any], *, largest: bool) -> Any:
     cell = scalar(cell)
 
-    @helper
+    @part
     def cells(
         p: Any, a: Any, q: Any, b: Any, d: Any, c: Any, weight: Any, work: Any, view: Any, tree: Any, state: Any
     ) -> None:

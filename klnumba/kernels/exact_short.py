@@ -9,7 +9,7 @@ import numpy as np
 
 from klnumba.formulas.divergences import LEAST, on_common_mass
 from klnumba.formulas.elementary import two_sum
-from klnumba.kernels.compiler import helper, scalar
+from klnumba.kernels.compiler import helper, part, scalar
 from klnumba.kernels.exact import SCALES, SHRINK, SIZE, raise_up, scales
 from klnumba.kernels.tiles import SCRATCH, SPACE, STEP, fill, raise_to, vector_sum
 
@@ -45,7 +45,7 @@ def scaled(a: Any, start: Any, d: Any, factor: Any, work: Any, at: Any) -> None:
         place[k] = LEAST if x == 0.0 and cells[k] > 0.0 else x  # the scale must not make a zero
 
 
-@helper
+@part
 def prepare(p: Any, a: Any, q: Any, b: Any, d: Any, normalize: Any, state: Any, c: Any, work: Any, at: Any) -> None:
     """The sums of one row, and its cells and scales in the buffers."""
     c[0], c[1] = 1.0, 1.0
@@ -69,7 +69,7 @@ def rows(cell: Callable[..., Any], finish: Callable[..., Any], *, largest: bool 
     """Rows of fewer than `SHORT` cells, those named in `index`."""
     cell, finish = scalar(cell), scalar(finish)
 
-    @helper
+    @part
     def flat(work: Any, count: Any, weight: Any, out: Any) -> None:
         x, y = work[0:count], work[PLACE : PLACE + count]
         u, ue = work[3 * PLACE : 3 * PLACE + count], work[4 * PLACE : 4 * PLACE + count]

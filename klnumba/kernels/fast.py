@@ -14,7 +14,7 @@ import numpy as np
 
 from klnumba.formulas.divergences import kl_unfit, no_cell
 from klnumba.formulas.elementary import sum_of_four, two_sum
-from klnumba.kernels.compiler import helper, prefetch, scalar
+from klnumba.kernels.compiler import frozen, helper, part, prefetch, scalar
 from klnumba.kernels.tiles import BUFFER, SCRATCH, SPACE, STEP, TILE, copy, fill, side_by_side, vector_sum
 
 SHORT = 256  # rows shorter than this are computed many at a time
@@ -49,7 +49,7 @@ def fours_loop(cell: Callable[..., Any], item: int, kind: Any, top: Any) -> Any:
     line, ahead = 64 // item, AHEAD // item
     h = LANES
 
-    @helper
+    @part
     def fours(p: Any, a: Any, q: Any, b: Any, count: Any, c: Any, work: Any, filled: Any) -> Any:
         guard = top
         for start in range(0, count, STEP):
@@ -76,7 +76,7 @@ def fours_loop(cell: Callable[..., Any], item: int, kind: Any, top: Any) -> Any:
     return fours
 
 
-@helper
+@part
 def _gather(work: Any, count: Any, lanes: Any) -> None:
     """Add the sums of eight blocks, and these to the lanes, whose rounding errors go to a second set of lanes."""
     rest = -count % EIGHT
@@ -101,7 +101,7 @@ def _gather(work: Any, count: Any, lanes: Any) -> None:
             lo[k] += e
 
 
-@helper
+@part
 def _collapse(lanes: Any, state: Any) -> None:
     """The sums of the three sets of lanes as double-doubles: state[0:2], state[2:4] and state[4:6]."""
     for i in range(3):
@@ -145,7 +145,7 @@ def row_loop(cell: Callable[..., Any], dtype: Any, kind: Any, top: Any) -> Any:
                 x = cells[k]
                 place[k] = x if k >= skip else zero
 
-    @helper
+    @part
     def row(p: Any, a: Any, q: Any, b: Any, d: Any, c: Any, work: Any, view: Any, space: Any, state: Any) -> Any:
         lanes = space[0 : 2 * SUMS]
         lanes[:] = 0.0
@@ -239,7 +239,7 @@ def flat_loop(cell: Callable[..., Any], top: Any) -> Any:
     """The cells of many short rows into a buffer; returns the least guard."""
     cell = scalar(cell)
 
-    @helper
+    @part
     def flat(p: Any, a: Any, q: Any, b: Any, count: Any, out: Any) -> Any:
         x = p[a : a + count]
         y = q[b : b + count]
@@ -303,7 +303,7 @@ def sums(a: Any, start: Any, rows: Any, d: Any, out: Any) -> None:
     while rest > 1:
         n = _factor(rest)
         rest //= n
-        _fold(here, rows * rest, n, there)
+        _fold(frozen(here), rows * rest, n, there)
         here, there = there, here
 
 
@@ -337,7 +337,7 @@ def short_rows(cell: Callable[..., Any], finish: Callable[..., Any]) -> Callable
                 fill(work, BUFFER + cells, whole - cells, 0.0)
                 x, o, y, u = view, np.int64(0), view, np.int64(BUFFER)
             guard = flat(x, o, y, u, whole, space[3 * TILE : 3 * TILE + BUFFER])
-            sums(space, np.int64(3 * TILE), count, d, gs)
+            sums(frozen(space), np.int64(3 * TILE), count, d, gs)
             sums(x, o, count, d, xs)
             sums(y, u, count, d, ys)
             values = out[first : first + count]
@@ -360,7 +360,7 @@ def scaled_short_rows(cell: Callable[..., Any], finish: Callable[..., Any], dtyp
     cell, finish, unfit = scalar(cell), scalar(finish), scalar(kl_unfit)
     least = float(np.finfo(np.float64).tiny)
 
-    @helper
+    @part
     def flat(view: Any, count: Any, out: Any) -> Any:
         """The cells of the rows in the buffers: p, q and, in the fourth, c."""
         x = view[0:count]

@@ -12,6 +12,7 @@ from zero, or that holds a zero of q where p has none, is flagged and left to
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +21,7 @@ import numpy as np
 
 from klnumba.formulas.elementary import exp, log, two_sum
 from klnumba.formulas.logit_cells import LOGIT_CELLS
-from klnumba.kernels.compiler import helper, prefetch, scalar
+from klnumba.kernels.compiler import helper, part, prefetch, scalar
 from klnumba.kernels.fast import AHEAD, sums
 from klnumba.kernels.tiles import BUFFER, SCRATCH, STEP, TILE, fill, pad, side_by_side, total, vector_sum
 
@@ -47,12 +48,12 @@ def exponentials_loop(dtype: Any, kind: Any) -> Any:
     powers = scalar(LOGIT_CELLS[kind.name][0])
     line, ahead = 64 // dtype.itemsize, AHEAD // dtype.itemsize
 
-    @helper
+    @part
     def tile(x: Any, y: Any, inverse: Any, ps: Any, qs: Any) -> None:
         for k in range(x.size):
             ps[k], qs[k] = powers(real(x[k]), real(y[k]), inverse)
 
-    @helper
+    @part
     def exponentials(
         p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, store: Any, work: Any, view: Any, tree: Any
     ) -> Any:
@@ -83,12 +84,12 @@ def cells_loop(dtype: Any, kind: Any) -> Any:
     real, none, added = kind.type, dtype.type(-math.inf), added_as(kind)
     kl = scalar(LOGIT_CELLS[kind.name][1])
 
-    @helper
+    @part
     def tile(x: Any, y: Any, ps: Any, qs: Any, inverse: Any, shift: Any, rest: Any, ratio: Any, out: Any) -> None:
         for k in range(x.size):
             out[k] = kl(real(x[k]), real(y[k]), ps[k], qs[k], inverse, shift, rest, ratio)
 
-    @helper
+    @part
     def cells(
         p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, shift: Any, store: Any, work: Any, view: Any, tree: Any
     ) -> Any:
@@ -103,8 +104,8 @@ def cells_loop(dtype: Any, kind: Any) -> Any:
                 pad(q, j, count, work, BUFFER, none)
                 count = pad(p, i, count, work, 0, none)
                 x, i, y, j = view, np.int64(0), view, np.int64(BUFFER)
-            part = slice(start, start + count)
-            ep, eq, g = store[0, part], store[1, part], store[2, part]
+            here = slice(start, start + count)
+            ep, eq, g = store[0, here], store[1, here], store[2, here]
             tile(x[i : i + count], y[j : j + count], ep, eq, inverse, whole, rest, ratio, g)
             total_, e = _two_sum(total_, added(g, tree))
             low += e
@@ -113,6 +114,7 @@ def cells_loop(dtype: Any, kind: Any) -> Any:
     return cells
 
 
+@functools.cache
 def added_as(kind: Any) -> Any:
     """The sum of a tile: of float64 terms in fours first, of float32 terms in float64 at once."""
     if kind == np.float64:
@@ -182,13 +184,13 @@ def short_rows() -> Callable[..., None]:
     least = LEAST["float64"]
     powers, kl = _powers, _kl
 
-    @helper
+    @part
     def first(view: Any, count: Any, inverse: Any, ps: Any, qs: Any) -> None:
         x, y = view[0:count], view[PLACE : PLACE + count]
         for k in range(count):
             ps[k], qs[k] = powers(x[k], y[k], inverse)
 
-    @helper
+    @part
     def second(view: Any, count: Any, inverse: Any, out: Any) -> None:
         x, y = view[0:count], view[PLACE : PLACE + count]
         ps, qs = view[2 * PLACE : 2 * PLACE + count], view[3 * PLACE : 3 * PLACE + count]

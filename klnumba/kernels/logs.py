@@ -19,7 +19,7 @@ import numpy as np
 from klnumba.formulas.elementary import exp, log, log1p, two_sum
 from klnumba.formulas.log_cells import cross_entropy_log, entropy_log, lift, phi, rel_entr
 from klnumba.formulas.primitives import fma
-from klnumba.kernels.compiler import helper, scalar
+from klnumba.kernels.compiler import helper, part, scalar
 from klnumba.kernels.tiles import BUFFER, STEP, TILE, TREE, add, pad, raise_to, total
 
 # The state of a piece: F (the cells), P, D as double-doubles, and a spare.
@@ -62,7 +62,7 @@ def sweep_loop(cell: Callable[..., Any], *, largest: bool) -> Any:
     cell = scalar(cell)
     top = largest
 
-    @helper
+    @part
     def sweep(
         p: Any, a: Any, q: Any, b: Any, d: Any, c: Any, weight: Any, work: Any, view: Any, tree: Any, state: Any
     ) -> None:
@@ -113,7 +113,7 @@ def sweep_loop(cell: Callable[..., Any], *, largest: bool) -> Any:
     return sweep
 
 
-@helper
+@part
 def _sound(f: Any, p: Any, d: Any) -> Any:
     """KL from G, P and D = Q - P, or -1 where that loses digits."""
     t = d / p
@@ -124,7 +124,7 @@ def _sound(f: Any, p: Any, d: Any) -> Any:
     return 0.0 if f == 0.0 and d == 0.0 else -1.0
 
 
-@helper
+@part
 def value_of(hi: Any, lo: Any) -> Any:
     return hi if abs(hi) == math.inf else hi + lo
 
@@ -150,7 +150,7 @@ def rest_of(
     state[2] = ties
 
 
-@helper
+@part
 def log_normaliser(rest: Any, ties: Any) -> Any:
     """log(ties + rest) to the last digit, also where one cell holds nearly all."""
     return _log1p(rest) if ties == 1.0 else _log(ties + rest)
@@ -164,7 +164,7 @@ def normaliser(
     return log_normaliser(state[0] + state[1], state[2])
 
 
-@helper
+@part
 def barred(c: Any, normalize: Any) -> Any:
     """Whether the largest cells show that a row is no distribution; rows that are taken as they are need no shift."""
     if c[0] == math.inf or c[1] == math.inf or (normalize and (c[0] == -math.inf or c[1] == -math.inf)):
@@ -175,7 +175,7 @@ def barred(c: Any, normalize: Any) -> Any:
     return False
 
 
-@helper
+@part
 def sharpen(c: Any, mass: Any, gap: Any) -> None:
     """Make the guess of the ratio of the normalisers right, and note the normalisers."""
     c[4], low = _two_sum(c[4], -_log1p(gap / mass))
@@ -184,7 +184,7 @@ def sharpen(c: Any, mass: Any, gap: Any) -> None:
     c[6] = c[5] - c[4]
 
 
-@helper
+@part
 def judge(
     f: Any, mass: Any, gap: Any, normalize: Any, plain: Any, top: Any, sizes: Any, limit: Any, attempt: Any
 ) -> Any:

@@ -17,7 +17,7 @@ import numpy as np
 from numba import types
 
 from klnumba.formulas.elementary import two_sum
-from klnumba.kernels.compiler import helper, reordering, scalar
+from klnumba.kernels.compiler import frozen, helper, reordering, scalar
 
 TILE = 512
 CHUNK = 1 << 18
@@ -122,7 +122,7 @@ def total(cells: Any, start: Any, count: Any, tree: Any) -> Any:
     e = cells[start + 3 * h : start + 4 * h]
     for k in range(h):
         tree[k] = (a[k] + b[k]) + (c[k] + e[k])
-    return vector_sum(tree[0:h])
+    return vector_sum(frozen(tree)[0:h])
 
 
 @helper

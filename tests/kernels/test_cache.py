@@ -9,9 +9,11 @@ import pytest
 
 from tests.kernels import sub
 
-# Prints the value, how many loops were compiled and how many came out of the cache, and where the cache is.
+# Prints the value, how many loops were compiled and how many came out of the cache, where the cache is, and whether
+# Numba has loaded what it needs to compile.
 PROGRAM = """
 import json
+import sys
 from numba.core import event
 
 compiled = []
@@ -31,7 +33,7 @@ value = float(kl.rel_entr(0.5, 0.25))
 loop = cpu.cells_pointwise("rel_entr", "float64")
 info = kl.info()["cache_folder"]
 print(json.dumps({"value": value, "compiled": len(compiled), "hits": sum(loop.stats.cache_hits.values()),
-                  "folder": info}))
+                  "folder": info, "compiler": "numba.np.arraymath" in sys.modules}))
 """
 VALUE = 0.5 * math.log(2.0)
 
@@ -60,6 +62,8 @@ def test_a_second_process_compiles_nothing(tmp_path):
     assert second["value"] == first["value"]
     assert not second["compiled"]
     assert second["hits"] == 1
+    assert first["compiler"]
+    assert not second["compiler"]  # a finished loop is there in a tenth of the time
     assert {path: path.stat().st_mtime_ns for path in files(cache)} == kept
 
 
