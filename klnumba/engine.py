@@ -198,8 +198,8 @@ class LongRow:
         sums = self._sums(1.0, 1.0)
         if task.normalize:
             if not np.isfinite(sums[[0, 2]]).all():
-                factors[:] = exact.SHRINK
-                sums = self._sums(exact.SHRINK, exact.SHRINK)
+                factors[:] = np.where(np.isfinite(sums[[0, 2]]), 1.0, exact.SHRINK)
+                sums = self._sums(float(factors[0]), float(factors[1]))
             exact.raise_up(sums, factors)
         fp, fq = map(float, factors)
         if task.name == "kl" and not task.normalize:

@@ -45,6 +45,7 @@ def write_pages(app: Sphinx) -> None:
         "benchmark_plot.rst": plot("benchmark.png", "Speed of klnumba and of other libraries"),
         "differences.md": _reference("torch_differences").markdown_table(),
         "accuracy.md": measured(DATA / "accuracy.json", "rows"),
+        "hard_rows.md": measured(DATA / "hard_rows.json", "rows"),
         "elementary_errors.md": measured(DATA / "elementary_errors.json", "errors"),
         "special_errors.md": measured(DATA / "special_errors.json", "errors"),
         "pairs.md": pairs(),

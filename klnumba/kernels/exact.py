@@ -154,7 +154,8 @@ def rows(cell: Callable[..., Any], finish: Callable[..., Any], *, largest: bool 
                 mass(q, b + r * qs, d, c[1], work, view, tree, state, np.int64(2))
                 if attempt == 1 or not normalize or (state[0] < math.inf and state[2] < math.inf):
                     break
-                c[0], c[1] = SHRINK, SHRINK
+                c[0] = 1.0 if state[0] < math.inf else SHRINK  # the other side may be as small as numbers are
+                c[1] = 1.0 if state[2] < math.inf else SHRINK
             if normalize:
                 raise_up(state, c)
             scales(state, normalize, c)

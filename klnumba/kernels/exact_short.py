@@ -55,7 +55,8 @@ def prepare(p: Any, a: Any, q: Any, b: Any, d: Any, normalize: Any, state: Any, 
         mass(q, b, d, c[1], state, 2)
         if attempt == 1 or not normalize or (state[0] < np.inf and state[2] < np.inf):
             break
-        c[0], c[1] = SHRINK, SHRINK
+        c[0] = 1.0 if state[0] < np.inf else SHRINK  # the other side may be as small as numbers are
+        c[1] = 1.0 if state[2] < np.inf else SHRINK
     if normalize:
         raise_up(state, c)
     scales(state, normalize, c)

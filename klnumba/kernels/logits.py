@@ -30,8 +30,8 @@ LEAST = {"float64": 2.0**-44, "float32": 2.0**-18}
 # The sums that a row may have: no exponential is near overflow, and those that are zero would add nothing.
 SMALLEST, LARGEST = 2.0**-40, 2.0**80
 
-MANY = 4096  # cells of a float32 row from which on it is computed in float32
-HEAVY = 1.0 / 64.0  # the share of a sum from which on a term counts as large: there are 64 at most
+MANY = 512  # cells of a float32 row from which on it is computed in float32
+HEAVY = 1.0 / 16.0  # the share of a sum from which on a term counts as large: there are 16 at most
 GROUP = 256  # cells of several short rows
 PLACE = GROUP + STEP  # a buffer: x, y, p, q, two numbers of the row of each cell, and the cells
 assert 7 * PLACE <= SCRATCH

@@ -270,7 +270,7 @@ def test_short_rows_of_float32_where_one_cell_is_nearly_all():
 
 
 @pytest.mark.parametrize(("spread", "step"), [(3, 0.5), (10, 1), (3, 0.01), (1, 2), (8, 8)])
-@pytest.mark.parametrize("cells", [300, 4_096, 9_001])
+@pytest.mark.parametrize("cells", [300, 512, 1_000, 9_001])
 def test_float32_logits_against_the_same_in_float64(spread, step, cells):
     rng = np.random.default_rng(cells)
     x = (rng.standard_normal((400_000 // cells, cells)) * spread).astype("float32")
