@@ -8,13 +8,14 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from klnumba.cellwise import pointwise
-from klnumba.parametric import Parametric
+from klnumba.parametric import function_of
 from klnumba.reduction import STATISTICS, reduce, statistics
 
 Kind = Literal["prob", "log_prob", "logit"]
 Reduction = Literal["none", "mean", "sum"]
 Axis = int | tuple[int, ...] | None
 Invalid = Literal["nan", "raise"]
+Method = Literal["auto", "closed", "quadrature", "sum", "monte_carlo"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 ARRAYS = """p, q : array_like
@@ -73,6 +74,7 @@ def kl_divergence(
     p: Any, q: Any, *, kind: Kind = "prob", axis: Axis = -1, normalize: bool = True, base: float | None = None,
     temperature: float = 1.0, reduction: Reduction = "none", where: Any = None, keepdims: bool = False,
     out: np.ndarray | None = None, dtype: Any = None, threads: int | None = None, invalid: Invalid = "nan",
+    method: Method = "auto", return_error: bool = False, samples: int = 1_000_000, rng: Any = None,
 ) -> Any:  # fmt: skip
     """Kullback-Leibler divergence KL(p || q) of every row.
 
@@ -85,6 +87,16 @@ def kl_divergence(
     ----------
     {arrays}
     {options}
+    method : {"auto", "closed", "quadrature", "sum", "monte_carlo"}, default "auto"
+        Of two distributions: "auto" and "closed" take the closed form, and raise where there is none; "quadrature"
+        integrates (continuous ones over numbers), "sum" adds up (discrete ones), "monte_carlo" draws.
+    return_error : bool, default False
+        With the three last methods, return (value, error): an estimate of the absolute error; of draws, the standard
+        error.
+    samples : int, default 1_000_000
+        How many draws "monte_carlo" takes.
+    rng : numpy.random.Generator or int, optional
+        Where its draws come from, or a seed.
 
     Returns
     -------
@@ -93,6 +105,8 @@ def kl_divergence(
     Raises
     ------
     {errors}
+    NotImplementedError
+        If the closed form of two distributions is not known: the text lists those that are.
 
     See Also
     --------
@@ -112,24 +126,28 @@ def kl_divergence(
     >>> kl.kl_divergence([[1, 1], [2, 0]], [3, 1], base=2).round(4)
     array([0.2075, 0.415 ])
 
-    Of two distributions with parameters, in closed form; the only other argument is then `base`:
+    Of two distributions with parameters, in closed form; also of SciPy's frozen ones and PyTorch's:
 
     >>> from klnumba.distributions import Normal
     >>> float(kl.kl_divergence(Normal([0.0, 1.0], 2.0), Normal(0.0, 2.0))[1])
     0.125
     """
-    if isinstance(p, Parametric) or isinstance(q, Parametric):
-        options = (kind, axis, normalize, temperature, reduction, where, keepdims, out, dtype, threads, invalid)
-        return _between_distributions(p, q, base, options)
+    between = function_of("kl", p, q)
+    if between is not None:
+        _refuse(kind, axis, normalize, temperature, reduction, where, keepdims, out, dtype, threads, invalid)
+        return between(p, q, base=base, method=method, return_error=return_error, samples=samples, rng=rng)
+    if (method, return_error, samples, rng) != ("auto", False, 1_000_000, None):
+        raise ValueError("method, return_error, samples, rng: for distributions; of arrays, every cell is summed")
     return reduce(
         "kl", p, q, kind, axis, normalize, base, temperature, reduction, where, keepdims, out, dtype, threads, invalid
     )
 
 
-def _between_distributions(p: Any, q: Any, base: float | None, options: tuple[Any, ...]) -> Any:
-    if options != ("prob", -1, True, 1.0, "none", None, False, None, None, None, "nan"):
-        raise TypeError("p, q: of the options, distributions take `base` alone")
-    return Parametric.divergence(p, q, base)
+def _refuse(*options: Any) -> None:
+    """Options that speak of rows, given with distributions."""
+    usual = ("prob", -1, True, 1.0, "none", None, False, None, None, None, "nan")
+    if any(x is not y and (isinstance(x, np.ndarray) or x != y) for x, y in zip(options, usual, strict=True)):
+        raise TypeError("p, q: distributions have no rows, and take none of the options that speak of rows")
 
 
 @_documented
@@ -163,6 +181,10 @@ def cross_entropy(
     >>> float(kl.cross_entropy([0.5, 0.5], [0.25, 0.75], base=2).round(4))
     1.2075
     """
+    between = function_of("cross_entropy", p, q)
+    if between is not None:
+        _refuse(kind, axis, normalize, temperature, reduction, where, keepdims, out, dtype, threads, invalid)
+        return between(p, q, base)
     return reduce(
         "cross_entropy", p, q, kind, axis, normalize, base, temperature, reduction, where, keepdims, out, dtype,
         threads, invalid,
@@ -247,6 +269,10 @@ def jeffreys_divergence(
     >>> float(kl.jeffreys_divergence(p, q)) == float(kl.jeffreys_divergence(q, p))
     True
     """
+    between = function_of("jeffreys", p, q)
+    if between is not None:
+        _refuse(kind, axis, normalize, temperature, reduction, where, keepdims, out, dtype, threads, invalid)
+        return between(p, q, base)
     return reduce(
         "jeffreys", p, q, kind, axis, normalize, base, temperature, reduction, where, keepdims, out, dtype, threads,
         invalid,

@@ -142,9 +142,7 @@ class Distribution(Parametric):
         if not cls.scipy_name or name != cls.scipy_name:
             found = f"scipy.stats.{name}" if name else type(frozen).__name__
             raise TypeError(f"frozen: a frozen scipy.stats.{cls.scipy_name or '(none)'}, not {found}")
-        parsed = dist._parse_args(*frozen.args, **frozen.kwds)  # type: ignore[union-attr]
-        shapes, loc = parsed[0], parsed[1]
-        scale = parsed[2] if len(parsed) > 2 else 1.0
+        shapes, loc, scale = scipy_arguments(frozen)
         return cls(**cls._from_scipy_arguments(shapes, loc, 1.0 if scale is None else scale))
 
     def _scipy_arguments(self) -> tuple[tuple[Any, ...], Any, Any]:
@@ -164,6 +162,14 @@ class Distribution(Parametric):
         """A parameter as it was given, before it is broadcast, or as the family derives it."""
         found: np.ndarray | None = self._given.get(name)
         return np.asarray(getattr(self, name)) if found is None else found
+
+
+def scipy_arguments(frozen: Any) -> tuple[tuple[Any, ...], Any, Any]:
+    """(shapes, loc, scale) of a frozen distribution of SciPy; None for the scale of a discrete one."""
+    names = [name.strip() for name in (frozen.dist.shapes or "").split(",") if name.strip()]
+    scaled = hasattr(frozen.dist, "pdf")
+    given = dict(zip([*names, "loc", *(["scale"] if scaled else [])], frozen.args, strict=False)) | frozen.kwds
+    return tuple(given[name] for name in names), given.get("loc", 0.0), given.get("scale", 1.0) if scaled else None
 
 
 def unmoved(loc: Any, family: str) -> None:

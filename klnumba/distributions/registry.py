@@ -11,7 +11,6 @@ import numpy as np
 
 from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.evaluate import evaluate
-from klnumba.parametric import Parametric
 from klnumba.reduction import unit_of
 
 Rule = Callable[[Any, Any], Any]
@@ -125,9 +124,6 @@ def registered_pairs() -> tuple[Pair, ...]:
 
 def divergence(p: Any, q: Any, base: float | None = None) -> Any:
     """KL(p || q) of two batches of distributions, of their broadcast batch shape."""
-    for name, value in (("p", p), ("q", q)):
-        if not isinstance(value, Distribution):
-            raise TypeError(f"{name}: a distribution like the other argument, not {type(value).__name__}")
     try:
         shape = np.broadcast_shapes(p.batch_shape, q.batch_shape)
     except ValueError:
@@ -160,7 +156,8 @@ def find(p: type, q: type) -> Pair:
     if not fitting:
         served = [pair.q.__name__ for pair in registered_pairs() if issubclass(p, pair.p)]
         known = f"registered for {p.__name__}: {', '.join(served)}" if served else f"nothing is, for {p.__name__}"
-        raise NotImplementedError(f"KL({p.__name__} || {q.__name__}) is not registered; {known}")
+        methods = "method='quadrature', 'sum' (of discrete ones) and 'monte_carlo' compute it in other ways"
+        raise NotImplementedError(f"KL({p.__name__} || {q.__name__}) is not registered; {known}; {methods}")
     left = min(fitting, key=lambda pair: (p.__mro__.index(pair.p), q.__mro__.index(pair.q)))
     right = min(fitting, key=lambda pair: (q.__mro__.index(pair.q), p.__mro__.index(pair.p)))
     if left is not right:
@@ -172,6 +169,3 @@ def find(p: type, q: type) -> Pair:
         )
     _found[p, q] = left
     return left
-
-
-Parametric.divergence = staticmethod(divergence)

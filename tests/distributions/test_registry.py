@@ -163,7 +163,7 @@ def test_base_and_the_options_that_there_are_not():
     with pytest.raises(ValueError, match="base"):
         kl.kl_divergence(D.Normal(), D.Normal(), base=1)
     for option in ({"axis": 0}, {"where": [True]}, {"kind": "logit"}, {"threads": 1}, {"reduction": "sum"}):
-        with pytest.raises(TypeError, match="`base` alone"):
+        with pytest.raises(TypeError, match="options that speak of rows"):
             kl.kl_divergence(D.Normal(), D.Normal(), **option)
     with pytest.raises(TypeError, match="q: a distribution like the other argument, not list"):
         kl.kl_divergence(D.Normal(), [0.5, 0.5])

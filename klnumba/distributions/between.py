@@ -1,0 +1,69 @@
+"""KL and what follows from it between any two distributions, ours, SciPy's or PyTorch's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from klnumba.distributions import foreign, numeric
+from klnumba.distributions.distribution import Distribution
+from klnumba.distributions.registry import divergence as closed
+from klnumba.parametric import Parametric
+from klnumba.reduction import unit_of
+
+METHODS = ("auto", "closed", "quadrature", "sum", "monte_carlo")
+
+
+def divergence(
+    p: Any, q: Any, *, base: float | None = None, method: str = "auto", return_error: bool = False,
+    samples: int = 1_000_000, rng: Any = None,
+) -> Any:  # fmt: skip
+    """KL(p || q) of two batches, in closed form or as `method` says; with an estimate of the error, if wanted."""
+    if method not in METHODS:
+        raise ValueError(f"method: one of {', '.join(map(repr, METHODS))}, not {method!r}")
+    give = foreign.back(p, q)
+    first, second = foreign.pair(p, q)
+    if method in ("auto", "closed"):
+        if return_error:
+            raise ValueError(
+                "return_error: a closed form has no estimate; its largest error stands in the table of pairs"
+            )
+        return give(closed(first, second, base))
+    value, error = _fallback(method, samples, rng)(first, second)
+    unit = unit_of(base)
+    value, error = give((value / unit)[()]), give((error / unit)[()])
+    return (value, error) if return_error else value
+
+
+def _fallback(method: str, samples: int, rng: Any) -> Callable[[Distribution, Distribution], Any]:
+    if method == "quadrature":
+        return partial(numeric.each, numeric.quadrature)
+    if method == "sum":
+        return partial(numeric.each, numeric.total)
+    if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < 2:
+        raise ValueError(f"samples: an integer of at least 2, not {samples!r}")
+    draws = partial(numeric.monte_carlo, samples=int(samples), rng=np.random.default_rng(rng))
+    return partial(numeric.each, draws)
+
+
+def cross_entropy(p: Any, q: Any, base: float | None = None) -> Any:
+    """The entropy of p plus KL(p || q); infinite where that is."""
+    give = foreign.back(p, q)
+    first, second = foreign.pair(p, q)
+    apart = closed(first, second)
+    with np.errstate(invalid="ignore"):
+        value = np.where(np.isposinf(apart), apart, apart + first.entropy()).astype(np.asarray(apart).dtype)
+    return give((value / value.dtype.type(unit_of(base)))[()])
+
+
+def jeffreys(p: Any, q: Any, base: float | None = None) -> Any:
+    """KL(p || q) + KL(q || p)."""
+    give = foreign.back(p, q)
+    first, second = foreign.pair(p, q)
+    return give(closed(first, second, base) + closed(second, first, base))
+
+
+Parametric.functions = {"kl": divergence, "cross_entropy": cross_entropy, "jeffreys": jeffreys}

@@ -1,0 +1,199 @@
+"""Distributions of SciPy and PyTorch as ours, and results as tensors. Neither library is loaded here."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from klnumba import distributions
+from klnumba.distributions.distribution import Distribution, scipy_arguments
+from klnumba.parametric import library_of
+
+# torch.distributions: the attributes that are our parameters, under the same names.
+TORCH: dict[str, tuple[str, ...]] = {
+    "Beta": ("concentration1", "concentration0"),
+    "Cauchy": ("loc", "scale"),
+    "Chi2": ("df",),
+    "Dirichlet": ("concentration",),
+    "Exponential": ("rate",),
+    "Gamma": ("concentration", "rate"),
+    "Gumbel": ("loc", "scale"),
+    "HalfCauchy": ("scale",),
+    "HalfNormal": ("scale",),
+    "InverseGamma": ("concentration", "rate"),
+    "Kumaraswamy": ("concentration1", "concentration0"),
+    "Laplace": ("loc", "scale"),
+    "LogNormal": ("loc", "scale"),
+    "MultivariateNormal": ("loc", "scale_tril"),
+    "Normal": ("loc", "scale"),
+    "Pareto": ("scale", "alpha"),
+    "Poisson": ("rate",),
+    "StudentT": ("df", "loc", "scale"),
+    "Uniform": ("low", "high"),
+    "VonMises": ("loc", "concentration"),
+    "Weibull": ("scale", "concentration"),
+}
+# Those with probabilities or log-odds, whichever they were made of, after the other attributes.
+TORCH_ODDS: dict[str, tuple[str, ...]] = {
+    "Bernoulli": (),
+    "Binomial": ("total_count",),
+    "Categorical": (),
+    "ContinuousBernoulli": (),
+    "Geometric": (),
+    "Multinomial": ("total_count",),
+    "NegativeBinomial": ("total_count",),
+    "OneHotCategorical": (),
+}
+
+# The new distributions of SciPy: the attributes, and our parameters.
+NEW_SCIPY: dict[str, tuple[str, dict[str, str]]] = {
+    "Binomial": ("Binomial", {"n": "total_count", "p": "probs"}),
+    "Logistic": ("Logistic", {}),
+    "Normal": ("Normal", {"mu": "loc", "sigma": "scale"}),
+    "StandardNormal": ("Normal", {"mu": "loc", "sigma": "scale"}),
+    "Uniform": ("Uniform", {"a": "low", "b": "high"}),
+}
+# Frozen distributions of SciPy over vectors and matrices.
+FROZEN_VECTORS: dict[str, tuple[str, dict[str, str]]] = {
+    "dirichlet_frozen": ("Dirichlet", {"alpha": "concentration"}),
+    "invwishart_frozen": ("InverseWishart", {"df": "df", "scale": "scale"}),
+    "multinomial_frozen": ("Multinomial", {"n": "total_count", "p": "probs"}),
+    "multivariate_normal_frozen": ("MultivariateNormal", {"mean": "loc", "cov": "covariance_matrix"}),
+    "wishart_frozen": ("Wishart", {"df": "df", "scale": "covariance_matrix"}),
+}
+
+
+def _of_gamma(shapes: tuple[Any, ...], scale: Any) -> Distribution:
+    return _family("Gamma")(shapes[0], 1.0 / np.asarray(scale, np.float64))  # type: ignore[no-any-return]
+
+
+# Families of SciPy that are special cases of ours: from the shapes and the scale.
+SPECIAL: dict[str, Callable[[tuple[Any, ...], Any], Distribution]] = {
+    "arcsine": lambda shapes, scale: _unscaled("arcsine", scale, "Beta", 0.5, 0.5),
+    "chi2": lambda shapes, scale: _of_gamma((0.5 * np.asarray(shapes[0], np.float64),), 2.0 * np.asarray(scale)),
+    "erlang": _of_gamma,
+    "powerlaw": lambda shapes, scale: _unscaled("powerlaw", scale, "Beta", shapes[0], 1.0),
+}
+
+
+def ours(value: Any, name: str) -> Distribution:
+    """A distribution of ours, or one that equals it."""
+    if isinstance(value, Distribution):
+        return value
+    library = library_of(value)
+    if library == "torch":
+        return _from_torch(value, name)
+    if library == "scipy":
+        return _from_scipy(value, name)
+    raise TypeError(f"{name}: a distribution like the other argument, not {type(value).__name__}")
+
+
+def pair(p: Any, q: Any) -> tuple[Distribution, Distribution]:
+    """Both as ours. A location or scale that two frozen distributions share is taken off: KL does not see it."""
+    try:
+        return ours(p, "p"), ours(q, "q")
+    except ValueError as reason:
+        if not (hasattr(p, "dist") and hasattr(q, "dist")):
+            raise
+        for moved in _together(p, q):
+            try:
+                return ours(moved[0], "p"), ours(moved[1], "q")
+            except ValueError:
+                continue
+        raise reason
+
+
+def _together(p: Any, q: Any) -> Iterator[tuple[Any, Any]]:
+    """The pair without the location both have, and without the scale."""
+    (of_p, loc, scale), (of_q, other, factor) = scipy_arguments(p), scipy_arguments(q)
+    if not np.array_equal(loc, other):
+        return
+    yield p.dist(*of_p, **_scale(scale)), q.dist(*of_q, **_scale(factor))
+    if scale is not None and np.array_equal(scale, factor):
+        yield p.dist(*of_p), q.dist(*of_q)
+
+
+def _scale(scale: Any) -> dict[str, Any]:
+    return {} if scale is None else {"scale": scale}
+
+
+def _family(name: str) -> Any:
+    found = getattr(distributions, name, None)
+    if found is None:
+        raise NotImplementedError(f"klnumba has no family {name}")
+    return found
+
+
+def _from_scipy(value: Any, name: str) -> Distribution:
+    kind = type(value).__name__
+    if hasattr(value, "dist"):
+        return _from_frozen(value, name)
+    for table in (NEW_SCIPY, FROZEN_VECTORS):
+        if kind in table:
+            family, attributes = table[kind]
+            return _family(family)(**{ours: getattr(value, theirs) for theirs, ours in attributes.items()})  # type: ignore[no-any-return]
+    raise TypeError(f"{name}: scipy.stats' {kind} has no counterpart here")
+
+
+def _from_frozen(frozen: Any, name: str) -> Distribution:
+    theirs = getattr(frozen.dist, "name", "")
+    for family in _families():
+        if family.scipy_name == theirs:
+            try:
+                return family.from_scipy(frozen)
+            except ValueError:
+                if theirs not in SPECIAL:
+                    raise
+    if theirs in SPECIAL:
+        shapes, loc, scale = scipy_arguments(frozen)
+        if np.any(np.asarray(loc) != 0):
+            raise ValueError(f"frozen: {theirs} is taken without a location, but loc is {loc}")
+        return SPECIAL[theirs](shapes, scale)
+    raise TypeError(f"{name}: scipy.stats.{theirs} has no counterpart here")
+
+
+def _families() -> list[type[Distribution]]:
+    return [getattr(distributions, name) for name in distributions.__all__ if _is_family(name)]
+
+
+def _is_family(name: str) -> bool:
+    found = getattr(distributions, name)
+    return isinstance(found, type) and issubclass(found, Distribution) and found is not Distribution
+
+
+def _unscaled(name: str, scale: Any, family: str, *parameters: Any) -> Distribution:
+    if np.any(np.asarray(scale) != 1):
+        raise ValueError(f"frozen: {name} is taken without a scale, but scale is {scale}")
+    return _family(family)(*parameters)  # type: ignore[no-any-return]
+
+
+def _from_torch(value: Any, name: str) -> Distribution:
+    for base in type(value).__mro__:
+        kind = base.__name__
+        if not base.__module__.startswith("torch.distributions"):
+            continue
+        if kind in TORCH:
+            return _family(kind)(**{x: _numbers(getattr(value, x)) for x in TORCH[kind]})  # type: ignore[no-any-return]
+        if kind in TORCH_ODDS:
+            odds = "probs" if "probs" in value.__dict__ else "logits"
+            return _family(kind)(**{x: _numbers(getattr(value, x)) for x in (*TORCH_ODDS[kind], odds)})  # type: ignore[no-any-return]
+        if kind == "Independent":
+            inner = ours(value.base_dist, name)
+            return _family(kind)(inner, value.reinterpreted_batch_ndims)  # type: ignore[no-any-return]
+    raise TypeError(f"{name}: torch.distributions' {type(value).__name__} has no counterpart here")
+
+
+def _numbers(x: Any) -> Any:
+    """The numbers of a tensor, without its history."""
+    return x.detach().cpu().numpy() if hasattr(x, "detach") else x
+
+
+def back(p: Any, q: Any) -> Callable[[Any], Any]:
+    """What turns a result into what the caller's library has: a tensor, where one of the two was of PyTorch."""
+    if "torch" not in (library_of(p), library_of(q)):
+        return lambda result: result
+    torch = sys.modules["torch"]
+    return lambda result: torch.from_numpy(np.array(result))

@@ -1,0 +1,168 @@
+"""Distributions of SciPy and PyTorch: the same numbers as ours, or a reason why not."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import klnumba as kl
+from klnumba import distributions as D
+
+stats = pytest.importorskip("scipy.stats")
+
+FROZEN = {
+    "norm": (stats.norm(1.0, 2.0), D.Normal(1.0, 2.0)),
+    "norm by name": (stats.norm(scale=2.0, loc=1.0), D.Normal(1.0, 2.0)),
+    "gamma": (stats.gamma(2.5, scale=0.5), D.Gamma(2.5, 2.0)),
+    "erlang": (stats.erlang(3, scale=0.5), D.Gamma(3.0, 2.0)),
+    "chi2": (stats.chi2(3), D.Chi2(3.0)),
+    "chi2, scaled": (stats.chi2(3, scale=2.0), D.Gamma(1.5, 0.25)),
+    "beta": (stats.beta(2.0, 3.0), D.Beta(2.0, 3.0)),
+    "powerlaw": (stats.powerlaw(2.0), D.Beta(2.0, 1.0)),
+    "arcsine": (stats.arcsine(), D.Beta(0.5, 0.5)),
+    "uniform": (stats.uniform(1.0, 2.0), D.Uniform(1.0, 3.0)),
+    "poisson": (stats.poisson(3.0), D.Poisson(3.0)),
+    "binom": (stats.binom(10, 0.3), D.Binomial(10, 0.3)),
+    "a batch": (stats.expon(scale=[[1.0], [2.0]]), D.Exponential([[1.0], [0.5]])),
+    "new normal": (stats.Normal(mu=1.0, sigma=2.0), D.Normal(1.0, 2.0)),
+    "new standard normal": (stats.Normal(), D.Normal(0.0, 1.0)),
+    "new uniform": (stats.Uniform(a=1.0, b=3.0), D.Uniform(1.0, 3.0)),
+    "new binomial": (stats.Binomial(n=10, p=0.3), D.Binomial(10, 0.3)),
+}
+OTHERS = {
+    D.Normal: D.Normal(0.5, 1.5), D.Gamma: D.Gamma(2.0, 1.0), D.Chi2: D.Chi2(4.0), D.Beta: D.Beta(1.5, 1.5),
+    D.Uniform: D.Uniform(0.0, 4.0), D.Poisson: D.Poisson(4.0), D.Binomial: D.Binomial(10, 0.5),
+    D.Exponential: D.Exponential(0.7),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FROZEN)
+def test_scipy(name):
+    theirs, ours = FROZEN[name]
+    other = OTHERS[type(ours)]
+    np.testing.assert_array_equal(kl.kl_divergence(theirs, other), kl.kl_divergence(ours, other))
+    np.testing.assert_array_equal(kl.kl_divergence(other, theirs), kl.kl_divergence(other, ours))
+    np.testing.assert_array_equal(kl.kl_divergence(theirs, theirs), np.zeros(ours.batch_shape))
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "same"),
+    [
+        (stats.expon(3.0, 2.0), stats.expon(3.0, 1.0), (D.Exponential(0.5), D.Exponential(1.0))),
+        (stats.gamma(2.0, loc=-1.0), stats.gamma(3.0, loc=-1.0), (D.Gamma(2.0, 1.0), D.Gamma(3.0, 1.0))),
+        (stats.beta(2, 3, loc=1, scale=5), stats.beta(1, 1, loc=1, scale=5), (D.Beta(2, 3), D.Beta(1, 1))),
+        (stats.poisson(2.0, loc=4), stats.poisson(3.0, loc=4), (D.Poisson(2.0), D.Poisson(3.0))),
+        (stats.chi2(3, 1.0, 2.0), stats.gamma(2.0, 1.0, 1.0), (D.Gamma(1.5, 0.25), D.Gamma(2.0, 1.0))),
+    ],
+)
+def test_a_common_location_and_scale_are_taken_off(p, q, same):
+    assert kl.kl_divergence(p, q) == kl.kl_divergence(*same)
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "words"),
+    [
+        (stats.expon(3.0), stats.expon(2.0), "Exponential has no location, but loc is 3"),
+        (stats.beta(2, 3, scale=2.0), stats.beta(2, 3), "Beta has no scale, but scale is 2"),
+        (stats.expon(), stats.expon(1.0), "Exponential has no location, but loc is 1"),
+    ],
+)
+def test_a_location_that_does_not_fit_is_refused(p, q, words):
+    with pytest.raises(ValueError, match=words):
+        kl.kl_divergence(p, q)
+
+
+def test_what_is_not_known_is_named():
+    with pytest.raises(TypeError, match=r"q: scipy\.stats\.burr12 has no counterpart"):
+        kl.kl_divergence(stats.norm(), stats.burr12(1.0, 2.0))
+    with pytest.raises(TypeError, match=r"p: scipy\.stats' ShiftedScaledDistribution"):
+        kl.kl_divergence(2.0 * stats.Normal() + 1.0, stats.norm())
+    with pytest.raises(TypeError, match="q: a distribution like the other argument, not list"):
+        kl.kl_divergence(stats.norm(), [0.5, 0.5])
+
+
+class TestTorch:
+    """Results are tensors."""
+
+    @pytest.fixture(autouse=True)
+    def torch(self):
+        self.torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+        self.of = self.torch.distributions
+
+    @pytest.mark.parametrize("name", sorted(D.foreign.TORCH | D.foreign.TORCH_ODDS))
+    def test_every_family_that_both_have(self, name):
+        if not hasattr(D, name):
+            pytest.skip(f"klnumba has no family {name}")
+        torch, of = self.torch, self.of
+        first, second = torch.tensor([0.3, 0.6], dtype=torch.float64), torch.tensor([0.7, 0.9], dtype=torch.float64)
+        vectors = torch.stack([first, 1 - first])
+        made = {
+            "Binomial": lambda x: of.Binomial(10, x),
+            "Categorical": lambda x: of.Categorical(vectors * x),
+            "Chi2": of.Chi2,
+            "Dirichlet": lambda x: of.Dirichlet(vectors * x[0]),
+            "Multinomial": lambda x: of.Multinomial(10, vectors * x),
+            "MultivariateNormal": lambda x: of.MultivariateNormal(x, torch.diag(x)),
+            "NegativeBinomial": lambda x: of.NegativeBinomial(3.0, x),
+            "OneHotCategorical": lambda x: of.OneHotCategorical(vectors * x),
+            "StudentT": lambda x: of.StudentT(3.0, x, x),
+            "Uniform": lambda x: of.Uniform(-x, x),
+        }
+        single = {"Bernoulli", "ContinuousBernoulli", "Exponential", "Geometric", "HalfCauchy", "HalfNormal", "Poisson"}
+        make = made.get(name, (lambda x: getattr(of, name)(x)) if name in single else lambda x: getattr(of, name)(x, x))
+        p, q = make(first), make(second)
+        try:
+            result = kl.kl_divergence(p, q)
+        except NotImplementedError:
+            with pytest.raises(NotImplementedError):
+                of.kl_divergence(p, q)
+            return
+        assert isinstance(result, torch.Tensor)
+        try:
+            expected = of.kl_divergence(p, q)
+        except NotImplementedError:
+            assert (result >= 0).all()
+            return
+        torch.testing.assert_close(result, expected, rtol=1e-6, atol=1e-9)
+
+    def test_single_precision_and_a_mix(self):
+        torch = self.torch
+        p = self.of.Normal(torch.zeros(3), torch.ones(3))
+        result = kl.kl_divergence(p, p)
+        assert result.dtype == torch.float32
+        assert torch.equal(result, torch.zeros(3))
+        mixed = kl.kl_divergence(p, stats.norm(1.0, 2.0))
+        assert isinstance(mixed, torch.Tensor)
+        assert mixed.tolist() == pytest.approx([float(kl.kl_divergence(D.Normal(), D.Normal(1.0, 2.0)))] * 3)
+
+    def test_one_with_a_gradient_and_log_odds(self):
+        torch = self.torch
+        p = self.of.Bernoulli(logits=torch.tensor(900.0, dtype=torch.float64, requires_grad=True))
+        assert kl.kl_divergence(p, self.of.Bernoulli(0.5)).item() == pytest.approx(np.log(2.0))
+
+    def test_what_is_not_known_is_named(self):
+        with pytest.raises(TypeError, match=r"p: torch\.distributions' RelaxedBernoulli has no counterpart"):
+            kl.kl_divergence(self.of.RelaxedBernoulli(0.5, 0.5), self.of.Normal(0.0, 1.0))
+
+
+def test_relatives_of_kl():
+    p, q = stats.norm(0.0, 1.0), stats.norm(1.0, 2.0)
+    apart = kl.kl_divergence(p, q)
+    assert kl.jeffreys_divergence(p, q) == apart + kl.kl_divergence(q, p)
+    assert kl.cross_entropy(p, q) == pytest.approx(apart + p.entropy(), rel=1e-14)
+    assert kl.cross_entropy(p, q, base=2) == pytest.approx((apart + p.entropy()) / np.log(2), rel=1e-14)
+    assert kl.cross_entropy(D.Normal(), D.Exponential(1.0)) == np.inf
+    with pytest.raises(TypeError, match="options that speak of rows"):
+        kl.cross_entropy(p, q, axis=0)
+    with pytest.raises(TypeError, match="options that speak of rows"):
+        kl.jeffreys_divergence(p, q, where=np.array([True]))
+
+
+def test_nothing_is_imported_for_arrays():
+    program = "import sys, numpy as np, klnumba as kl; kl.kl_divergence(np.ones(3), [1, 2, 3]); "
+    program += "print([x for x in ('scipy.stats', 'torch', 'klnumba.distributions') if x in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout.strip() == "[]"

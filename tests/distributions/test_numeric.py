@@ -1,0 +1,112 @@
+"""KL by an integral, a sum or draws, against the closed forms."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import klnumba as kl
+from klnumba import distributions as D
+
+pytest.importorskip("scipy.stats")
+
+CONTINUOUS = [
+    (D.Normal(0.0, 1.0), D.Normal(1.0, 2.0)),
+    (D.Normal(0.0, 1e-200), D.Normal(0.0, 2e-200)),
+    (D.Normal(1e8, 1.0), D.Normal(1e8 + 2.0, 1.0)),
+    (D.Normal(0.0, 1.0), D.Normal(1e-5, 1.0)),
+    (D.Gamma(2.0, 1.0), D.Gamma(3.0, 1.0)),
+    (D.Gamma(0.1, 1.0), D.Gamma(0.2, 1.0)),
+    (D.Cauchy(0.0, 1.0), D.Cauchy(1.0, 3.0)),
+    (D.Exponential(1.0), D.Normal(0.0, 2.0)),
+    (D.Weibull(1.0, 0.5), D.Weibull(2.0, 0.4)),
+    (D.Uniform(0.0, 1.0), D.Uniform(-1.0, 3.0)),
+    (D.Pareto(2.0, 1.5), D.Pareto(1.0, 0.5)),
+    (D.Laplace(0.0, 1.0), D.Normal(0.0, 1.0)),
+    (D.LogNormal(0.0, 1.0), D.LogNormal(0.0, 9.0)),
+    (D.Uniform(0.0, 1.0), D.Beta(1.0, 0.5)),
+]
+DISCRETE = [
+    (D.Poisson(3.0), D.Poisson(4.0)),
+    (D.Poisson(1e6), D.Poisson(1.001e6)),
+    (D.Geometric(0.3), D.Geometric(0.01)),
+    (D.Binomial(10, 0.3), D.Binomial(10, 0.4)),
+    (D.NegativeBinomial(3.0, 0.4), D.NegativeBinomial(3.0, 0.41)),
+    (D.Bernoulli(0.3), D.Poisson(1.0)),
+]
+
+
+def check(p, q, method):
+    value, error = kl.kl_divergence(p, q, method=method, return_error=True)
+    exact = kl.kl_divergence(p, q)
+    assert value == pytest.approx(exact, rel=1e-8)
+    assert abs(value - exact) <= 3.0 * error
+    assert kl.kl_divergence(p, q, method=method) == value
+
+
+@pytest.mark.parametrize(("p", "q"), CONTINUOUS, ids=str)
+def test_quadrature(p, q):
+    check(p, q, "quadrature")
+
+
+@pytest.mark.parametrize(("p", "q"), DISCRETE, ids=str)
+def test_sum(p, q):
+    check(p, q, "sum")
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "method"),
+    [
+        (D.Cauchy(0.0, 1.0), D.Normal(0.0, 1.0), "quadrature"),
+        (D.Normal(0.0, 1.0), D.Exponential(1.0), "quadrature"),
+        (D.Uniform(0.0, 2.0), D.Uniform(0.0, 1.0), "quadrature"),
+        (D.Poisson(1.0), D.Bernoulli(0.3), "sum"),
+    ],
+)
+def test_infinite(p, q, method):
+    assert kl.kl_divergence(p, q, method=method) == math.inf
+
+
+def test_without_a_closed_form():
+    p, q = D.Normal(0.0, 1.0), D.Cauchy(0.0, 1.0)
+    with pytest.raises(NotImplementedError, match="method='quadrature'"):
+        kl.kl_divergence(p, q)
+    value, error = kl.kl_divergence(p, q, method="quadrature", return_error=True)
+    assert error < 1e-10
+    drawn, spread = kl.kl_divergence(p, q, method="monte_carlo", return_error=True, rng=1, samples=400_000)
+    assert abs(drawn - value) < 4.0 * spread < 0.01
+
+
+def test_draws_are_seeded_and_batches_broadcast():
+    p, q = D.Normal([0.0, 1.0], 1.0), D.Normal([[1.0], [2.0], [3.0]], 2.0)
+    first = kl.kl_divergence(p, q, method="monte_carlo", rng=5, samples=20_000)
+    again = kl.kl_divergence(p, q, method="monte_carlo", rng=np.random.default_rng(5), samples=20_000)
+    np.testing.assert_array_equal(first, again)
+    exact = kl.kl_divergence(p, q)
+    assert first.shape == exact.shape == (3, 2)
+    np.testing.assert_allclose(first, exact, atol=0.05)
+    np.testing.assert_allclose(kl.kl_divergence(p, q, method="quadrature", base=2), exact / math.log(2.0), rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"method": "guess"}, "method: one of 'auto'"),
+        ({"return_error": True}, "return_error: a closed form has no estimate"),
+        ({"method": "sum"}, "p: method 'sum' is for discrete distributions"),
+        ({"method": "monte_carlo", "samples": 1}, "samples: an integer of at least 2"),
+        ({"method": "quadrature", "base": 1}, "base"),
+    ],
+)
+def test_wrong_options(options, words):
+    with pytest.raises(ValueError, match=words):
+        kl.kl_divergence(D.Normal(), D.Normal(1.0), **options)
+    with pytest.raises(ValueError, match="for distributions"):
+        kl.kl_divergence([0.5, 0.5], [0.5, 0.5], method="sum")
+
+
+def test_quadrature_is_for_continuous_ones():
+    with pytest.raises(ValueError, match="q: method 'quadrature' is for continuous"):
+        kl.kl_divergence(D.Normal(), D.Poisson(1.0), method="quadrature")
