@@ -24,13 +24,12 @@ import math
 
 import numpy as np
 
-from klnumba.formulas.elementary import exp, two_sum
+from klnumba.formulas.elementary import LN2_HI, LN2_LO, exp, two_sum
 from klnumba.formulas.primitives import fma
 
-LN2_HI = float.fromhex("0x1.62e42fee00000p-1")  # 21 trailing zero bits: k*LN2_HI is exact for |k| < 2**21
-LN2_LO = float.fromhex("0x1.a39ef35793c76p-33")
-LN2_HI_F32 = np.float32(float.fromhex("0x1.62e000p-1"))  # 12 trailing zero bits
-LN2_LO_F32 = np.float32(float.fromhex("0x1.0bfbe8p-15"))
+# Shorter than the pair of `elementary`, with 12 trailing zero bits: the difference of two exponents is larger than one.
+LN2_SHORT_F32 = np.float32(float.fromhex("0x1.62e000p-1"))
+LN2_REST_F32 = np.float32(float.fromhex("0x1.0bfbe8p-15"))
 
 MANTISSA = np.int64((1 << 52) - 1)
 HALF_MANTISSA = np.int64((1 << 51) - 1)
@@ -171,7 +170,7 @@ def kl_cell_f32(p: np.float32, q: np.float32, c: float) -> tuple[np.float32, np.
     d = x - q2
     s = d / (x + q2)
     z = s * s
-    g = s * (d + x * (z * series_f32(z))) + (pk * LN2_LO_F32 + (pk * LN2_HI_F32 + (y - q2)))
+    g = s * (d + x * (z * series_f32(z))) + (pk * LN2_REST_F32 + (pk * LN2_SHORT_F32 + (y - q2)))
     guard = np.int32(np.float32(q).view(np.int32) | EXPONENT_F32) if absent else min(bits_q, bits_p)
     return g + (q if absent else np.float32(0.0)), guard
 

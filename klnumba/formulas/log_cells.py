@@ -12,8 +12,8 @@ import math
 
 import numpy as np
 
-from klnumba.formulas.divergences import LN2_HI, LN2_LO, bregman, mixture
-from klnumba.formulas.elementary import exp
+from klnumba.formulas.divergences import bregman, mixture
+from klnumba.formulas.elementary import LN2_HI, LN2_LO, exp
 
 LN2 = 0.6931471805599453
 INV_LN2 = 1.4426950408889634
