@@ -134,7 +134,7 @@ def kl_divergence(
     """
     between = function_of("kl", p, q)
     if between is not None:
-        _refuse(kind, axis, normalize, temperature, reduction, where, keepdims, out, dtype, threads, invalid)
+        _refuse(where, out, kind, axis, normalize, temperature, reduction, keepdims, dtype, threads, invalid)
         return between(p, q, base=base, method=method, return_error=return_error, samples=samples, rng=rng)
     if (method, return_error, samples, rng) != ("auto", False, 1_000_000, None):
         raise ValueError("method, return_error, samples, rng: for distributions; of arrays, every cell is summed")
@@ -143,10 +143,9 @@ def kl_divergence(
     )
 
 
-def _refuse(*options: Any) -> None:
+def _refuse(where: Any, out: Any, *others: Any) -> None:
     """Options that speak of rows, given with distributions."""
-    usual = ("prob", -1, True, 1.0, "none", None, False, None, None, None, "nan")
-    if any(x is not y and (isinstance(x, np.ndarray) or x != y) for x, y in zip(options, usual, strict=True)):
+    if where is not None or out is not None or others != ("prob", -1, True, 1.0, "none", False, None, None, "nan"):
         raise TypeError("p, q: distributions have no rows, and take none of the options that speak of rows")
 
 
@@ -183,7 +182,7 @@ def cross_entropy(
     """
     between = function_of("cross_entropy", p, q)
     if between is not None:
-        _refuse(kind, axis, normalize, temperature, reduction, where, keepdims, out, dtype, threads, invalid)
+        _refuse(where, out, kind, axis, normalize, temperature, reduction, keepdims, dtype, threads, invalid)
         return between(p, q, base)
     return reduce(
         "cross_entropy", p, q, kind, axis, normalize, base, temperature, reduction, where, keepdims, out, dtype,
@@ -271,7 +270,7 @@ def jeffreys_divergence(
     """
     between = function_of("jeffreys", p, q)
     if between is not None:
-        _refuse(kind, axis, normalize, temperature, reduction, where, keepdims, out, dtype, threads, invalid)
+        _refuse(where, out, kind, axis, normalize, temperature, reduction, keepdims, dtype, threads, invalid)
         return between(p, q, base)
     return reduce(
         "jeffreys", p, q, kind, axis, normalize, base, temperature, reduction, where, keepdims, out, dtype, threads,

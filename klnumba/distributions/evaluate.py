@@ -18,9 +18,13 @@ def evaluate(
     formula: Callable[..., float], columns: Sequence[np.ndarray], shape: tuple[int, ...], dtype: Any = np.float64
 ) -> Any:
     """formula(*columns), broadcast to `shape`; a scalar where that is ()."""
+    loop = over_columns(formula, len(columns))
+    if shape == () and dtype == np.float64:  # no blocks, no threads: a call costs what Numba's own costs
+        one = np.empty(1)
+        loop(tuple([_locked(column.astype(np.float64, copy=False).reshape(1)) for column in columns]), one)
+        return one[0]
     size = math.prod(shape)
     out = np.empty(size)
-    loop = over_columns(formula, len(columns))
     pieces = [_pieces(column, shape, size) for column in columns]
 
     def part(start: int) -> None:

@@ -125,7 +125,7 @@ def registered_pairs() -> tuple[Pair, ...]:
 def divergence(p: Any, q: Any, base: float | None = None) -> Any:
     """KL(p || q) of two batches of distributions, of their broadcast batch shape."""
     try:
-        shape = np.broadcast_shapes(p.batch_shape, q.batch_shape)
+        shape = common_shape(p, q)
     except ValueError:
         raise ValueError(f"p, q: batch shapes {p.batch_shape} and {q.batch_shape} do not broadcast") from None
     unit = unit_of(base)
@@ -142,8 +142,12 @@ def over(
 ) -> Any:
     """A scalar formula over the named parameters of two batches."""
     columns = [p._column(name) for name in of_p] + [q._column(name) for name in of_q]
-    shape = np.broadcast_shapes(p.batch_shape, q.batch_shape)
-    return evaluate(formula, columns, shape, np.result_type(p.dtype, q.dtype))
+    return evaluate(formula, columns, common_shape(p, q), np.result_type(p.dtype, q.dtype))
+
+
+def common_shape(p: Distribution, q: Distribution) -> tuple[int, ...]:
+    """The shape to which two batches broadcast."""
+    return p.batch_shape if p.batch_shape == q.batch_shape else np.broadcast_shapes(p.batch_shape, q.batch_shape)
 
 
 def find(p: type, q: type) -> Pair:
