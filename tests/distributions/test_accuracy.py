@@ -11,7 +11,7 @@ import pytest
 import klnumba as kl
 from klnumba import distributions as D
 from tests.reference.distribution_errors import BOUND, TABLE, build, evaluate, width, worst
-from tests.reference.distributions import CLOSED, PARAMETERS, cases
+from tests.reference.distributions import CLOSED, INTERVALS, PARAMETERS, PROBABILITIES, cases
 
 PAIR = pytest.mark.parametrize(("p", "q"), CLOSED, ids=["-".join(pair) for pair in CLOSED])
 SAME = sorted({p for p, q in CLOSED if p == q})
@@ -42,11 +42,11 @@ def test_exactly_zero_at_equal_parameters(name):
     assert not np.signbit(values).any()
     rng = np.random.default_rng(1)
     wild = np.exp(rng.uniform(-20, 20, (2000, width(name))))
-    if name.partition(".")[0] in {"Bernoulli", "Geometric", "Binomial", "NegativeBinomial"} and "." not in name:
+    if name in PROBABILITIES:
         wild[:, -1] = rng.uniform(0, 1, 2000)
     if name.startswith("Binomial"):
         wild[:, 0] = np.floor(wild[:, 0])
-    if name == "Uniform":
+    if name in INTERVALS:
         wild[:, 1] = 2.0 * wild[:, 0] + wild[:, 1]
     numbers = [(*row, *row) for row in wild.tolist()]
     values = evaluate(name, name, numbers)
@@ -59,8 +59,12 @@ def test_float32_parameters(p, q):
     """Computed in float64, then rounded: the parameters are what they are in float32."""
     numbers = np.array([case for case in cases(p, q) if all(x == 0 or 1e-3 < abs(x) < 1e3 for x in case)], np.float32)
     numbers = numbers[:300]
-    if q == "Uniform":
+    if q in INTERVALS:
         numbers = numbers[numbers[:, -2] < numbers[:, -1]]
+    if p == "ContinuousBernoulli":
+        numbers = numbers[numbers[:, 0] < 1]
+    if q == "ContinuousBernoulli":
+        numbers = numbers[numbers[:, -1] < 1]
     if p == "NegativeBinomial":
         numbers = numbers[(numbers[:, 1] < 1) & (numbers[:, 3] < 1)]
     narrow = build(p, numbers.T[: width(p)]), build(q, numbers.T[width(p) :])
