@@ -18,6 +18,7 @@ from klnumba.distributions.half_cauchy import HalfCauchy
 from klnumba.distributions.half_normal import HalfNormal
 from klnumba.distributions.inverse_gamma import InverseGamma
 from klnumba.distributions.inverse_gaussian import InverseGaussian
+from klnumba.distributions.kumaraswamy import Kumaraswamy
 from klnumba.distributions.laplace import Laplace
 from klnumba.distributions.lindley import Lindley
 from klnumba.distributions.log_normal import LogNormal
@@ -53,6 +54,7 @@ __all__ = [
     "HalfNormal",
     "InverseGamma",
     "InverseGaussian",
+    "Kumaraswamy",
     "Laplace",
     "Lindley",
     "LogNormal",

@@ -120,7 +120,7 @@ class ContinuousBernoulli(Odds):
     >>> import klnumba as kl
     >>> from klnumba.distributions import ContinuousBernoulli, Uniform
     >>> round(float(kl.kl_divergence(ContinuousBernoulli(0.9), Uniform(0.0, 1.0))), 6)
-    0.18446
+    0.179631
     """
 
     parameters = ("probs",)

@@ -22,6 +22,7 @@ from klnumba.distributions.half_cauchy import HalfCauchy
 from klnumba.distributions.half_normal import HalfNormal
 from klnumba.distributions.inverse_gamma import InverseGamma
 from klnumba.distributions.inverse_gaussian import InverseGaussian
+from klnumba.distributions.kumaraswamy import Kumaraswamy
 from klnumba.distributions.laplace import Laplace
 from klnumba.distributions.lindley import Lindley
 from klnumba.distributions.log_normal import LogNormal
@@ -42,7 +43,7 @@ POSITIVE_NUMBERS = (
     *(Exponential, Gamma, LogNormal, HalfNormal, HalfCauchy, InverseGamma, Weibull),
     *(Chi, Lindley, InverseGaussian),
 )
-FROM_0_TO_1 = (Beta, ContinuousBernoulli, LogitNormal)
+FROM_0_TO_1 = (Beta, ContinuousBernoulli, Kumaraswamy, LogitNormal)
 BOUNDED = (*FROM_0_TO_1, Uniform, LogUniform)
 CONTINUOUS = (*ALL_NUMBERS, *POSITIVE_NUMBERS, Pareto, *BOUNDED, VonMises)
 

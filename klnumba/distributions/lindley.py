@@ -17,7 +17,7 @@ from klnumba.formulas.special import excess
 
 def lindley_entropy(rate: float) -> float:
     """The differential entropy, in nats."""
-    return (1.0 - 2.0 * log(rate)) + (log1p(rate) - scaled_exponential_integral(rate))
+    return (1.0 - 2.0 * log(rate)) + (log1p(rate) - scaled_exponential_integral(rate) / (1.0 + rate))
 
 
 class Lindley(Distribution):

@@ -43,7 +43,7 @@ class Logistic(Distribution):
     >>> import klnumba as kl
     >>> from klnumba.distributions import Logistic, Normal
     >>> round(float(kl.kl_divergence(Logistic(0.0, 1.0), Normal(0.0, 2.0))), 6)
-    0.03202
+    0.023319
     """
 
     parameters = ("loc", "scale")

@@ -53,7 +53,7 @@ class StudentT(Distribution):
     >>> import klnumba as kl
     >>> from klnumba.distributions import Normal, StudentT
     >>> round(float(kl.kl_divergence(StudentT(5.0), Normal())), 6)
-    0.125044
+    0.124769
     """
 
     parameters = ("df", "loc", "scale")

@@ -41,7 +41,7 @@ class VonMises(Distribution):
     >>> import klnumba as kl
     >>> from klnumba.distributions import VonMises
     >>> round(float(kl.kl_divergence(VonMises(0.0, 1.0), VonMises(1.0, 2.0))), 6)
-    0.470346
+    0.552098
     """
 
     parameters = ("loc", "concentration")

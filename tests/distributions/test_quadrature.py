@@ -36,11 +36,12 @@ ORDINARY = {
     "LogUniform": [(0.7, 2.5), (0.5, 3.0)],
     "InverseGaussian": [(2.5, 0.7), (3.1, 2.0)],
     "VonMises": [(0.3, 0.8), (-0.5, 1.7)],
+    "Moyal": [(0.3, 0.8), (-0.1, 1.0)],
     "ContinuousBernoulli": [(0.3,), (0.6,)],
     "Delta": [(3.0,), (0.0,)],
 }
 LOC_SCALE = [(0.3, 0.8), (-0.5, 1.7)]
-PAIRS = [pair for pair in CLOSED if "." not in pair[0] and pair[0] != "Poisson"] + [("Poisson", "Poisson")]
+PAIRS = [pair for pair in CLOSED if "." not in "".join(pair) and pair[0] != "Poisson"] + [("Poisson", "Poisson")]
 
 
 def ordinary(name):
@@ -49,6 +50,9 @@ def ordinary(name):
 
 class ContinuousBernoulli(stats.rv_continuous):
     """With density proportional to exp(x*log(probs/(1 - probs)))."""
+
+    def _argcheck(self, eta):
+        return np.isfinite(eta)
 
     def _pdf(self, x, eta):
         return eta * np.exp(eta * x) / np.expm1(eta)
@@ -99,6 +103,7 @@ def counterpart(d):
 def by_integration(p, q):
     """E log(p/q) over the quantiles of p."""
     first, second = counterpart(p), counterpart(q)
+    log_q = second.logpdf if not isinstance(q, D.Laplace) else lambda x: -np.log(2 * q.scale) - abs(x - q.loc) / q.scale
     if p.support.discrete:
         k = np.arange(p.support.low, min(p.support.high, 500) + 1)
         k = k[first.pmf(k) > 1e-300]
@@ -106,11 +111,11 @@ def by_integration(p, q):
 
     def from_below(u):
         x = first.ppf(u)
-        return first.logpdf(x) - second.logpdf(x)
+        return first.logpdf(x) - log_q(x)
 
     def from_above(u):
         x = first.isf(u)
-        return first.logpdf(x) - second.logpdf(x)
+        return first.logpdf(x) - log_q(x)
 
     ends = (1e-15, 1e-9, 1e-5, 1e-2, 0.5)
     parts = [
@@ -156,12 +161,13 @@ def test_mean_variance_and_entropy_are_those_of_scipy(name):
         ours = build(name, numbers)
         theirs = counterpart(ours)
         if name == "VonMises":
-            assert float(ours.mean) == theirs.mean()
+            assert float(ours.mean) == pytest.approx(theirs.mean(), rel=1e-12)
             cosine = theirs.expect(lambda x, loc=float(ours.loc): np.cos(x - loc), lb=-math.pi, ub=math.pi)
             assert float(ours.variance) == pytest.approx(1.0 - cosine, rel=1e-9)
         elif name not in {"Cauchy", "HalfCauchy"}:
-            assert float(ours.mean) == pytest.approx(theirs.mean(), rel=1e-12)
-            assert float(ours.variance) == pytest.approx(theirs.var(), rel=1e-11)
+            closed = 1.0 if ours.scipy_name else 1e4  # how much wider: these SciPy integrates
+            assert float(ours.mean) == pytest.approx(theirs.mean(), rel=closed * 1e-12)
+            assert float(ours.variance) == pytest.approx(theirs.var(), rel=closed * 1e-11)
         assert float(ours.entropy()) == pytest.approx(float(theirs.entropy()), rel=1e-9, abs=1e-9)
 
 

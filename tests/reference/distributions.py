@@ -27,7 +27,7 @@ from tests.reference.entropies import (
     to_normal,
     x_log,
 )
-from tests.reference.more_distributions import MORE_CLOSED, MORE_LOCATIONS, MORE_PARAMETERS
+from tests.reference.more_distributions import MORE_CLOSED, MORE_LOCATIONS, MORE_PARAMETERS, binomial_of_more
 
 DIGITS = 130
 DIGITS_OF_ODDS = 1000  # 1 + exp(-1000) takes 434 of them, 1 - 1e-200 takes 200
@@ -96,7 +96,9 @@ def poisson(r: Number, s: Number) -> Number:
 def binomial(n: Number, p: Number, m: Number, q: Number) -> Number:
     if p == 0:
         return -x_log(m, 1 - q)
-    return INF if n > m else n * two_outcomes(p, q)
+    if n > m:
+        return INF
+    return n * two_outcomes(p, q) if n == m else binomial_of_more(n, p, m, q)
 
 
 def beta(a: Number, b: Number, c: Number, d: Number) -> Number:
@@ -303,8 +305,8 @@ PARAMETERS: dict[str, list[tuple[float, ...]]] = {
     "Geometric": [*PROBS, (1.0,)],
     "Geometric.logits": [*LOGITS, (-600.0,)],
     "Poisson": [(1.0,), (0.3,), (7.5,), (1e-9,), (1e8,), (1e-200,), (1e15,), (0.0,)],
-    "Binomial": [(10.0, *p) for p in [*PROBS, (0.0,), (1.0,)]],
-    "Binomial.logits": [(10.0, *p) for p in LOGITS],
+    "Binomial": [(10.0, *p) for p in [*PROBS, (0.0,), (1.0,)]] + [(25.0, 0.2), (300.0, 0.3), (1000.0, 1e-3)],
+    "Binomial.logits": [(10.0, *p) for p in LOGITS] + [(25.0, -1.3), (300.0, 0.8), (1000.0, -7.0)],
     "NegativeBinomial": [(2.5, *p) for p in [*PROBS, (0.0,)]],
     "NegativeBinomial.logits": [(2.5, *p) for p in LOGITS],
     **MORE_PARAMETERS,
@@ -312,7 +314,7 @@ PARAMETERS: dict[str, list[tuple[float, ...]]] = {
 LOCATIONS = {"Normal", "LogNormal", "Laplace", "Cauchy", "Gumbel", *MORE_LOCATIONS}
 PROBABILITIES = {*ODDS, "ContinuousBernoulli"}
 INTERVALS = {"Uniform", "LogUniform"}
-FIXED = {"Binomial", "Binomial.logits", "NegativeBinomial", "NegativeBinomial.logits"}  # by their first parameter
+FIXED = {"Binomial", "Binomial.logits", "Kumaraswamy", "NegativeBinomial", "NegativeBinomial.logits"}  # by their first parameter
 DELTAS = [0.9, -0.45, 0.3, *(sign * 10.0**-k for k in range(1, 13) for sign in (1, -1))]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from mpmath import mp, mpf
@@ -231,6 +232,38 @@ DISCRETE: dict[str, Any] = {
     "NegativeBinomial": delta_negative_binomial,
 }
 
+def _binomial_log_mass(k: int, n: Number, p: Number) -> Number:
+    return mp.log(math.comb(int(n), k)) + x_log(k, p) + x_log(n - k, 1 - p)
+
+
+def binomial_poisson(n: Number, p: Number, r: Number) -> Number:
+    if n * p == 0:
+        return r
+    if r == 0:
+        return INF
+    log_rate = mp.log(r)
+    total = mpf(0)
+    for k in range(int(n) + 1):
+        log_mass = _binomial_log_mass(k, n, p)
+        if log_mass > -INF:
+            total += mp.exp(log_mass) * (log_mass + r - k * log_rate + mp.log(math.factorial(k)))
+    return total
+
+
+def binomial_of_more(n: Number, p: Number, m: Number, q: Number) -> Number:
+    """Of n draws from m > n."""
+    masses = [(k, _binomial_log_mass(k, n, p)) for k in range(int(n) + 1)]
+    return mp.fsum(mp.exp(s) * (s - _binomial_log_mass(k, m, q)) for k, s in masses if s > -INF)
+
+
+def kumaraswamy(a: Number, b: Number, c: Number, d: Number) -> Number:
+    return mp.log(b / d) + d / b - 1
+
+
+def h_kumaraswamy(a: Number, b: Number) -> Number:
+    return (1 - 1 / b) + (1 - 1 / a) * (mp.digamma(b + 1) + mp.euler) - mp.log(a * b)
+
+
 MORE_CLOSED: dict[tuple[str, str], Any] = {
     ("Beta", "Gamma"): beta_gamma,
     ("Beta", "Exponential"): lambda a, b, r: beta_gamma(a, b, mpf(1), r),
@@ -243,6 +276,14 @@ MORE_CLOSED: dict[tuple[str, str], Any] = {
     ("Weibull", "Exponential"): lambda s, k, r: weibull_gamma(s, k, mpf(1), r),
     ("Gamma", "Weibull"): gamma_weibull,
     ("Exponential", "Weibull"): lambda r, s, k: gamma_weibull(mpf(1), r, s, k),
+    ("LogNormal", "Gamma"): lambda m, s, a, b: to_gamma(h_normal(m, s) + m, mp.exp(m + s * s / 2), m, a, b),
+    ("LogNormal", "Exponential"): lambda m, s, r: to_gamma(h_normal(m, s) + m, mp.exp(m + s * s / 2), m, mpf(1), r),
+    ("HalfNormal", "Exponential"): lambda s, r: r * s * mp.sqrt(2 / mp.pi) - mp.log(mp.pi * mp.e * (s * r) ** 2 / 2) / 2,
+    ("Exponential", "HalfNormal"): lambda r, s: mp.log(mp.pi * (s * r) ** 2 / 2) / 2 + 1 / (r * s) ** 2 - 1,
+    ("Kumaraswamy", "Kumaraswamy"): kumaraswamy,
+    ("Kumaraswamy", "Uniform"): lambda a, b, c, d: INF if c > 0 or d < 1 else mp.log(d - c) - h_kumaraswamy(a, b),
+    ("Binomial", "Poisson"): binomial_poisson,
+    ("Binomial.logits", "Poisson"): lambda n, a, r: binomial_poisson(n, 1 / (1 + mp.exp(-a)), r),
     ("StudentT", "Normal"): student_t_normal,
     ("Logistic", "Normal"): lambda m, s, n, t: to_normal(2 + mp.log(s), m, (mp.pi * s) ** 2 / 3, n, t),
     ("Logistic", "Laplace"): logistic_laplace,
@@ -277,6 +318,7 @@ MORE_PARAMETERS: dict[str, list[tuple[float, ...]]] = {
     "Logistic": LOC_SCALE,
     "Moyal": LOC_SCALE,
     "LogitNormal": LOC_SCALE,
+    "Kumaraswamy": [(2.5, b) for b in (1.0, 3.0, 0.5, 30.0, 1e-5, 1e6)],
     "Chi": [(1.0,), (2.0,), (5.5,), (15.9,), (60.0,), (1e-3,), (1e4,), (2e8,)],
     "Lindley": [(1.0,), (0.3,), (7.5,), (1e-5,), (1e8,), (1e-200,), (1e150,)],
     "InverseGaussian": [(1.0, 1.0), (2.5, 0.7), (0.3, 4.0), (1e-4, 2.0), (1e4, 1e2), (30.0, 1e-3), (1.0, 1e8)],
