@@ -24,11 +24,15 @@ from klnumba.distributions.odds import (
 )
 from klnumba.distributions.poisson import Poisson, nothing_to_logits, nothing_to_probs
 from klnumba.distributions.registry import over, register_kl
-from klnumba.formulas.divergences import bregman, generalized_kl
+from klnumba.formulas.divergences import bregman, generalized_kl, log_ratio
 from klnumba.formulas.elementary import exp, log, log1p
 from klnumba.formulas.integrals import gamma_below
+from klnumba.formulas.log_cells import phi
 from klnumba.formulas.primitives import fma
-from klnumba.formulas.special import HALF_LOG_2PI, log_gamma, stirling
+from klnumba.formulas.special import HALF_LOG_2PI, difference_of_products, log_gamma, stirling
+
+
+FEW = 16.0  # counts up to here are taken one draw after another
 
 
 def binomial_entropy(n: float, p: float) -> float:
@@ -113,9 +117,22 @@ def step_of_sum(n: float, p: float, other: float) -> float:
     return max(math.floor(0.25 * math.sqrt(n * p * other)), 1.0) if far else 1.0
 
 
-def over_poisson(k: float, n: float, mean: float, other: float) -> float:
+def over_poisson_few(k: float, n: float, p: float) -> float:
+    """`over_poisson` for a small k and p: of k draws none is drawn twice, and of the rest none succeeds."""
+    total = 0.0
+    j = k - 1.0
+    while j > 0.0:
+        total += log1p(-j / n)
+        j -= 1.0
+    return total + (k * p - (n - k) * phi(-p))
+
+
+def over_poisson(k: float, n: float, p: float, other: float) -> float:
     """log of the ratio of the binomial probability of k and the Poisson probability of the same mean."""
+    if k <= FEW and p < 0.5:
+        return over_poisson_few(k, n, p)
     left = n - k
+    mean = n * p
     if left == 0.0:
         return (HALF_LOG_2PI + 0.5 * log(n) + stirling(n)) - n * other
     apart = bregman(left, n * other, mean - k, 0.0)
@@ -143,13 +160,13 @@ def to_poisson_of_same_mean(n: float, p: float, other: float) -> float:
     last = min(mean + reach, n)
     total = 0.0
     while k <= last:
-        log_ratio = over_poisson(k, n, mean, other)
+        above = over_poisson(k, n, p, other)
         log_mass = poisson_log_mass(k, mean)
-        mass = exp(log_mass + log_ratio)
+        mass = exp(log_mass + above)
         if p <= 0.5:
-            total += cell(mass, exp(log_mass), log_ratio)
+            total += cell(mass, exp(log_mass), above)
         elif mass > 0.0:
-            total += mass * log_ratio
+            total += mass * above
         k += step
     return total * step + (gamma_below(n + 1.0, mean) if p <= 0.5 else 0.0)
 
@@ -194,25 +211,38 @@ def cell_of(x: float, count: float, prob: float, log_prob: float, d: float) -> f
 def fewer_of_more(
     n: float, p: float, other: float, m: float, q: float, log_q: float, rest: float, log_rest: float
 ) -> float:
-    """KL of n draws from m > n > 0 draws with probabilities p = 1 - other and q = 1 - rest: a sum over the counts of p.
+    """KL of n draws from m > n > 0 draws with probabilities p = 1 - other and q = 1 - rest: a sum over the counts.
 
-    It is the cell of the means, and the mean of what the two have beyond Poisson distributions of these means.
+    Where the means are close it is of the cells of all counts, which are of second order, else the cell of the means,
+    and the mean of what the two have beyond Poisson distributions of these means.
     """
     mean = n * p
+    d = difference_of_products(n, p, m, q)
+    close = abs(d) <= min(0.5 * mean, math.sqrt(mean))
+    shift = log_ratio(mean, m * q, d) if close else 0.0
     step = step_of_sum(n, p, other)
     reach = width_of_sum(n, p, other)
     k = max(math.floor(mean - reach), 0.0)
-    last = min(mean + reach, n)
+    last = min(mean + reach, m if close else n)
     total = 0.0
     while k <= last:
-        above_poisson = over_poisson(k, n, mean, other)
-        mass = exp(poisson_log_mass(k, mean) + above_poisson)
-        if mass > 0.0:
+        poisson = poisson_log_mass(k, mean)
+        above_p = over_poisson(k, n, p, other) if k <= n else -math.inf
+        mass = exp(poisson + above_p)
+        if close or mass > 0.0:
             left = m - k
-            apart = cell_of(left, m, rest, log_rest, m * q - k)
-            total += mass * (above_poisson - ((stirling(m) - stirling(left) - 0.5 * log1p(-k / m)) - apart))
+            if left > 0.0 and not (k <= FEW and q < 0.5):
+                apart = cell_of(left, m, rest, log_rest, m * q - k)
+                above_q = (stirling(m) - stirling(left) - 0.5 * log1p(-k / m)) - apart
+            else:
+                above_q = over_poisson(k, m, q, rest)
+            if close:
+                moved = d - k * shift
+                total += cell(mass, exp(poisson + (above_q + moved)), above_p - (above_q + moved))
+            else:
+                total += mass * (above_p - above_q)
         k += step
-    return max(cell_of(mean, m, q, log_q, mean - m * q) + total * step, 0.0)
+    return total * step if close else max(cell_of(mean, m, q, log_q, d) + total * step, 0.0)
 
 
 def binomial_probs(n: float, p: float, m: float, q: float) -> float:

@@ -27,7 +27,7 @@ from tests.reference.entropies import (
     to_normal,
     x_log,
 )
-from tests.reference.more_distributions import MORE_CLOSED, MORE_LOCATIONS, MORE_PARAMETERS, binomial_of_more
+from tests.reference.more_distributions import MORE_CLOSED, MORE_LOCATIONS, MORE_PARAMETERS, binomial_of_more, coincidences
 
 DIGITS = 130
 DIGITS_OF_ODDS = 1000  # 1 + exp(-1000) takes 434 of them, 1 - 1e-200 takes 200
@@ -354,3 +354,4 @@ def cases(p: str, q: str) -> Iterator[tuple[float, ...]]:
         for first in PARAMETERS[p]:
             for second in near(p, first):
                 yield (*first, *second)
+    yield from coincidences(p, q)

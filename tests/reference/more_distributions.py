@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
+from itertools import product
 from typing import Any
 
 from mpmath import mp, mpf
@@ -232,28 +234,22 @@ DISCRETE: dict[str, Any] = {
     "NegativeBinomial": delta_negative_binomial,
 }
 
-def _binomial_log_mass(k: int, n: Number, p: Number) -> Number:
-    return mp.log(math.comb(int(n), k)) + x_log(k, p) + x_log(n - k, 1 - p)
-
-
 def binomial_poisson(n: Number, p: Number, r: Number) -> Number:
     if n * p == 0:
         return r
     if r == 0:
         return INF
-    log_rate = mp.log(r)
-    total = mpf(0)
-    for k in range(int(n) + 1):
-        log_mass = _binomial_log_mass(k, n, p)
-        if log_mass > -INF:
-            total += mp.exp(log_mass) * (log_mass + r - k * log_rate + mp.log(math.factorial(k)))
-    return total
+    constant = r - n * p * mp.log(r) + x_log(n * p, p) + x_log(n * (1 - p), 1 - p)
+    masses = [math.comb(int(n), k) * p**k * (1 - p) ** (n - k) for k in range(int(n) + 1)]
+    return constant + mp.fsum(s * mp.log(math.perm(int(n), k)) for k, s in enumerate(masses))
 
 
 def binomial_of_more(n: Number, p: Number, m: Number, q: Number) -> Number:
     """Of n draws from m > n."""
-    masses = [(k, _binomial_log_mass(k, n, p)) for k in range(int(n) + 1)]
-    return mp.fsum(mp.exp(s) * (s - _binomial_log_mass(k, m, q)) for k, s in masses if s > -INF)
+    masses = [math.comb(int(n), k) * p**k * (1 - p) ** (n - k) for k in range(int(n) + 1)]
+    linear = x_log(n * p, p) + x_log(n * (1 - p), 1 - p) - x_log(n * p, q) - x_log(m - n * p, 1 - q)
+    ways = (mp.log(math.comb(int(n), k)) - mp.log(math.comb(int(m), k)) for k in range(int(n) + 1))
+    return linear + mp.fsum(s * w for s, w in zip(masses, ways, strict=True))
 
 
 def kumaraswamy(a: Number, b: Number, c: Number, d: Number) -> Number:
@@ -330,3 +326,39 @@ MORE_PARAMETERS: dict[str, list[tuple[float, ...]]] = {
     "Delta": [(0.0,), (1.0,), (3.0,), (10.0,), (12.0,), (1e4,), (0.5,), (-1.0,)],
 }
 MORE_LOCATIONS = {"Moyal", "Logistic", "LogitNormal"}
+
+# --- where two families almost agree ---------------------------------------------------------------------------------
+
+STEPS = [0.0, *(sign * 10.0**-k for k in range(1, 13, 2) for sign in (1, -1))]
+
+
+def coincidences(p: str, q: str) -> Iterator[tuple[float, ...]]:
+    """Parameters of p and q close to where both are nearly or exactly the same distribution."""
+    for e, f in product(STEPS, STEPS):
+        for numbers in ALMOST.get((p, q), lambda e, f: ())(e, f):
+            yield tuple(float(x) for x in numbers)
+
+
+ALMOST: dict[tuple[str, str], Callable[[float, float], Any]] = {
+    ("Weibull", "Gamma"): lambda e, f: [(3.0, 1 + e, 1 + f, 1 / 3), (3.0, 1 + e, 1 - e, (1 + f) / 3)],
+    ("Weibull", "Exponential"): lambda e, f: [(3.0, 1 + e, (1 + f) / 3)],
+    ("Gamma", "Weibull"): lambda e, f: [(1 + e, 3.0, 1 / 3, 1 + f), (1 + e, 3.0, (1 + f) / 3, 1 - e)],
+    ("Exponential", "Weibull"): lambda e, f: [(3.0, (1 + f) / 3, 1 + e)],
+    ("Kumaraswamy", "Uniform"): lambda e, f: [(1 + e, 1 + f, 0.0, 1.0), (1 + e, 1.0, 0.0, 1 + abs(f))]
+    + [(a * (1 + e), b * (1 + f), 0.0, 1.0) for a, b in ((1e-3, 2.0), (30.0, 0.2), (1e5, 1e5))],
+    ("Beta", "Gamma"): lambda e, f: [
+        (a, b, a * (1 + e), b * (1 + f)) for a, b in ((2.0, 1e4), (0.3, 1e8), (50.0, 1e6), (1e3, 1e4))
+    ],
+    ("Beta", "Exponential"): lambda e, f: [(1 + e, b, b * (1 + f)) for b in (10.0, 1e4, 1e8)],
+    ("Beta", "Normal"): lambda e, f: [
+        (n, n * (1 + e), 0.5, (1 + f) / math.sqrt(8 * n)) for n in (3.0, 100.0, 1e5, 1e8)
+    ],
+    ("Beta", "ContinuousBernoulli"): lambda e, f: [(1 + e, 1 + f, 0.5), (1.0, 1 + e, (1 + f) / 2), (1 + e, 1.0, 0.5 - e / 6)]
+    if f < 1 else [],
+    ("ContinuousBernoulli", "Uniform"): lambda e, f: [(0.5 + e, 0.0, 1 + abs(f))],
+    ("Uniform", "ContinuousBernoulli"): lambda e, f: [(abs(e), 1.0, (1 + f) / 2), (abs(e), 1 - abs(f), 0.5 + e / 3)],
+    ("StudentT", "Normal"): lambda e, f: [(n, 0.0, 1.0, e, 1 + f) for n in (2.5, 10.0, 200.0, 1e5, 1e8)],
+    ("Binomial", "Poisson"): lambda e, f: [(n, p, n * p * (1 + e)) for n in (1.0, 10.0) for p in (abs(f), 0.4, 0.6)],
+    ("Binomial", "Binomial"): lambda e, f: [(10.0, abs(f), 25.0, 0.4 * abs(f) * (1 + e)), (10.0, 0.5, 11.0, 0.45 + e / 3)]
+    if f < 1 else [],
+}
