@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from klnumba.distributions.constraint import COUNT, LOGIT, PROBABILITY
 from klnumba.distributions.distribution import Parameter, Support, unmoved
 from klnumba.distributions.odds import (
@@ -30,7 +28,6 @@ from klnumba.formulas.integrals import gamma_below
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.primitives import fma
 from klnumba.formulas.special import HALF_LOG_2PI, difference_of_products, log_gamma, stirling
-
 
 FEW = 16.0  # counts up to here are taken one draw after another
 

@@ -13,13 +13,14 @@ from klnumba.distributions.evaluate import evaluate
 from klnumba.distributions.gamma import gamma_gamma
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.log_cells import phi
-from klnumba.formulas.special import LN2, digamma, log_gamma, stirling_bregman, stirling_slope
+from klnumba.formulas.special import HALF_LOG_2PI, LN2, stirling, stirling_bregman, stirling_slope
 
 
 def chi_entropy(df: float) -> float:
     """The differential entropy, in nats."""
     half = 0.5 * df
-    return log_gamma(half) + (half - LN2 / 2.0 - (half - 0.5) * digamma(half))
+    rest = stirling(half) - (half - 0.5) * stirling_slope(half)
+    return (HALF_LOG_2PI + 0.5 - 0.5 * LN2) + (rest - 0.25 / half)
 
 
 def log_mean(df: float) -> float:

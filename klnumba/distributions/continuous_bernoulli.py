@@ -1,6 +1,6 @@
 """The continuous Bernoulli distribution.
 
-Its density on 0 to 1 is proportional to exp(eta*x), eta the log-odds. The logarithm of the integral of that is eta/2 + g,
+Its density on 0 to 1 is proportional to exp(eta*x), eta the log-odds. The logarithm of its integral is eta/2 + g(eta),
 
     g(eta) = log(sinh(eta/2)/(eta/2)),
 
@@ -284,7 +284,7 @@ def uniform_continuous_bernoulli(low: float, high: float, eta: float) -> float:
 @register_kl(Beta, ContinuousBernoulli)
 @of_log_odds
 def beta_continuous_bernoulli(a: float, b: float, eta: float) -> float:
-    """That to the standard uniform or to an exponential distribution, and what is left of the logarithms of integrals."""
+    """That to the standard uniform, or to an exponential distribution, and the logarithm of an integral."""
     x = abs(eta)
     if x <= 1.0:
         return max(beta_beta(a, b, 1.0, 1.0) + (log_sinhc(0.5 * x) + 0.5 * eta * ((b - a) / (a + b))), 0.0)

@@ -28,8 +28,8 @@ def delta_entropy(v: float) -> float:
 class Delta(Distribution):
     """The distribution of a variable that is always `v`; SciPy has no counterpart.
 
-    It is a discrete distribution, of entropy 0. Its divergence from a discrete q is -log of the probability that q gives
-    to `v`. A continuous q gives no place a probability, so the divergence from it is infinite, whatever its density.
+    It is a discrete distribution, of entropy 0. Its divergence from a discrete q is -log of the probability of `v`
+    under q. A continuous q gives no place a probability, so the divergence from it is infinite, whatever its density.
 
     Parameters
     ----------

@@ -92,7 +92,7 @@ def logistic_laplace(loc_p: float, scale_p: float, loc_q: float, scale_q: float)
 
 @register_kl(Logistic, Gumbel, compiled=True)
 def logistic_gumbel(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
-    """exp(v) - 1 - v, v = log(pi*r/sin(pi*r)) - (loc_p - loc_q)/scale_q, and v - log(r) - 1, r = scale_p/scale_q < 1."""
+    """exp(v) - 1 - v, v = s - (loc_p - loc_q)/scale_q, and s - log(r) - 1; s = log(pi*r/sin(pi*r)), r of scales."""
     if scale_p >= scale_q:
         return math.inf
     r = scale_p / scale_q

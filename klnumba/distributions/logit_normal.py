@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from klnumba.distributions.constraint import POSITIVE, REAL
 from klnumba.distributions.distribution import Distribution, Parameter, Support
 from klnumba.distributions.evaluate import evaluate

@@ -43,10 +43,10 @@ def scaled_exponential_integral(z: float) -> float:
     >>> round(float(scaled_exponential_integral(1.0)), 12)
     0.596347362323
     """
-    if z <= 1.5:
+    if z <= 0.6:
         return exp(z) * (entire_exponential_integral(z) - (log(z) + EULER))
     # 1/(z + 1/(1 + 1/(z + 2/(1 + 2/(z + ...))))), Stieltjes.
-    n = 20.0 + float(int(900.0 / z))
+    n = 20.0 + float(int(150.0 / z))
     rest = z
     while n > 0.0:
         rest = z + n / (1.0 + n / rest)

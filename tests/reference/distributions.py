@@ -27,7 +27,13 @@ from tests.reference.entropies import (
     to_normal,
     x_log,
 )
-from tests.reference.more_distributions import MORE_CLOSED, MORE_LOCATIONS, MORE_PARAMETERS, binomial_of_more, coincidences
+from tests.reference.more_distributions import (
+    MORE_CLOSED,
+    MORE_LOCATIONS,
+    MORE_PARAMETERS,
+    binomial_of_more,
+    coincidences,
+)
 
 DIGITS = 130
 DIGITS_OF_ODDS = 1000  # 1 + exp(-1000) takes 434 of them, 1 - 1e-200 takes 200
@@ -314,7 +320,13 @@ PARAMETERS: dict[str, list[tuple[float, ...]]] = {
 LOCATIONS = {"Normal", "LogNormal", "Laplace", "Cauchy", "Gumbel", *MORE_LOCATIONS}
 PROBABILITIES = {*ODDS, "ContinuousBernoulli"}
 INTERVALS = {"Uniform", "LogUniform"}
-FIXED = {"Binomial", "Binomial.logits", "Kumaraswamy", "NegativeBinomial", "NegativeBinomial.logits"}  # by their first parameter
+FIXED = {
+    "Binomial",
+    "Binomial.logits",
+    "Kumaraswamy",
+    "NegativeBinomial",
+    "NegativeBinomial.logits",
+}  # by their first parameter
 DELTAS = [0.9, -0.45, 0.3, *(sign * 10.0**-k for k in range(1, 13) for sign in (1, -1))]
 
 

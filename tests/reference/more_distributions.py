@@ -1,4 +1,4 @@
-"""The truth for more families and pairs: textbook closed forms with mpmath, as in `distributions`, to which they belong."""
+"""The truth for more families and pairs: textbook closed forms with mpmath. They belong to `distributions`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from mpmath import mp, mpf
 from tests.reference.entropies import (
     INF,
     Number,
-    h_exponential,
     h_gamma,
     h_gumbel,
     h_normal,
@@ -234,6 +233,7 @@ DISCRETE: dict[str, Any] = {
     "NegativeBinomial": delta_negative_binomial,
 }
 
+
 def binomial_poisson(n: Number, p: Number, r: Number) -> Number:
     if n * p == 0:
         return r
@@ -274,7 +274,9 @@ MORE_CLOSED: dict[tuple[str, str], Any] = {
     ("Exponential", "Weibull"): lambda r, s, k: gamma_weibull(mpf(1), r, s, k),
     ("LogNormal", "Gamma"): lambda m, s, a, b: to_gamma(h_normal(m, s) + m, mp.exp(m + s * s / 2), m, a, b),
     ("LogNormal", "Exponential"): lambda m, s, r: to_gamma(h_normal(m, s) + m, mp.exp(m + s * s / 2), m, mpf(1), r),
-    ("HalfNormal", "Exponential"): lambda s, r: r * s * mp.sqrt(2 / mp.pi) - mp.log(mp.pi * mp.e * (s * r) ** 2 / 2) / 2,
+    ("HalfNormal", "Exponential"): lambda s, r: (
+        r * s * mp.sqrt(2 / mp.pi) - mp.log(mp.pi * mp.e * (s * r) ** 2 / 2) / 2
+    ),
     ("Exponential", "HalfNormal"): lambda r, s: mp.log(mp.pi * (s * r) ** 2 / 2) / 2 + 1 / (r * s) ** 2 - 1,
     ("Kumaraswamy", "Kumaraswamy"): kumaraswamy,
     ("Kumaraswamy", "Uniform"): lambda a, b, c, d: INF if c > 0 or d < 1 else mp.log(d - c) - h_kumaraswamy(a, b),
@@ -319,10 +321,23 @@ MORE_PARAMETERS: dict[str, list[tuple[float, ...]]] = {
     "Lindley": [(1.0,), (0.3,), (7.5,), (1e-5,), (1e8,), (1e-200,), (1e150,)],
     "InverseGaussian": [(1.0, 1.0), (2.5, 0.7), (0.3, 4.0), (1e-4, 2.0), (1e4, 1e2), (30.0, 1e-3), (1.0, 1e8)],
     "LogUniform": [(1.0, 10.0), (0.3, 0.7), (3.0, 3.0001), (1e-200, 1e150), (1e-5, 1e5), (0.5, 20.0)],
-    "VonMises": [(0.0, 1.0), (1.5, 3.0), (-3.0, 0.3), (0.5, 24.0), (0.5, 30.0), (2.0, 1e-6), (1.0, 1e4), (0.1, 1e8)]
-    + [(1e3, 7.0), (0.0, 0.0)],
+    "VonMises": [
+        *[(0.0, 1.0), (1.5, 3.0), (-3.0, 0.3), (0.5, 24.0), (0.5, 30.0), (2.0, 1e-6), (1.0, 1e4), (0.1, 1e8)],
+        *[(1e3, 7.0), (0.0, 0.0)],
+    ],
     "ContinuousBernoulli": [(0.5,), (0.3,), (0.9,), (0.4985,), (1e-6,), (0.999999,), (1e-200,), (1.0 - 2.0**-53,)],
-    "ContinuousBernoulli.logits": [(0.0,), (1.3,), (-2.0,), (1e-9,), (12.0,), (-35.0,), (300.0,), (-1e3,), (1e3,), (2e8,)],
+    "ContinuousBernoulli.logits": [
+        (0.0,),
+        (1.3,),
+        (-2.0,),
+        (1e-9,),
+        (12.0,),
+        (-35.0,),
+        (300.0,),
+        (-1e3,),
+        (1e3,),
+        (2e8,),
+    ],
     "Delta": [(0.0,), (1.0,), (3.0,), (10.0,), (12.0,), (1e4,), (0.5,), (-1.0,)],
 }
 MORE_LOCATIONS = {"Moyal", "Logistic", "LogitNormal"}
@@ -344,8 +359,10 @@ ALMOST: dict[tuple[str, str], Callable[[float, float], Any]] = {
     ("Weibull", "Exponential"): lambda e, f: [(3.0, 1 + e, (1 + f) / 3)],
     ("Gamma", "Weibull"): lambda e, f: [(1 + e, 3.0, 1 / 3, 1 + f), (1 + e, 3.0, (1 + f) / 3, 1 - e)],
     ("Exponential", "Weibull"): lambda e, f: [(3.0, (1 + f) / 3, 1 + e)],
-    ("Kumaraswamy", "Uniform"): lambda e, f: [(1 + e, 1 + f, 0.0, 1.0), (1 + e, 1.0, 0.0, 1 + abs(f))]
-    + [(a * (1 + e), b * (1 + f), 0.0, 1.0) for a, b in ((1e-3, 2.0), (30.0, 0.2), (1e5, 1e5))],
+    ("Kumaraswamy", "Uniform"): lambda e, f: (
+        [(1 + e, 1 + f, 0.0, 1.0), (1 + e, 1.0, 0.0, 1 + abs(f))]
+        + [(a * (1 + e), b * (1 + f), 0.0, 1.0) for a, b in ((1e-3, 2.0), (30.0, 0.2), (1e5, 1e5))]
+    ),
     ("Beta", "Gamma"): lambda e, f: [
         (a, b, a * (1 + e), b * (1 + f)) for a, b in ((2.0, 1e4), (0.3, 1e8), (50.0, 1e6), (1e3, 1e4))
     ],
@@ -353,12 +370,14 @@ ALMOST: dict[tuple[str, str], Callable[[float, float], Any]] = {
     ("Beta", "Normal"): lambda e, f: [
         (n, n * (1 + e), 0.5, (1 + f) / math.sqrt(8 * n)) for n in (3.0, 100.0, 1e5, 1e8)
     ],
-    ("Beta", "ContinuousBernoulli"): lambda e, f: [(1 + e, 1 + f, 0.5), (1.0, 1 + e, (1 + f) / 2), (1 + e, 1.0, 0.5 - e / 6)]
-    if f < 1 else [],
+    ("Beta", "ContinuousBernoulli"): lambda e, f: (
+        [(1 + e, 1 + f, 0.5), (1.0, 1 + e, (1 + f) / 2), (1 + e, 1.0, 0.5 - e / 6)] if f < 1 else []
+    ),
     ("ContinuousBernoulli", "Uniform"): lambda e, f: [(0.5 + e, 0.0, 1 + abs(f))],
     ("Uniform", "ContinuousBernoulli"): lambda e, f: [(abs(e), 1.0, (1 + f) / 2), (abs(e), 1 - abs(f), 0.5 + e / 3)],
     ("StudentT", "Normal"): lambda e, f: [(n, 0.0, 1.0, e, 1 + f) for n in (2.5, 10.0, 200.0, 1e5, 1e8)],
     ("Binomial", "Poisson"): lambda e, f: [(n, p, n * p * (1 + e)) for n in (1.0, 10.0) for p in (abs(f), 0.4, 0.6)],
-    ("Binomial", "Binomial"): lambda e, f: [(10.0, abs(f), 25.0, 0.4 * abs(f) * (1 + e)), (10.0, 0.5, 11.0, 0.45 + e / 3)]
-    if f < 1 else [],
+    ("Binomial", "Binomial"): lambda e, f: (
+        [(10.0, abs(f), 25.0, 0.4 * abs(f) * (1 + e)), (10.0, 0.5, 11.0, 0.45 + e / 3)] if f < 1 else []
+    ),
 }
