@@ -24,11 +24,11 @@ LIMITS = {
     "stirling": 5.0,
     "stirling_slope": 7.0,
     "bessel_ratio": 4.0,
-    "bessel_ratio_slope": 10.0,
+    "bessel_ratio_slope": 12.0,
     "scaled_exponential_integral": 6.0,
     "log_gamma_bregman": 1.5e-15,
     "digamma_bregman": 2e-15,
-    "log_bessel_bregman": 2e-14,
+    "log_bessel_bregman": 4e-14,
 }
 
 

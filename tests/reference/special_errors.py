@@ -75,8 +75,7 @@ REMAINDERS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], int]] = 
 
 def formula(name: str) -> Any:
     """The compiled function of this name."""
-    (module,) = [m for m in (special, bessel, integrals) if getattr(m, name, None) and name in m.__dict__]
-    return scalar(getattr(module, name))
+    return scalar(next(getattr(module, name) for module in (special, bessel, integrals) if hasattr(module, name)))
 
 
 def sample(rng: np.random.Generator, count: int) -> np.ndarray:
