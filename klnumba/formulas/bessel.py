@@ -196,7 +196,7 @@ def log_bessel_bregman(a: float, b: float, d: float) -> float:
     Examples
     --------
     >>> print(f"{log_bessel_bregman(1.0, 1.0 + 1e-9, 1e-9):.6e}")
-    1.770891e-19
+    1.771730e-19
     """
     if abs(d) <= 0.5 * a:
         return log_bessel_bregman_close(a, b, d)
