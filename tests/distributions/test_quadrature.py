@@ -117,11 +117,12 @@ def counterpart(d):
 def by_integration(p, q):
     """E log(p/q) over the quantiles of p."""
     first, second = counterpart(p), counterpart(q)
-    log_q = second.logpdf if not isinstance(q, D.Laplace) else lambda x: -np.log(2 * q.scale) - abs(x - q.loc) / q.scale
     if p.support.discrete:
         k = np.arange(p.support.low, min(p.support.high, 500) + 1)
         k = k[first.pmf(k) > 1e-300]
         return math.fsum(first.pmf(k) * (first.logpmf(k) - second.logpmf(k)))
+
+    log_q = second.logpdf if not isinstance(q, D.Laplace) else lambda x: -np.log(2 * q.scale) - abs(x - q.loc) / q.scale
 
     def from_below(u):
         x = first.ppf(u)
