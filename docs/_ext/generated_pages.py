@@ -112,9 +112,9 @@ def pairs() -> str:
     path = DATA / "distribution_errors.json"
     errors: dict[tuple[str, str], list[str]] = {}
     for row in json.loads(path.read_text(encoding="utf-8"))["errors"] if path.is_file() else []:
-        family, _, form = row["p"].partition(".")
-        text = f"{row['largest_error']:.1e}" + (f" ({form})" if form else "")
-        errors.setdefault((family, row["q"].partition(".")[0]), []).append(text)
+        (family, _, form), (other, _, form_of_q) = row["p"].partition("."), row["q"].partition(".")
+        text = f"{row['largest_error']:.1e}" + (f" ({form or form_of_q})" if form or form_of_q else "")
+        errors.setdefault((family, other), []).append(text)
     lines = [_line(("p", "q", "form", "largest relative error")), _line(["---"] * 4)]
     for pair in registered_pairs():
         names = (pair.p.__name__, pair.q.__name__)

@@ -6,14 +6,26 @@ from typing import Any
 
 from klnumba.distributions.constraint import POSITIVE
 from klnumba.distributions.distribution import Distribution, Parameter, Support, unmoved, unscaled
+from klnumba.distributions.exponential import Exponential
+from klnumba.distributions.gamma import Gamma
+from klnumba.distributions.laplace import Laplace
+from klnumba.distributions.normal import Normal
 from klnumba.distributions.registry import register_kl
-from klnumba.formulas.elementary import log
+from klnumba.formulas.elementary import log, log1p, two_sum
+from klnumba.formulas.integrals import beta_distance
+from klnumba.formulas.log_cells import phi
+from klnumba.formulas.primitives import fma
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
+    LARGE,
+    LN2,
+    STIRLING,
     difference_of_products,
     digamma,
     digamma_bregman,
     excess,
+    excess_of_nearly,
+    excess_of_products,
     log_gamma_bregman,
     stirling,
     stirling_bregman,
@@ -127,3 +139,85 @@ def beta_beta(a: float, b: float, c: float, d: float) -> float:
     halves = excess(a, c, first) + excess(b, d, second) - excess(s, t, both)
     rest = stirling_bregman(a, c, first) + stirling_bregman(b, d, second) - stirling_bregman(s, t, both)
     return max(means + (0.5 * halves + rest), 0.0)
+
+
+def to_gamma_of_same_shape(a: float, b: float) -> float:
+    """KL(Beta(a, b) || Gamma(a, a + b)), about a*(a + 1)/(4*b*b) for a large b."""
+    s = a + b
+    there = stirling_bregman(s, b, -a)
+    slopes = -(there + stirling_bregman(b, s, a)) / a if a <= b else stirling_slope(b) - stirling_slope(s)
+    first = 0.5 * excess(s, b, -a) + 0.5 * (a / b) / s
+    return first + (a * stirling_slope(s) + ((b - 1.0) * slopes - there))
+
+
+@register_kl(Beta, Gamma, compiled=True)
+def beta_gamma(a: float, b: float, shape: float, rate: float) -> float:
+    """That to the gamma distribution of the same shape and mean, and that of the latter to q, put right for E log X."""
+    s, low = two_sum(a, b)
+    d = shape - a
+    means = shape * excess_of_nearly(a, rate, shape, s, -low / s)
+    between = means + (0.5 * excess(a, shape, d) + stirling_bregman(a, shape, d))
+    return to_gamma_of_same_shape(a, b) + (between - d * (0.5 / s - stirling_slope(s)))
+
+
+@register_kl(Beta, Exponential, compiled=True)
+def beta_exponential(a: float, b: float, rate: float) -> float:
+    """That to the gamma distribution of shape 1."""
+    return beta_gamma(a, b, 1.0, rate)
+
+
+def stirling_tail(x: float, m: float) -> float:
+    """(x - m)*e'(x) - e(x) for x from `LARGE` on, e(x) = c(x) - 1/(12*x)."""
+    y = 1.0 / x
+    z = y * y
+    value = 0.0
+    slope = 0.0
+    for k in range(9, 0, -1):
+        value = value * z + STIRLING[k]
+        slope = slope * z + (2.0 * k + 1.0) * STIRLING[k]
+    return -(y * z * value + (x - m) * (z * z * slope))
+
+
+def negentropy_of_one(x: float, m: float) -> float:
+    """1/(2*x) + (x - m)*c'(x) - c(x)."""
+    return 0.5 / x + ((x - m) * stirling_slope(x) - stirling(x))
+
+
+def beta_negentropy(a: float, b: float) -> float:
+    """KL to the normal distribution of the same mean and variance.
+
+    For large exponents all that is of first order in their inverses is (a - b)**2/(3*a*b*(a + b)).
+    """
+    s = a + b
+    if a < LARGE or b < LARGE:
+        both = 1.0 / s + ((s - 2.0) * stirling_slope(s) - stirling(s))
+        return (negentropy_of_one(a, 1.0) + negentropy_of_one(b, 1.0)) - (both + 0.5 * log1p(1.0 / s))
+    skew = (a - b) / a * ((a - b) / b) / (3.0 * s)
+    squares = (b / s / a * (1.0 / a + 1.0 / s) + a / s / b * (1.0 / b + 1.0 / s)) / 12.0
+    rest = stirling_tail(a, 1.0) + stirling_tail(b, 1.0) - stirling_tail(s, 2.0)
+    return skew + (0.5 * phi(1.0 / s) + squares + rest)
+
+
+@register_kl(Beta, Normal, compiled=True)
+def beta_normal(a: float, b: float, loc: float, scale: float) -> float:
+    """The variances' excess, the distance of the means, and the divergence that is left where both agree."""
+    s, low = two_sum(a, b)
+    t = (difference_of_products(a, 1.0, loc, s) - loc * low) / s / scale
+    over = a * b
+    unit = s * scale
+    below = unit * (s + 1.0)
+    off_unit = fma(s, scale, -unit) / unit + low / s
+    one_more, low_more = two_sum(s, 1.0)
+    off_below = fma(unit, one_more, -below) / below + off_unit + (low + low_more) / one_more
+    off = fma(a, b, -over) / over - (off_unit + off_below)
+    return 0.5 * (excess_of_nearly(over, 1.0, unit, below, off) + t * t) + beta_negentropy(a, b)
+
+
+@register_kl(Beta, Laplace, compiled=True)
+def beta_laplace(a: float, b: float, loc: float, scale: float) -> float:
+    """The excess of E abs(X - loc)/scale, and what is left where that is 1."""
+    s = a + b
+    distance = beta_distance(a, b, loc)
+    deviations = log(distance) - 0.5 * (log(a / s) + log(b / s) - log1p(s))
+    rest = (LN2 + 0.5 - HALF_LOG_2PI) + (deviations + beta_negentropy(a, b))
+    return excess_of_products(distance, 1.0, scale, 1.0) + rest

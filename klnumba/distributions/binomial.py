@@ -5,25 +5,31 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from klnumba.distributions.constraint import COUNT, LOGIT, PROBABILITY
 from klnumba.distributions.distribution import Parameter, Support, unmoved
 from klnumba.distributions.odds import (
     Odds,
     by_form,
+    cell,
     complement,
     from_logits,
     from_probs,
     odds_arguments,
+    sigmoid,
     softplus,
     two_outcomes,
     two_outcomes_logits,
 )
 from klnumba.distributions.poisson import Poisson, nothing_to_logits, nothing_to_probs
 from klnumba.distributions.registry import over, register_kl
+from klnumba.formulas.divergences import bregman, generalized_kl, log_ratio
 from klnumba.formulas.elementary import exp, log, log1p
-from klnumba.formulas.special import log_gamma
+from klnumba.formulas.integrals import gamma_below
+from klnumba.formulas.log_cells import phi
+from klnumba.formulas.primitives import fma
+from klnumba.formulas.special import HALF_LOG_2PI, difference_of_products, log_gamma, stirling
+
+FEW = 16.0  # counts up to here are taken one draw after another
 
 
 def binomial_entropy(n: float, p: float) -> float:
@@ -97,30 +103,177 @@ class Binomial(Odds):
         return {"total_count": shapes[0], "probs": shapes[1]}
 
 
+def width_of_sum(n: float, p: float, other: float) -> float:
+    """How far from the mean a sum over counts reaches."""
+    return 40.0 + 12.0 * math.sqrt(n * min(p, other))
+
+
+def step_of_sum(n: float, p: float, other: float) -> float:
+    """One count in so many is enough for a sum over smooth terms, far from both ends: its error is below exp(-100)."""
+    far = n * min(p, other) > 200.0
+    return max(math.floor(0.25 * math.sqrt(n * p * other)), 1.0) if far else 1.0
+
+
+def over_poisson_few(k: float, n: float, p: float) -> float:
+    """`over_poisson` for a small k and p: of k draws none is drawn twice, and of the rest none succeeds."""
+    total = 0.0
+    j = k - 1.0
+    while j > 0.0:
+        total += log1p(-j / n)
+        j -= 1.0
+    return total + (k * p - (n - k) * phi(-p))
+
+
+def over_poisson(k: float, n: float, p: float, other: float) -> float:
+    """log of the ratio of the binomial probability of k and the Poisson probability of the same mean."""
+    if k <= FEW and p < 0.5:
+        return over_poisson_few(k, n, p)
+    left = n - k
+    mean = n * p
+    if left == 0.0:
+        return (HALF_LOG_2PI + 0.5 * log(n) + stirling(n)) - n * other
+    apart = bregman(left, n * other, mean - k, 0.0)
+    return (stirling(n) - stirling(left) - 0.5 * log1p(-k / n)) - apart
+
+
+def poisson_log_mass(k: float, rate: float) -> float:
+    """log of the Poisson probability of k."""
+    if k == 0.0:
+        return -rate
+    return -(generalized_kl(k, rate) + (HALF_LOG_2PI + 0.5 * log(k) + stirling(k)))
+
+
+def to_poisson_of_same_mean(n: float, p: float, other: float) -> float:
+    """KL of a binomial distribution, other = 1 - p, from the Poisson distribution of the same mean; about p*p/4.
+
+    For p up to 1/2 a sum of cells, none negative, and what the Poisson distribution has beyond n.
+    """
+    if other == 0.0:
+        return -poisson_log_mass(n, n)
+    mean = n * p
+    step = step_of_sum(n, p, other)
+    reach = width_of_sum(n, p, other)
+    k = max(math.floor(mean - reach), 0.0)
+    last = min(mean + reach, n)
+    total = 0.0
+    while k <= last:
+        above = over_poisson(k, n, p, other)
+        log_mass = poisson_log_mass(k, mean)
+        mass = exp(log_mass + above)
+        if p <= 0.5:
+            total += cell(mass, exp(log_mass), above)
+        elif mass > 0.0:
+            total += mass * above
+        k += step
+    return total * step + (gamma_below(n + 1.0, mean) if p <= 0.5 else 0.0)
+
+
+def binomial_poisson(n: float, p: float, other: float, rate: float) -> float:
+    """The cell of the means, and the divergence from the Poisson distribution of the same mean."""
+    if n == 0.0 or p == 0.0:
+        return rate
+    if rate == 0.0:
+        return math.inf
+    mean = n * p
+    cells = generalized_kl(mean, rate) + fma(n, p, -mean) * (log(mean) - log(rate))
+    return cells + to_poisson_of_same_mean(n, p, other)
+
+
+def binomial_poisson_probs(n: float, p: float, rate: float) -> float:
+    """The cell of the means, and a sum for the divergence from the Poisson distribution of the same mean."""
+    return binomial_poisson(n, p, 1.0 - p, rate)
+
+
+def binomial_poisson_logits(n: float, a: float, rate: float) -> float:
+    """`binomial_poisson_probs` from log-odds."""
+    if rate == 0.0 and n > 0.0 and a > -math.inf:
+        return math.inf
+    return binomial_poisson(n, sigmoid(a), sigmoid(-a), rate)
+
+
+@register_kl(Binomial, Poisson)
+def binomial_to_poisson(p: Binomial, q: Poisson) -> Any:
+    """The cell of the means, and a sum for the divergence from the Poisson distribution of the same mean."""
+    form, formula = ("probs", binomial_poisson_probs) if "probs" in p._given else ("logits", binomial_poisson_logits)
+    return over(formula, p, p._in(form), q, ("rate",))
+
+
+def cell_of(x: float, count: float, prob: float, log_prob: float, d: float) -> float:
+    """x*log(x/y) - x + y of y = count*prob, which may underflow, given d = x - y."""
+    if prob > 1e-290:
+        return bregman(x, count * prob, d, 0.0)
+    return x * ((log(x) - log(count)) - log_prob) - x
+
+
+def fewer_of_more(
+    n: float, p: float, other: float, m: float, q: float, log_q: float, rest: float, log_rest: float
+) -> float:
+    """KL of n draws from m > n > 0 draws with probabilities p = 1 - other and q = 1 - rest: a sum over the counts.
+
+    Where the means are close it is of the cells of all counts, which are of second order, else the cell of the means,
+    and the mean of what the two have beyond Poisson distributions of these means.
+    """
+    mean = n * p
+    d = difference_of_products(n, p, m, q)
+    close = abs(d) <= min(0.5 * mean, math.sqrt(mean))
+    shift = log_ratio(mean, m * q, d) if close else 0.0
+    step = step_of_sum(n, p, other)
+    reach = width_of_sum(n, p, other)
+    k = max(math.floor(mean - reach), 0.0)
+    last = min(mean + reach, m if close else n)
+    total = 0.0
+    while k <= last:
+        poisson = poisson_log_mass(k, mean)
+        above_p = over_poisson(k, n, p, other) if k <= n else -math.inf
+        mass = exp(poisson + above_p)
+        if close or mass > 0.0:
+            left = m - k
+            if left > 0.0 and not (k <= FEW and q < 0.5):
+                apart = cell_of(left, m, rest, log_rest, m * q - k)
+                above_q = (stirling(m) - stirling(left) - 0.5 * log1p(-k / m)) - apart
+            else:
+                above_q = over_poisson(k, m, q, rest)
+            if close:
+                moved = d - k * shift
+                total += cell(mass, exp(poisson + (above_q + moved)), above_p - (above_q + moved))
+            else:
+                total += mass * (above_p - above_q)
+        k += step
+    return total * step if close else max(cell_of(mean, m, q, log_q, d) + total * step, 0.0)
+
+
 def binomial_probs(n: float, p: float, m: float, q: float) -> float:
-    """So many times that of one draw; infinite where p may count beyond q."""
-    if p == 0.0:
+    """So many times that of one draw; infinite where p may count beyond q; else a sum over the counts of p."""
+    if p == 0.0 or n == 0.0:
         return 0.0 if m == 0.0 else -m * log1p(-q)
     if n > m:
         return math.inf
-    return 0.0 if n == 0.0 else n * two_outcomes(p, q)
+    if n == m:
+        return n * two_outcomes(p, q)
+    if q == 0.0 or q == 1.0:
+        return math.inf
+    return fewer_of_more(n, p, 1.0 - p, m, q, log(q), 1.0 - q, log1p(-q))
 
 
 def binomial_logits(n: float, a: float, m: float, b: float) -> float:
     """`binomial_probs` from log-odds."""
-    if a == -math.inf:
+    if a == -math.inf or n == 0.0:
         return 0.0 if m == 0.0 else m * softplus(b)
     if n > m:
         return math.inf
-    return 0.0 if n == 0.0 else n * two_outcomes_logits(a, b)
+    if n == m:
+        return n * two_outcomes_logits(a, b)
+    if abs(b) == math.inf:
+        return math.inf
+    p = sigmoid(a)
+    if p == 0.0:
+        return m * softplus(b)
+    return fewer_of_more(n, p, sigmoid(-a), m, sigmoid(b), -softplus(-b), sigmoid(-b), -softplus(b))
 
 
 @register_kl(Binomial, Binomial)
 def binomial_binomial(p: Binomial, q: Binomial) -> Any:
-    """So many times that of one draw; infinite where p may count beyond q."""
-    fewer = np.less(p.total_count, q.total_count) & (p.probs > 0)
-    if np.any(fewer):
-        raise NotImplementedError("KL(Binomial || Binomial) has no closed form where q has the larger total_count")
+    """So many times that of one draw; infinite where p may count beyond q; else a sum over the counts of p."""
     return by_form(binomial_probs, binomial_logits)(p, q)
 
 

@@ -12,13 +12,16 @@ from klnumba.distributions.constraint import POSITIVE
 from klnumba.distributions.distribution import Distribution, Parameter, Support, unmoved
 from klnumba.distributions.exponential import Exponential
 from klnumba.distributions.gumbel import Gumbel
+from klnumba.distributions.laplace import Laplace
 from klnumba.distributions.normal import Normal
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import log, log1p
+from klnumba.formulas.integrals import gamma_distance
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.primitives import fma
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
+    LN2,
     difference_of_products,
     digamma,
     excess,
@@ -128,3 +131,11 @@ def gamma_gumbel(shape: float, rate: float, loc: float, scale: float) -> float:
     more = log1p(y)
     rest = shape * phi(y) - 0.5 * (log(shape) + 2.0 * log(y))
     return exp_excess(loc / scale - shape * more) + (rest + (negentropy(shape) + (0.5 - HALF_LOG_2PI)))
+
+
+@register_kl(Gamma, Laplace, compiled=True)
+def gamma_laplace(shape: float, rate: float, loc: float, scale: float) -> float:
+    """The excess of E abs(X - loc)/scale, and what is left where that is 1."""
+    distance = gamma_distance(shape, rate * loc)
+    rest = (LN2 + 0.5 - HALF_LOG_2PI) + (log(distance) - 0.5 * log(shape) + negentropy(shape))
+    return excess_of_products(distance, 1.0, rate, scale) + rest

@@ -13,7 +13,8 @@ from klnumba.distributions.laplace import Laplace
 from klnumba.distributions.normal import Normal
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.divergences import log_ratio
-from klnumba.formulas.elementary import log, log1p, two_sum
+from klnumba.formulas.elementary import exp, log, log1p, two_sum
+from klnumba.formulas.integrals import entire_exponential_integral, scaled_exponential_integral
 from klnumba.formulas.primitives import fma
 from klnumba.formulas.special import EULER, HALF_LOG_2PI, LN2, excess_of_products, exp_excess, log_gamma_bregman
 
@@ -121,3 +122,20 @@ def laplace_gumbel(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -
     more = log((scale_q - scale_p) / scale_q) + log1p(scale_p / scale_q)
     rest = LN2 + (log(scale_p) - log(scale_q)) + more
     return exp_excess(-more - (loc_p - loc_q) / scale_q) - rest
+
+
+def gumbel_distance(y: float) -> float:
+    """The expected distance of a standard Gumbel variable from y."""
+    if y >= EULER:
+        return (y - EULER) + 2.0 * entire_exponential_integral(exp(-y))
+    if y < -7.0:  # the rest is below exp(-1000)
+        return EULER - y
+    z = exp(-y)
+    return (EULER - y) + 2.0 * exp(-z) * scaled_exponential_integral(z)
+
+
+@register_kl(Gumbel, Laplace, compiled=True)
+def gumbel_laplace(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
+    """The excess of E abs(X - loc_q)/scale_q, and what is left where that is 1."""
+    distance = gumbel_distance((loc_q - loc_p) / scale_p)
+    return excess_of_products(scale_p, distance, scale_q, 1.0) + (log(distance) + (LN2 - EULER))

@@ -9,10 +9,12 @@ import numpy as np
 
 from klnumba.distributions.constraint import POSITIVE, REAL
 from klnumba.distributions.distribution import Distribution, Parameter, Support, unmoved
+from klnumba.distributions.exponential import Exponential
+from klnumba.distributions.gamma import Gamma
 from klnumba.distributions.normal import normal_normal
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import log
-from klnumba.formulas.special import HALF_LOG_2PI
+from klnumba.formulas.special import HALF_LOG_2PI, excess_of_products, exp_excess, stirling
 
 
 def log_normal_entropy(loc: float, scale: float) -> float:
@@ -70,3 +72,16 @@ class LogNormal(Distribution):
 
 
 register_kl(LogNormal, LogNormal, compiled=True)(normal_normal)
+
+
+@register_kl(LogNormal, Gamma, compiled=True)
+def log_normal_gamma(loc: float, scale: float, shape: float, rate: float) -> float:
+    """exp(v) - 1 - v, v the logarithm of the means' ratio, times the shape, and what is left where they agree."""
+    v = loc + (0.5 * scale * scale + (log(rate) - log(shape)))
+    return shape * exp_excess(v) + (0.5 * excess_of_products(scale * shape, scale, 1.0, 1.0) + stirling(shape))
+
+
+@register_kl(LogNormal, Exponential, compiled=True)
+def log_normal_exponential(loc: float, scale: float, rate: float) -> float:
+    """That to the gamma distribution of shape 1."""
+    return log_normal_gamma(loc, scale, 1.0, rate)

@@ -11,13 +11,14 @@ from klnumba.distributions.constraint import POSITIVE
 from klnumba.distributions.distribution import Distribution, Parameter, Support, unmoved
 from klnumba.distributions.exponential import Exponential
 from klnumba.distributions.gamma import Gamma
+from klnumba.distributions.laplace import Laplace
 from klnumba.distributions.normal import Normal
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.divergences import log_ratio
-from klnumba.formulas.elementary import log, log1p
+from klnumba.formulas.elementary import exp, log, log1p
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.primitives import fma
-from klnumba.formulas.special import HALF_LOG_2PI, excess_of_nearly, excess_of_products, stirling
+from klnumba.formulas.special import HALF_LOG_2PI, LN2, excess_of_nearly, excess_of_products, exp_excess, stirling
 
 
 def pareto_entropy(scale: float, alpha: float) -> float:
@@ -118,3 +119,23 @@ def pareto_normal(scale_p: float, alpha: float, loc: float, scale_q: float) -> f
     variances = excess_of_products(width * (alpha / (alpha - 2.0)), width, 1.0, 1.0)
     rest = phi(-1.0 / alpha) - 0.5 * log1p(-2.0 / alpha)
     return 0.5 * (variances + t * t) + (rest + (HALF_LOG_2PI - 0.5))
+
+
+def pareto_distance(alpha: float, y: float) -> float:
+    """The expected distance, in units of the scale, of X from its scale times 1 + y."""
+    beyond = 1.0 / (alpha - 1.0)
+    if y <= 0.0:
+        return beyond - y
+    u = log1p(y)
+    if y >= beyond:
+        return (y - beyond) + 2.0 * beyond * exp(-(alpha - 1.0) * u)
+    return (beyond - y) + 2.0 * (exp_excess(u) + beyond * exp_excess(-(alpha - 1.0) * u))
+
+
+@register_kl(Pareto, Laplace, compiled=True)
+def pareto_laplace(scale_p: float, alpha: float, loc: float, scale_q: float) -> float:
+    """The excess of E abs(X - loc)/scale_q, and what is left where that is 1; infinite where p has no mean."""
+    if alpha <= 1.0:
+        return math.inf
+    distance = pareto_distance(alpha, (loc - scale_p) / scale_p)
+    return excess_of_products(scale_p, distance, scale_q, 1.0) + (LN2 + log(alpha * distance) - 1.0 / alpha)

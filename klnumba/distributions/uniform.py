@@ -37,6 +37,16 @@ def uniform_entropy(low: float, high: float) -> float:
     return log(high - low)
 
 
+def ordered(owner: str, low: Any, high: Any) -> None:
+    """Refuse ends of an interval that are not in order."""
+    bad = np.asarray(low >= high)
+    if bad.any():
+        at = np.unravel_index(int(np.argmax(bad)), bad.shape)
+        where = f" at [{', '.join(str(int(i)) for i in at)}]" if bad.ndim else ""
+        found = f"low is {np.asarray(low)[at]} and high is {np.asarray(high)[at]}"
+        raise ValueError(f"{owner}: high must be above low, but{where} {found}")
+
+
 class Uniform(Distribution):
     """The continuous uniform distribution.
 
@@ -67,12 +77,7 @@ class Uniform(Distribution):
         super().__init__(validate_args, low=low, high=high)
 
     def _validate(self) -> None:
-        bad = np.asarray(self.low >= self.high)
-        if bad.any():
-            at = np.unravel_index(int(np.argmax(bad)), bad.shape)
-            where = f" at [{', '.join(str(int(i)) for i in at)}]" if bad.ndim else ""
-            low, high = np.asarray(self.low)[at], np.asarray(self.high)[at]
-            raise ValueError(f"Uniform: high must be above low, but{where} low is {low} and high is {high}")
+        ordered("Uniform", self.low, self.high)
 
     @property
     def support(self) -> Support:
@@ -156,7 +161,8 @@ def log_sinhc(x: float) -> float:
     """log(sinh(x)/x) for x > 0."""
     if x < 0.5:
         z = x * x
-        return log1p(z * (1.0 / 6.0 + z * (1.0 / 120.0 + z * (1.0 / 5040.0 + z * (1.0 / 362880.0 + z / 39916800.0)))))
+        high = 1.0 / 362880.0 + z * (1.0 / 39916800.0 + z * (1.0 / 6227020800.0 + z / 1307674368000.0))
+        return log1p(z * (1.0 / 6.0 + z * (1.0 / 120.0 + z * (1.0 / 5040.0 + z * high))))
     return x + log1p(-exp(-2.0 * x)) - log(2.0 * x)
 
 

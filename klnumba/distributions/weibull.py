@@ -10,11 +10,25 @@ import numpy as np
 from klnumba.distributions.constraint import POSITIVE
 from klnumba.distributions.distribution import Distribution, Parameter, Support, unmoved
 from klnumba.distributions.evaluate import evaluate
+from klnumba.distributions.exponential import Exponential
+from klnumba.distributions.gamma import Gamma
 from klnumba.distributions.gumbel import gumbel_excess
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.divergences import sharp_log_ratio
 from klnumba.formulas.elementary import log, two_sum
-from klnumba.formulas.special import EULER, log_gamma
+from klnumba.formulas.special import (
+    EULER,
+    HALF_LOG_2PI,
+    LARGE,
+    excess,
+    exp_excess,
+    log_gamma,
+    log_gamma_bregman,
+    log_of_products,
+    stirling,
+    stirling_bregman,
+    stirling_slope,
+)
 
 
 def gamma_of(x: np.ndarray) -> Any:
@@ -85,3 +99,66 @@ def weibull_weibull(scale_p: float, shape_p: float, scale_q: float, shape_q: flo
     d, low = two_sum(scale_q, -scale_p)
     m = shape_q * sharp_log_ratio(scale_q, scale_p, d, low)
     return gumbel_excess(shape_q, shape_p, m, 0.0)
+
+
+def log_mean(inverse: float, d: float) -> float:
+    """The logarithm of the mean of a Weibull distribution of scale 1 and shape 1/inverse, given d = inverse - 1."""
+    if abs(d) <= 0.5:
+        return (1.0 - EULER) * d + log_gamma_bregman(2.0, 1.0 + inverse, d)
+    return log_gamma_bregman(1.0, 1.0 + inverse, inverse) - EULER * inverse
+
+
+def least_to_gamma(inverse: float, d: float, shape: float) -> float:
+    """The divergence of that Weibull distribution from the gamma distribution of the same mean."""
+    e = shape - 1.0
+    if abs(d) <= 0.5 and abs(e) <= 0.5:
+        curves = shape * log_gamma_bregman(2.0, 1.0 + inverse, d) + stirling_bregman(1.0, shape, e)
+        return max(excess(1.0, inverse, d) + d * e + (curves + 0.5 * excess(1.0, shape, e)), 0.0)
+    curve = shape * log_gamma_bregman(1.0, 1.0 + inverse, inverse)
+    return (curve - log(inverse)) + ((HALF_LOG_2PI - 0.5 * log(shape)) + (stirling(shape) - EULER - 1.0))
+
+
+@register_kl(Weibull, Gamma, compiled=True)
+def weibull_gamma(scale: float, shape_p: float, shape_q: float, rate: float) -> float:
+    """exp(v) - 1 - v, v the logarithm of the means' ratio, times the shape of q, and what is left where they agree."""
+    inverse = 1.0 / shape_p
+    d = (1.0 - shape_p) / shape_p
+    v = log_of_products(scale, rate, shape_q, 1.0) + log_mean(inverse, d)
+    return shape_q * exp_excess(v) + least_to_gamma(inverse, d, shape_q)
+
+
+@register_kl(Weibull, Exponential, compiled=True)
+def weibull_exponential(scale: float, shape: float, rate: float) -> float:
+    """That to the Weibull distribution of shape 1."""
+    return gumbel_excess(1.0, shape, -log_of_products(scale, rate, 1.0, 1.0), 0.0)
+
+
+@register_kl(Exponential, Weibull, compiled=True)
+def exponential_weibull(rate: float, scale: float, shape: float) -> float:
+    """That of the Weibull distribution of shape 1."""
+    return gumbel_excess(shape, 1.0, shape * log_of_products(scale, rate, 1.0, 1.0), 0.0)
+
+
+def least_to_weibull(a: float, k: float) -> float:
+    """The divergence of a gamma distribution of shape a from the best Weibull distribution of shape k."""
+    f = a - 1.0
+    e = k - 1.0
+    linear = excess(1.0, k, e) - e * f / a if abs(e) <= 0.5 else e / a - log(k)
+    curves = log_gamma_bregman(a + 1.0, a + k, e) + stirling_bregman(a, 1.0, -f)
+    return max(linear + (0.5 * excess(a, 1.0, -f) + curves), 0.0)
+
+
+@register_kl(Gamma, Weibull, compiled=True)
+def gamma_weibull(shape_p: float, rate: float, scale: float, shape_q: float) -> float:
+    """exp(v) - 1 - v, v the logarithm of E (X/scale)**shape_q, and what is left where that is 0."""
+    a = shape_p
+    e = shape_q - 1.0
+    if abs(e) <= 0.5 and abs(a - 1.0) <= 0.5:
+        first = log(a) - shape_q * log_of_products(scale, rate, 1.0, 1.0)
+        v = first + (e * (log(a) + 0.5 / a + stirling_slope(a)) + log_gamma_bregman(a + 1.0, a + shape_q, e))
+    elif a < LARGE:
+        v = log_gamma(a + shape_q) - log_gamma(a) - shape_q * log_of_products(scale, rate, 1.0, 1.0)
+    else:
+        mean_log = log_of_products(a, 1.0, scale, rate) - (0.5 / a - stirling_slope(a))
+        v = log_gamma_bregman(a, a + shape_q, shape_q) + shape_q * mean_log
+    return exp_excess(v) + least_to_weibull(a, shape_q)

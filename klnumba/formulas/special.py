@@ -106,6 +106,20 @@ def excess_of_products(a: float, b: float, c: float, d: float) -> float:
     return (m * power_of_two(k) - 1.0) - (float(k) * LN2 + log(m))
 
 
+def log_of_products(a: float, b: float, c: float, d: float) -> float:
+    """log(a*b/(c*d)) of positive numbers, the products unrounded and of any size."""
+    ma, ka = split_exponent(a)
+    mb, kb = split_exponent(b)
+    mc, kc = split_exponent(c)
+    md, kd = split_exponent(d)
+    k = (ka + kb) - (kc + kd)
+    below = mc * md
+    near = np.int64(-3) <= k <= np.int64(3)
+    scaled = ma * power_of_two(k) if near else 0.0
+    t = difference_of_products(scaled, mb, mc, md) / below if near else 1.0
+    return log1p(t) if near and abs(t) <= 0.5 else float(k) * LN2 + log((ma * mb) / below)
+
+
 def excess_of_nearly(a: float, b: float, c: float, d: float, off: float) -> float:
     """The same of a*b*(1 + off)/(c*d), for an `off` that is no more than a rounding error."""
     m = difference_of_products(a, b, c, d) / (c * d)

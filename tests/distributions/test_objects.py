@@ -45,6 +45,11 @@ def test_a_distribution_does_not_change():
         (lambda: D.Binomial(2.5, 0.5), "total_count must be an integer >= 0 .* is 2.5"),
         (lambda: D.NegativeBinomial(2.5, 1.0), "probs must be a number >= 0 and < 1, but probs is 1.0"),
         (lambda: D.Poisson(-1.0), "rate must be a finite number >= 0, but rate is -1.0"),
+        (lambda: D.LogUniform(2.0, 1.0), "LogUniform: high must be above low, but low is 2.0 and high is 1.0"),
+        (lambda: D.ContinuousBernoulli([0.5, 1.0]), r"probs must be a number > 0 and < 1, but probs\[1\] is 1.0"),
+        (lambda: D.ContinuousBernoulli(logits=math.inf), "logits must be a finite number, but logits is inf"),
+        (lambda: D.VonMises(0.0, -1.0), "concentration must be a finite number >= 0, but concentration is -1.0"),
+        (lambda: D.Delta(math.inf), "v must be a finite number, but v is inf"),
         (lambda: D.Uniform(0.0, [1.0, 0.0]), r"Uniform: high must be above low, but at \[1\] low is 0.0 and high is 0"),
         (lambda: D.Normal([0, 1], [1, 2, 3]), r"do not broadcast: loc \(2,\), scale \(3,\)"),
         (lambda: D.Bernoulli(), "Bernoulli: give exactly one of probs and logits"),
@@ -87,6 +92,27 @@ def test_infinite_and_missing_moments():
     np.testing.assert_array_equal(D.Pareto(1.0, [0.5, 1.5, 3.0]).variance, [math.inf, math.inf, 0.75])
     np.testing.assert_array_equal(D.InverseGamma([0.5, 1.5, 3.0], 2.0).mean, [math.inf, 4.0, 1.0])
     np.testing.assert_array_equal(D.InverseGamma([0.5, 1.5, 3.0], 2.0).variance, [math.inf, math.inf, 1.0])
+
+
+def test_moments_of_students_t():
+    d = D.StudentT([0.5, 1.5, 2.0, 3.0], 1.0, 2.0)
+    np.testing.assert_array_equal(d.mean, [math.nan, 1.0, 1.0, 1.0])
+    np.testing.assert_array_equal(d.variance, [math.nan, math.inf, math.inf, 12.0])
+
+
+@pytest.mark.parametrize("probs", [1e-9, 0.2, 0.5, 0.7])
+def test_continuous_bernoulli_is_its_own_mirror(probs):
+    p, q = D.ContinuousBernoulli(probs), D.ContinuousBernoulli(logits=-float(D.ContinuousBernoulli(probs).logits))
+    assert float(p.mean) + float(q.mean) == pytest.approx(1.0, rel=1e-14)
+    assert float(p.variance) == pytest.approx(float(q.variance), rel=1e-13)
+    assert float(p.entropy()) == pytest.approx(float(q.entropy()), rel=1e-13)
+
+
+def test_delta_is_certain():
+    d = D.Delta([1.0, 2.0])
+    np.testing.assert_array_equal(d.mean, [1.0, 2.0])
+    np.testing.assert_array_equal(d.variance, 0.0)
+    np.testing.assert_array_equal(d.entropy(), 0.0)
 
 
 def test_pickle():

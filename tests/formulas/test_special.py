@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from klnumba.distributions import beta
-from klnumba.formulas import special
+from klnumba.distributions import beta, continuous_bernoulli
+from klnumba.formulas import bessel, integrals, special
 from klnumba.kernels.compiler import scalar
 from tests.reference import coefficients
 from tests.reference.special_errors import ONE_NUMBER, REMAINDERS, TABLE, worst
@@ -23,8 +23,12 @@ LIMITS = {
     "trigamma": 4.0,
     "stirling": 5.0,
     "stirling_slope": 7.0,
+    "bessel_ratio": 4.0,
+    "bessel_ratio_slope": 12.0,
+    "scaled_exponential_integral": 6.0,
     "log_gamma_bregman": 1.5e-15,
     "digamma_bregman": 2e-15,
+    "log_bessel_bregman": 4e-14,
 }
 
 
@@ -101,7 +105,7 @@ def test_the_text_runs_uncompiled():
 
 
 def test_formulas_call_no_library():
-    text = inspect.getsource(special)
+    text = "".join(map(inspect.getsource, (special, bessel, integrals)))
     for name in ("math.lgamma", "math.log", "math.exp", "np.log", "np.exp", "scipy"):
         assert name not in text
 
@@ -112,9 +116,12 @@ def test_constants_are_those_of_the_generator():
         made, error = coefficients.smallest(coefficients.TARGETS["atanh_wide_f64"])
         assert list(special.WIDE) == [float(c) for c in made]
         assert error <= coefficients.TARGETS["atanh_wide_f64"].tolerance
-        nodes, weights = zip(*coefficients.gauss_legendre(len(beta.NODES)), strict=True)
-        np.testing.assert_allclose(beta.NODES, [float(x) for x in nodes], rtol=4e-16)
-        np.testing.assert_allclose(beta.WEIGHTS, [float(x) for x in weights], rtol=4e-16)
+        assert list(bessel.HANKEL) == [float(h) for h in coefficients.hankel(len(bessel.HANKEL))]
+        assert list(continuous_bernoulli.SLOPE) == [float(b) for b in coefficients.mean_slope(12)]
+        for module in (beta, bessel):
+            nodes, weights = zip(*coefficients.gauss_legendre(len(module.NODES)), strict=True)
+            np.testing.assert_allclose(module.NODES, [float(x) for x in nodes], rtol=4e-16)
+            np.testing.assert_allclose(module.WEIGHTS, [float(x) for x in weights], rtol=4e-16)
         for value, exact in (
             (special.LN2, mp.log(2)),
             (special.HALF_LOG_2PI, mp.log(2 * mp.pi) / 2),

@@ -15,6 +15,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 
 import mpmath as mp
 import numpy as np
@@ -80,6 +81,22 @@ TARGETS = {
 def stirling(count: int) -> list[Real]:
     """Return the coefficients of 1/x, 1/x**3, ... in Stirling's series for log-gamma, exactly."""
     return [mp.bernoulli(2 * k) / (2 * k * (2 * k - 1)) for k in range(1, count + 1)]
+
+
+def hankel(count: int) -> list[Real]:
+    """Return the coefficients of 1/x, 1/x**2, ... in log(I0(x)) - x + log(2*pi*x)/2, exactly but for a division."""
+    series = [Fraction(1)]
+    for k in range(1, count + 1):
+        series.append(series[-1] * Fraction((2 * k - 1) ** 2, 8 * k))
+    found = [Fraction(0)]
+    for n in range(1, count + 1):
+        found.append(series[n] - sum(Fraction(k, n) * found[k] * series[n - k] for k in range(1, n)))
+    return [mp.mpf(h.numerator) / h.denominator for h in found[1:]]
+
+
+def mean_slope(count: int) -> list[Real]:
+    """Return the coefficients of x, x**3, ... in the mean of a density proportional to exp(x*t) on [0, 1]."""
+    return [mp.bernoulli(2 * n) / mp.factorial(2 * n) for n in range(1, count + 1)]
 
 
 def gauss_legendre(count: int) -> list[tuple[Real, Real]]:

@@ -13,6 +13,28 @@ from typing import Any
 
 from mpmath import mp, mpf
 
+from tests.reference.entropies import (
+    h_exponential,
+    h_gamma,
+    h_gumbel,
+    h_laplace,
+    h_normal,
+    h_pareto,
+    h_uniform,
+    to_gamma,
+    to_gumbel,
+    to_laplace,
+    to_normal,
+    x_log,
+)
+from tests.reference.more_distributions import (
+    MORE_CLOSED,
+    MORE_LOCATIONS,
+    MORE_PARAMETERS,
+    binomial_of_more,
+    coincidences,
+)
+
 DIGITS = 130
 DIGITS_OF_ODDS = 1000  # 1 + exp(-1000) takes 434 of them, 1 - 1e-200 takes 200
 INF = mpf("inf")
@@ -20,15 +42,10 @@ Number = Any
 Formula = Callable[..., Any]
 
 
-def _x_log(x: Number, y: Number) -> Number:
-    """x*log(y), 0 for x = 0."""
-    return mpf(0) if x == 0 else (-INF if y == 0 else x * mp.log(y))
-
-
 def two_outcomes(p: Number, q: Number) -> Number:
     """Of one draw."""
     other = 1 - p
-    return (_x_log(p, p) - _x_log(p, q)) + (_x_log(other, other) - _x_log(other, 1 - q))
+    return (x_log(p, p) - x_log(p, q)) + (x_log(other, other) - x_log(other, 1 - q))
 
 
 def sigmoid(a: Number) -> Number:
@@ -84,8 +101,10 @@ def poisson(r: Number, s: Number) -> Number:
 
 def binomial(n: Number, p: Number, m: Number, q: Number) -> Number:
     if p == 0:
-        return -_x_log(m, 1 - q)
-    return INF if n > m else n * two_outcomes(p, q)
+        return -x_log(m, 1 - q)
+    if n > m:
+        return INF
+    return n * two_outcomes(p, q) if n == m else binomial_of_more(n, p, m, q)
 
 
 def beta(a: Number, b: Number, c: Number, d: Number) -> Number:
@@ -94,82 +113,34 @@ def beta(a: Number, b: Number, c: Number, d: Number) -> Number:
     return logs + (a - c) * mp.digamma(a) + (b - d) * mp.digamma(b) + (t - s) * mp.digamma(s)
 
 
-# Differential entropies, for the pairs of different families: KL = -H(P) - E log q(X).
-
-
-def _h_gamma(a: Number, b: Number) -> Number:
-    return a - mp.log(b) + mp.loggamma(a) + (1 - a) * mp.digamma(a)
-
-
-def _h_exponential(r: Number) -> Number:
-    return 1 - mp.log(r)
-
-
-def _h_gumbel(m: Number, s: Number) -> Number:
-    return mp.log(s) + mp.euler + 1
-
-
-def _h_normal(m: Number, s: Number) -> Number:
-    return mp.log(2 * mp.pi * mp.e * s * s) / 2
-
-
-def _h_laplace(m: Number, s: Number) -> Number:
-    return 1 + mp.log(2 * s)
-
-
-def _h_uniform(a: Number, b: Number) -> Number:
-    return mp.log(b - a)
-
-
-def _h_pareto(m: Number, a: Number) -> Number:
-    return mp.log(m / a) + 1 / a + 1
-
-
-def _to_normal(entropy: Number, mean: Number, variance: Number, m: Number, s: Number) -> Number:
-    return -entropy + mp.log(2 * mp.pi * s * s) / 2 + (variance + (mean - m) ** 2) / (2 * s * s)
-
-
-def _to_gumbel(entropy: Number, mean: Number, exponential_moment: Number, m: Number, s: Number) -> Number:
-    """`exponential_moment` is E exp(-X/s)."""
-    return -entropy + mp.log(s) + (mean - m) / s + mp.exp(m / s) * exponential_moment
-
-
-def _to_laplace(entropy: Number, distance: Number, s: Number) -> Number:
-    return -entropy + mp.log(2 * s) + distance / s
-
-
-def _to_gamma(entropy: Number, mean: Number, mean_log: Number, a: Number, b: Number) -> Number:
-    return -entropy + mp.loggamma(a) - a * mp.log(b) - (a - 1) * mean_log + b * mean
-
-
 def normal_laplace(m: Number, s: Number, n: Number, t: Number) -> Number:
     d = m - n
     distance = s * mp.sqrt(2 / mp.pi) * mp.exp(-d * d / (2 * s * s)) + d * mp.erf(d / (s * mp.sqrt(2)))
-    return _to_laplace(_h_normal(m, s), distance, t)
+    return to_laplace(h_normal(m, s), distance, t)
 
 
 def exponential_laplace(r: Number, m: Number, s: Number) -> Number:
     distance = m - 1 / r + 2 * mp.exp(-r * m) / r if m > 0 else 1 / r - m
-    return _to_laplace(_h_exponential(r), distance, s)
+    return to_laplace(h_exponential(r), distance, s)
 
 
 def uniform_laplace(a: Number, b: Number, m: Number, s: Number) -> Number:
     inside = a < m < b
     distance = ((m - a) ** 2 + (b - m) ** 2) / (2 * (b - a)) if inside else abs((a + b) / 2 - m)
-    return _to_laplace(_h_uniform(a, b), distance, s)
+    return to_laplace(h_uniform(a, b), distance, s)
 
 
 def uniform_gumbel(a: Number, b: Number, m: Number, s: Number) -> Number:
     moment = s / (b - a) * (mp.exp(-a / s) - mp.exp(-b / s))
-    return _to_gumbel(_h_uniform(a, b), (a + b) / 2, moment, m, s)
+    return to_gumbel(h_uniform(a, b), (a + b) / 2, moment, m, s)
 
 
 def _uniform_mean_log(a: Number, b: Number) -> Number:
-    return (_x_log(b, b) - _x_log(a, a)) / (b - a) - 1
+    return (x_log(b, b) - x_log(a, a)) / (b - a) - 1
 
 
 def uniform_gamma(a: Number, b: Number, c: Number, d: Number) -> Number:
-    return INF if a < 0 else _to_gamma(_h_uniform(a, b), (a + b) / 2, _uniform_mean_log(a, b), c, d)
+    return INF if a < 0 else to_gamma(h_uniform(a, b), (a + b) / 2, _uniform_mean_log(a, b), c, d)
 
 
 def uniform_beta(a: Number, b: Number, c: Number, d: Number) -> Number:
@@ -177,38 +148,38 @@ def uniform_beta(a: Number, b: Number, c: Number, d: Number) -> Number:
         return INF
     logs = mp.loggamma(c) + mp.loggamma(d) - mp.loggamma(c + d)
     cross = (c - 1) * _uniform_mean_log(a, b) + (d - 1) * _uniform_mean_log(1 - b, 1 - a)
-    return logs - cross - _h_uniform(a, b)
+    return logs - cross - h_uniform(a, b)
 
 
 def laplace_gumbel(m: Number, s: Number, n: Number, t: Number) -> Number:
     if s >= t:
         return INF
-    return _to_gumbel(_h_laplace(m, s), m, mp.exp(-m / t) / (1 - (s / t) ** 2), n, t)
+    return to_gumbel(h_laplace(m, s), m, mp.exp(-m / t) / (1 - (s / t) ** 2), n, t)
 
 
 def uniform_pareto(a: Number, b: Number, m: Number, c: Number) -> Number:
     if a < m:
         return INF
-    return -_h_uniform(a, b) - mp.log(c) - c * mp.log(m) + (c + 1) * _uniform_mean_log(a, b)
+    return -h_uniform(a, b) - mp.log(c) - c * mp.log(m) + (c + 1) * _uniform_mean_log(a, b)
 
 
 def pareto_gamma(m: Number, a: Number, c: Number, d: Number) -> Number:
-    return INF if a <= 1 else _to_gamma(_h_pareto(m, a), a * m / (a - 1), mp.log(m) + 1 / a, c, d)
+    return INF if a <= 1 else to_gamma(h_pareto(m, a), a * m / (a - 1), mp.log(m) + 1 / a, c, d)
 
 
 def pareto_normal(m: Number, a: Number, n: Number, s: Number) -> Number:
     if a <= 2:
         return INF
-    return _to_normal(_h_pareto(m, a), a * m / (a - 1), a * m * m / ((a - 1) ** 2 * (a - 2)), n, s)
+    return to_normal(h_pareto(m, a), a * m / (a - 1), a * m * m / ((a - 1) ** 2 * (a - 2)), n, s)
 
 
 def bernoulli_geometric(p: Number, q: Number) -> Number:
-    mass = _x_log(p, p) + _x_log(1 - p, 1 - p)
-    return mass - _x_log(1 - p, q) - _x_log(p, q * (1 - q))
+    mass = x_log(p, p) + x_log(1 - p, 1 - p)
+    return mass - x_log(1 - p, q) - x_log(p, q * (1 - q))
 
 
 def bernoulli_poisson(p: Number, r: Number) -> Number:
-    return _x_log(p, p) + _x_log(1 - p, 1 - p) - _x_log(p, r) + r
+    return x_log(p, p) + x_log(1 - p, 1 - p) - x_log(p, r) + r
 
 
 def _of_logits(formula: Formula, *places: int) -> Formula:
@@ -255,23 +226,23 @@ CLOSED: dict[tuple[str, str], Formula] = {
     ("NegativeBinomial.logits", "NegativeBinomial.logits"): _of_logits(negative_binomial, 1, 3),
     ("Bernoulli", "Geometric"): bernoulli_geometric,
     ("Bernoulli", "Poisson"): bernoulli_poisson,
-    ("Poisson", "Bernoulli"): lambda r, q: -_x_log(1, 1 - q) if r == 0 else INF,
-    ("Poisson", "Binomial"): lambda r, n, q: -_x_log(n, 1 - q) if r == 0 else INF,
-    ("Laplace", "Normal"): lambda m, s, n, t: _to_normal(_h_laplace(m, s), m, 2 * s * s, n, t),
+    ("Poisson", "Bernoulli"): lambda r, q: -x_log(1, 1 - q) if r == 0 else INF,
+    ("Poisson", "Binomial"): lambda r, n, q: -x_log(n, 1 - q) if r == 0 else INF,
+    ("Laplace", "Normal"): lambda m, s, n, t: to_normal(h_laplace(m, s), m, 2 * s * s, n, t),
     ("Normal", "Laplace"): normal_laplace,
-    ("Gumbel", "Normal"): lambda m, s, n, t: _to_normal(_h_gumbel(m, s), m + mp.euler * s, (mp.pi * s) ** 2 / 6, n, t),
-    ("Normal", "Gumbel"): lambda m, s, n, t: _to_gumbel(_h_normal(m, s), m, mp.exp(-m / t + (s / t) ** 2 / 2), n, t),
-    ("Exponential", "Normal"): lambda r, m, s: _to_normal(_h_exponential(r), 1 / r, 1 / r**2, m, s),
-    ("Exponential", "Gumbel"): lambda r, m, s: _to_gumbel(_h_exponential(r), 1 / r, r / (r + 1 / s), m, s),
+    ("Gumbel", "Normal"): lambda m, s, n, t: to_normal(h_gumbel(m, s), m + mp.euler * s, (mp.pi * s) ** 2 / 6, n, t),
+    ("Normal", "Gumbel"): lambda m, s, n, t: to_gumbel(h_normal(m, s), m, mp.exp(-m / t + (s / t) ** 2 / 2), n, t),
+    ("Exponential", "Normal"): lambda r, m, s: to_normal(h_exponential(r), 1 / r, 1 / r**2, m, s),
+    ("Exponential", "Gumbel"): lambda r, m, s: to_gumbel(h_exponential(r), 1 / r, r / (r + 1 / s), m, s),
     ("Exponential", "Laplace"): exponential_laplace,
     ("Exponential", "Gamma"): lambda r, a, b: gamma(mpf(1), r, a, b),
     ("Gamma", "Exponential"): lambda a, b, r: gamma(a, b, mpf(1), r),
-    ("Gamma", "Normal"): lambda a, b, m, s: _to_normal(_h_gamma(a, b), a / b, a / b**2, m, s),
-    ("Gamma", "Gumbel"): lambda a, b, m, s: _to_gumbel(_h_gamma(a, b), a / b, (1 + 1 / (b * s)) ** -a, m, s),
+    ("Gamma", "Normal"): lambda a, b, m, s: to_normal(h_gamma(a, b), a / b, a / b**2, m, s),
+    ("Gamma", "Gumbel"): lambda a, b, m, s: to_gumbel(h_gamma(a, b), a / b, (1 + 1 / (b * s)) ** -a, m, s),
     ("Pareto", "Exponential"): lambda m, a, r: pareto_gamma(m, a, mpf(1), r),
     ("Pareto", "Gamma"): pareto_gamma,
     ("Pareto", "Normal"): pareto_normal,
-    ("Uniform", "Normal"): lambda a, b, m, s: _to_normal(_h_uniform(a, b), (a + b) / 2, (b - a) ** 2 / 12, m, s),
+    ("Uniform", "Normal"): lambda a, b, m, s: to_normal(h_uniform(a, b), (a + b) / 2, (b - a) ** 2 / 12, m, s),
     ("Uniform", "Laplace"): uniform_laplace,
     ("Uniform", "Exponential"): lambda a, b, r: uniform_gamma(a, b, mpf(1), r),
     ("Uniform", "Gamma"): uniform_gamma,
@@ -280,6 +251,7 @@ CLOSED: dict[tuple[str, str], Formula] = {
     ("Uniform", "Beta"): uniform_beta,
     ("Beta", "Uniform"): lambda a, b, c, d: beta(a, b, mpf(1), mpf(1)) + mp.log(d - c) if c <= 0 and d >= 1 else INF,
     ("Laplace", "Gumbel"): laplace_gumbel,
+    **MORE_CLOSED,
 }
 
 
@@ -339,13 +311,22 @@ PARAMETERS: dict[str, list[tuple[float, ...]]] = {
     "Geometric": [*PROBS, (1.0,)],
     "Geometric.logits": [*LOGITS, (-600.0,)],
     "Poisson": [(1.0,), (0.3,), (7.5,), (1e-9,), (1e8,), (1e-200,), (1e15,), (0.0,)],
-    "Binomial": [(10.0, *p) for p in [*PROBS, (0.0,), (1.0,)]],
-    "Binomial.logits": [(10.0, *p) for p in LOGITS],
+    "Binomial": [(10.0, *p) for p in [*PROBS, (0.0,), (1.0,)]] + [(25.0, 0.2), (300.0, 0.3), (1000.0, 1e-3)],
+    "Binomial.logits": [(10.0, *p) for p in LOGITS] + [(25.0, -1.3), (300.0, 0.8), (1000.0, -7.0)],
     "NegativeBinomial": [(2.5, *p) for p in [*PROBS, (0.0,)]],
     "NegativeBinomial.logits": [(2.5, *p) for p in LOGITS],
+    **MORE_PARAMETERS,
 }
-LOCATIONS = {"Normal", "LogNormal", "Laplace", "Cauchy", "Gumbel"}
-FIXED = {"Binomial", "Binomial.logits", "NegativeBinomial", "NegativeBinomial.logits"}  # by their first parameter
+LOCATIONS = {"Normal", "LogNormal", "Laplace", "Cauchy", "Gumbel", *MORE_LOCATIONS}
+PROBABILITIES = {*ODDS, "ContinuousBernoulli"}
+INTERVALS = {"Uniform", "LogUniform"}
+FIXED = {
+    "Binomial",
+    "Binomial.logits",
+    "Kumaraswamy",
+    "NegativeBinomial",
+    "NegativeBinomial.logits",
+}  # by their first parameter
 DELTAS = [0.9, -0.45, 0.3, *(sign * 10.0**-k for k in range(1, 13) for sign in (1, -1))]
 
 
@@ -361,16 +342,19 @@ def near(family: str, numbers: tuple[float, ...]) -> Iterator[tuple[float, ...]]
                     found.append(x)
                 elif family in LOCATIONS and i == 0:
                     found.append(x + delta * numbers[1])
-                elif family == "Uniform":
+                elif family in INTERVALS:
                     found.append(x + (-1 if i == 0 else 1) * abs(delta) * (numbers[1] - numbers[0]))
+                elif family == "VonMises" and i == 0:
+                    found.append(x + delta)
                 elif family == "Pareto" and i == 0:
                     found.append(x * (1 - abs(delta)))
                 elif family.endswith("logits"):
                     found.append(x + delta)
                 else:
                     found.append(x * (1 + delta))
-            outside = family in ODDS and not 0 < found[-1] < 1
-            if not outside and (family != "Uniform" or found[0] < found[1]):
+            outside = family in PROBABILITIES and not 0 < found[-1] < 1
+            outside = outside or (family == "LogUniform" and found[0] <= 0)
+            if not outside and (family not in INTERVALS or found[0] < found[1]):
                 yield tuple(found)
 
 
@@ -382,3 +366,4 @@ def cases(p: str, q: str) -> Iterator[tuple[float, ...]]:
         for first in PARAMETERS[p]:
             for second in near(p, first):
                 yield (*first, *second)
+    yield from coincidences(p, q)

@@ -1,4 +1,4 @@
-"""Measure the largest error of every function in ``klnumba.formulas.special``.
+"""Measure the largest error of every special function in ``klnumba.formulas``.
 
 Run ``python -m tests.reference.special_errors`` to write ``docs/_data/special_errors.json`` anew.
 
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from mpmath import mp, mpf
 
-from klnumba.formulas import special
+from klnumba.formulas import bessel, integrals, special
 from klnumba.kernels.compiler import scalar
 
 TABLE = Path(__file__).parents[2] / "docs" / "_data" / "special_errors.json"
@@ -38,6 +38,22 @@ def trigamma(x: Any) -> Any:
     return mp.polygamma(1, x)
 
 
+def bessel_ratio(x: Any) -> Any:
+    """I1(x)/I0(x)."""
+    return mp.besseli(1, x) / mp.besseli(0, x)
+
+
+def bessel_ratio_slope(x: Any) -> Any:
+    """Its derivative."""
+    ratio = bessel_ratio(x)
+    return 1 - ratio / x - ratio**2
+
+
+def scaled_exponential_integral(x: Any) -> Any:
+    """exp(x) times the integral of exp(-t)/t from x on."""
+    return mp.exp(x) * mp.e1(x)
+
+
 # name: the truth, and what to leave out around the roots
 ONE_NUMBER: dict[str, tuple[Callable[[Any], Any], tuple[float, float] | None]] = {
     "log_gamma": (mp.loggamma, (0.5, 2.5)),
@@ -45,12 +61,21 @@ ONE_NUMBER: dict[str, tuple[Callable[[Any], Any], tuple[float, float] | None]] =
     "trigamma": (trigamma, None),
     "stirling": (stirling, None),
     "stirling_slope": (stirling_slope, None),
+    "bessel_ratio": (bessel_ratio, None),
+    "bessel_ratio_slope": (bessel_ratio_slope, None),
+    "scaled_exponential_integral": (scaled_exponential_integral, None),
 }
 # name: a function and its derivative, and the sign of the remainder
 REMAINDERS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], int]] = {
     "log_gamma_bregman": (mp.loggamma, mp.digamma, 1),
     "digamma_bregman": (mp.digamma, trigamma, -1),
+    "log_bessel_bregman": (lambda x: mp.log(mp.besseli(0, x)), bessel_ratio, 1),
 }
+
+
+def formula(name: str) -> Any:
+    """The compiled function of this name."""
+    return scalar(next(getattr(module, name) for module in (special, bessel, integrals) if hasattr(module, name)))
 
 
 def sample(rng: np.random.Generator, count: int) -> np.ndarray:
@@ -70,7 +95,7 @@ def pairs(rng: np.random.Generator, count: int) -> list[tuple[float, float]]:
 
 def worst(name: str, rng: np.random.Generator, count: int) -> tuple[float, list[float]]:
     """The largest error of a function, and where it is."""
-    function = scalar(getattr(special, name))
+    function = formula(name)
     found = []
     with mp.workdps(DIGITS):
         if name in ONE_NUMBER:

@@ -1,0 +1,182 @@
+"""A distribution that is all in one place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from klnumba.distributions.bernoulli import Bernoulli
+from klnumba.distributions.binomial import Binomial
+from klnumba.distributions.constraint import REAL
+from klnumba.distributions.distribution import Distribution, Parameter, Support
+from klnumba.distributions.geometric import Geometric
+from klnumba.distributions.negative_binomial import NegativeBinomial
+from klnumba.distributions.odds import Odds, sigmoid, softplus
+from klnumba.distributions.poisson import Poisson
+from klnumba.distributions.registry import over, register_kl
+from klnumba.formulas.divergences import generalized_kl
+from klnumba.formulas.elementary import log, log1p
+from klnumba.formulas.special import HALF_LOG_2PI, log_gamma, stirling
+
+
+def delta_entropy(v: float) -> float:
+    """The entropy, in nats."""
+    return 0.0
+
+
+class Delta(Distribution):
+    """The distribution of a variable that is always `v`; SciPy has no counterpart.
+
+    It is a discrete distribution, of entropy 0. Its divergence from a discrete q is -log of the probability of `v`
+    under q. A continuous q gives no place a probability, so the divergence from it is infinite, whatever its density.
+
+    Parameters
+    ----------
+    v : array_like
+        The value.
+    validate_args : bool, default True
+        Check the parameters.
+
+    Examples
+    --------
+    >>> import klnumba as kl
+    >>> from klnumba.distributions import Delta, Normal, Poisson
+    >>> float(kl.kl_divergence(Delta(0.0), Poisson(3.0)))
+    3.0
+    >>> float(kl.kl_divergence(Delta(0.0), Normal(0.0, 1.0)))
+    inf
+    """
+
+    parameters = ("v",)
+    v = Parameter(REAL)
+    entropy_formula = staticmethod(delta_entropy)
+
+    def __init__(self, v: Any, *, validate_args: bool = True) -> None:
+        super().__init__(validate_args, v=v)
+
+    @property
+    def support(self) -> Support:
+        return Support(self._full(self.v), self._full(self.v), discrete=True)
+
+    @property
+    def mean(self) -> Any:
+        return self._full(self.v)
+
+    @property
+    def variance(self) -> Any:
+        return self._full(0.0)
+
+
+@register_kl(Delta, Delta, compiled=True)
+def delta_delta(v: float, w: float) -> float:
+    """0 where both are in one place, else infinite."""
+    return 0.0 if v == w else math.inf
+
+
+def by_form_of_q(by_probs: Callable[..., float], by_logits: Callable[..., float]) -> Callable[[Delta, Odds], Any]:
+    """A rule that takes the formula of probabilities or that of log-odds, as q was given."""
+
+    def rule(p: Delta, q: Odds) -> Any:
+        form, formula = ("probs", by_probs) if "probs" in q._given else ("logits", by_logits)
+        return over(formula, p, p.parameters, q, q._in(form))
+
+    rule.__doc__ = by_probs.__doc__
+    return rule
+
+
+# --- formulas: minus the logarithm of a probability -------------------------------------------------------------------
+
+
+def no_count(v: float) -> bool:
+    """Whether v is no integer from 0 on."""
+    return v < 0.0 or v != math.floor(v)
+
+
+def times(n: float, x: float) -> float:
+    """n*x, 0 for n = 0."""
+    return 0.0 if n == 0.0 else n * x
+
+
+def of_two(v: float, w: float, p: float, q: float) -> float:
+    """-log of gamma(n + 1)/(gamma(v + 1)*gamma(w + 1))*p**v*q**w for positive v and w, n = v + w and p + q = 1.
+
+    The divergence of v/n from p times n, and what Stirling's formula leaves (Loader 2000).
+    """
+    n = v + w
+    apart = generalized_kl(v, n * p) + generalized_kl(w, n * q)
+    return apart + (HALF_LOG_2PI + 0.5 * (log(v) + log(w / n)) + (stirling(v) + stirling(w) - stirling(n)))
+
+
+@register_kl(Delta, Poisson, compiled=True)
+def delta_poisson(v: float, rate: float) -> float:
+    """-log of the probability of v."""
+    if no_count(v):
+        return math.inf
+    if v == 0.0:
+        return rate
+    return generalized_kl(v, rate) + (HALF_LOG_2PI + 0.5 * log(v) + stirling(v))
+
+
+def binomial_probs(v: float, n: float, p: float) -> float:
+    """-log of the probability of v."""
+    if no_count(v) or v > n:
+        return math.inf
+    if v == 0.0:
+        return times(n, -log1p(-p))
+    return -n * log(p) if v == n else of_two(v, n - v, p, 1.0 - p)
+
+
+def binomial_logits(v: float, n: float, a: float) -> float:
+    """`binomial_probs` from log-odds."""
+    if no_count(v) or v > n:
+        return math.inf
+    if 0.0 < v < n and abs(a) < 30.0:
+        return of_two(v, n - v, sigmoid(a), sigmoid(-a))
+    ways = log_gamma(n + 1.0) - log_gamma(v + 1.0) - log_gamma(n - v + 1.0) if 0.0 < v < n else 0.0
+    return (times(v, softplus(-a)) + times(n - v, softplus(a))) - ways
+
+
+def bernoulli_probs(v: float, p: float) -> float:
+    """-log of the probability of v."""
+    return binomial_probs(v, 1.0, p)
+
+
+def bernoulli_logits(v: float, a: float) -> float:
+    """`bernoulli_probs` from log-odds."""
+    return binomial_logits(v, 1.0, a)
+
+
+def geometric_probs(v: float, p: float) -> float:
+    """-log of the probability of v."""
+    return math.inf if no_count(v) else times(v, -log1p(-p)) - log(p)
+
+
+def geometric_logits(v: float, a: float) -> float:
+    """`geometric_probs` from log-odds."""
+    return math.inf if no_count(v) else times(v, softplus(a)) + softplus(-a)
+
+
+def negative_binomial_probs(v: float, r: float, p: float) -> float:
+    """-log of the probability of v."""
+    if no_count(v):
+        return math.inf
+    if v == 0.0:
+        return times(r, -log1p(-p))
+    return of_two(v, r, p, 1.0 - p) + log((v + r) / r)
+
+
+def negative_binomial_logits(v: float, r: float, a: float) -> float:
+    """`negative_binomial_probs` from log-odds."""
+    if no_count(v):
+        return math.inf
+    if v > 0.0 and abs(a) < 30.0:
+        return of_two(v, r, sigmoid(a), sigmoid(-a)) + log((v + r) / r)
+    ways = log_gamma(v + r) - log_gamma(r) - log_gamma(v + 1.0) if v > 0.0 else 0.0
+    return (times(v, softplus(-a)) + times(r, softplus(a))) - ways
+
+
+register_kl(Delta, Bernoulli)(by_form_of_q(bernoulli_probs, bernoulli_logits))
+register_kl(Delta, Binomial)(by_form_of_q(binomial_probs, binomial_logits))
+register_kl(Delta, Geometric)(by_form_of_q(geometric_probs, geometric_logits))
+register_kl(Delta, NegativeBinomial)(by_form_of_q(negative_binomial_probs, negative_binomial_logits))

@@ -1,0 +1,78 @@
+"""The inverse Gaussian distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from klnumba.distributions.constraint import POSITIVE
+from klnumba.distributions.distribution import Distribution, Parameter, Support, unmoved
+from klnumba.distributions.registry import register_kl
+from klnumba.formulas.elementary import log
+from klnumba.formulas.integrals import scaled_exponential_integral
+from klnumba.formulas.special import HALF_LOG_2PI, excess_of_products
+
+
+def inverse_gaussian_entropy(loc: float, concentration: float) -> float:
+    """The differential entropy, in nats."""
+    mean_log = log(loc) - scaled_exponential_integral(2.0 * (concentration / loc))
+    return 0.5 + HALF_LOG_2PI + 1.5 * mean_log - 0.5 * log(concentration)
+
+
+class InverseGaussian(Distribution):
+    """The inverse Gaussian or Wald distribution: when a drifting Brownian motion first reaches a given level.
+
+    Parameters
+    ----------
+    loc : array_like
+        Mean.
+    concentration : array_like
+        Shape: the cube of the mean over the variance.
+    validate_args : bool, default True
+        Check the parameters.
+
+    Examples
+    --------
+    >>> import klnumba as kl
+    >>> from klnumba.distributions import InverseGaussian
+    >>> float(kl.kl_divergence(InverseGaussian(1.0, 4.0), InverseGaussian(2.0, 4.0)))
+    0.5
+    """
+
+    parameters = ("loc", "concentration")
+    loc = Parameter(POSITIVE)
+    concentration = Parameter(POSITIVE)
+    entropy_formula = staticmethod(inverse_gaussian_entropy)
+    scipy_name = "invgauss"
+
+    def __init__(self, loc: Any, concentration: Any, *, validate_args: bool = True) -> None:
+        super().__init__(validate_args, loc=loc, concentration=concentration)
+
+    @property
+    def support(self) -> Support:
+        return Support(0.0, math.inf)
+
+    @property
+    def mean(self) -> Any:
+        return self._full(self.loc)
+
+    @property
+    def variance(self) -> Any:
+        return self._full(np.square(self.loc) * (self.loc / self.concentration))
+
+    def _scipy_arguments(self) -> tuple[tuple[Any, ...], Any, Any]:
+        return (self.loc / self.concentration,), 0.0, self.concentration
+
+    @classmethod
+    def _from_scipy_arguments(cls, shapes: tuple[Any, ...], loc: Any, scale: Any) -> dict[str, Any]:
+        unmoved(loc, cls.__name__)
+        return {"loc": np.multiply(shapes[0], scale), "concentration": scale}
+
+
+@register_kl(InverseGaussian, InverseGaussian, compiled=True)
+def inverse_gaussian_inverse_gaussian(loc_p: float, shape_p: float, loc_q: float, shape_q: float) -> float:
+    """Half the excess of the concentrations' ratio r, and half of shape_q/loc_p*((loc_p - loc_q)/loc_q)**2."""
+    t = (loc_p - loc_q) / loc_q
+    return 0.5 * (excess_of_products(shape_q, 1.0, shape_p, 1.0) + shape_q / loc_p * t * t)

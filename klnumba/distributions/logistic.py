@@ -1,0 +1,103 @@
+"""The logistic distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from klnumba.distributions.constraint import POSITIVE, REAL
+from klnumba.distributions.distribution import Distribution, Parameter, Support
+from klnumba.distributions.gumbel import Gumbel
+from klnumba.distributions.laplace import Laplace
+from klnumba.distributions.normal import Normal
+from klnumba.distributions.odds import softplus
+from klnumba.distributions.registry import register_kl
+from klnumba.formulas.elementary import log
+from klnumba.formulas.special import LN2, excess_of_products, exp_excess, log_gamma_bregman
+
+PI_SQUARED_3 = 3.289868133696453
+NEGENTROPY = 0.01436227472001807  # log(2*pi*e*pi**2/3)/2 - 2
+
+
+def logistic_entropy(loc: float, scale: float) -> float:
+    """The differential entropy, in nats."""
+    return 2.0 + log(scale)
+
+
+class Logistic(Distribution):
+    """The logistic distribution.
+
+    Parameters
+    ----------
+    loc : array_like
+        Mean.
+    scale : array_like
+        Scale.
+    validate_args : bool, default True
+        Check the parameters.
+
+    Examples
+    --------
+    >>> import klnumba as kl
+    >>> from klnumba.distributions import Logistic, Normal
+    >>> round(float(kl.kl_divergence(Logistic(0.0, 1.0), Normal(0.0, 2.0))), 6)
+    0.023319
+    """
+
+    parameters = ("loc", "scale")
+    loc = Parameter(REAL)
+    scale = Parameter(POSITIVE)
+    entropy_formula = staticmethod(logistic_entropy)
+    scipy_name = "logistic"
+
+    def __init__(self, loc: Any = 0.0, scale: Any = 1.0, *, validate_args: bool = True) -> None:
+        super().__init__(validate_args, loc=loc, scale=scale)
+
+    @property
+    def support(self) -> Support:
+        return Support(-math.inf, math.inf)
+
+    @property
+    def mean(self) -> Any:
+        return self._full(self.loc)
+
+    @property
+    def variance(self) -> Any:
+        return self._full(PI_SQUARED_3 * np.square(self.scale))
+
+    def _scipy_arguments(self) -> tuple[tuple[Any, ...], Any, Any]:
+        return (), self.loc, self.scale
+
+    @classmethod
+    def _from_scipy_arguments(cls, shapes: tuple[Any, ...], loc: Any, scale: Any) -> dict[str, Any]:
+        return {"loc": loc, "scale": scale}
+
+
+@register_kl(Logistic, Normal, compiled=True)
+def logistic_normal(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
+    """The variances' excess, the distance of the means, and the divergence that is left where both agree."""
+    t = (loc_p - loc_q) / scale_q
+    return 0.5 * (excess_of_products(PI_SQUARED_3 * scale_p, scale_p, scale_q, scale_q) + t * t) + NEGENTROPY
+
+
+@register_kl(Logistic, Laplace, compiled=True)
+def logistic_laplace(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
+    """The excess of E abs(X - loc_q)/scale_q, and what is left where that is 1."""
+    y = abs(loc_p - loc_q) / scale_p
+    distance = softplus(y) + softplus(-y)
+    return excess_of_products(scale_p, distance, scale_q, 1.0) + (log(distance) + (LN2 - 1.0))
+
+
+@register_kl(Logistic, Gumbel, compiled=True)
+def logistic_gumbel(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
+    """exp(v) - 1 - v, v = s - (loc_p - loc_q)/scale_q, and s - log(r) - 1; s = log(pi*r/sin(pi*r)), r of scales."""
+    if scale_p >= scale_q:
+        return math.inf
+    r = scale_p / scale_q
+    if r < 0.5:
+        more = log_gamma_bregman(1.0, 1.0 + r, r) + log_gamma_bregman(1.0, 1.0 - r, -r)
+    else:
+        more = -log(math.sin(math.pi * ((scale_q - scale_p) / scale_q)) / (math.pi * r))
+    return exp_excess(more - (loc_p - loc_q) / scale_q) + (more - 1.0 - log(r))

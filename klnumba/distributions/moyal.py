@@ -1,0 +1,87 @@
+"""The Moyal distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from klnumba.distributions.constraint import POSITIVE, REAL
+from klnumba.distributions.distribution import Distribution, Parameter, Support
+from klnumba.distributions.registry import register_kl
+from klnumba.formulas.elementary import log, two_sum
+from klnumba.formulas.primitives import fma
+from klnumba.formulas.special import EULER, HALF_LOG_2PI, LN2, excess, exp_excess, log_gamma_bregman
+
+HALF_PI_SQUARED = 4.934802200544679
+
+
+def moyal_entropy(loc: float, scale: float) -> float:
+    """The differential entropy, in nats."""
+    return log(scale) + (HALF_LOG_2PI + 0.5 * (1.0 + EULER + LN2))
+
+
+class Moyal(Distribution):
+    """The Moyal distribution: of -log(Z*Z), Z standard normal, scaled and moved.
+
+    Parameters
+    ----------
+    loc : array_like
+        Mode.
+    scale : array_like
+        Scale.
+    validate_args : bool, default True
+        Check the parameters.
+
+    Examples
+    --------
+    >>> import klnumba as kl
+    >>> from klnumba.distributions import Moyal
+    >>> round(float(kl.kl_divergence(Moyal(0.0, 1.0), Moyal(1.0, 1.0))), 6)
+    0.359141
+    """
+
+    parameters = ("loc", "scale")
+    loc = Parameter(REAL)
+    scale = Parameter(POSITIVE)
+    entropy_formula = staticmethod(moyal_entropy)
+    scipy_name = "moyal"
+
+    def __init__(self, loc: Any = 0.0, scale: Any = 1.0, *, validate_args: bool = True) -> None:
+        super().__init__(validate_args, loc=loc, scale=scale)
+
+    @property
+    def support(self) -> Support:
+        return Support(-math.inf, math.inf)
+
+    @property
+    def mean(self) -> Any:
+        return self._full(self.loc + (EULER + LN2) * self.scale)
+
+    @property
+    def variance(self) -> Any:
+        return self._full(HALF_PI_SQUARED * np.square(self.scale))
+
+    def _scipy_arguments(self) -> tuple[tuple[Any, ...], Any, Any]:
+        return (), self.loc, self.scale
+
+    @classmethod
+    def _from_scipy_arguments(cls, shapes: tuple[Any, ...], loc: Any, scale: Any) -> dict[str, Any]:
+        return {"loc": loc, "scale": scale}
+
+
+@register_kl(Moyal, Moyal, compiled=True)
+def moyal_moyal(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
+    """[exp(v) - 1 - v + log-gamma beyond first order from 3/2 to r + 1/2]/2 and the excess of r = scale_p/scale_q.
+
+    v = r*log(2) + log-gamma(r + 1/2) - log-gamma(1/2) - (loc_p - loc_q)/scale_q.
+    """
+    apart, apart_low = two_sum(loc_p, -loc_q)
+    m = apart / scale_q
+    m_low = (fma(-m, scale_q, apart) + apart_low) / scale_q
+    d = (scale_p - scale_q) / scale_q
+    r = scale_p / scale_q
+    curve = log_gamma_bregman(1.5, r + 0.5, d)
+    v = log_gamma_bregman(0.5, r + 0.5, r) - (EULER + LN2) * r if r < 0.5 else curve + (2.0 - EULER - LN2) * d
+    return 0.5 * (exp_excess((v - m) - m_low) + curve) + excess(scale_q, scale_p, scale_p - scale_q)

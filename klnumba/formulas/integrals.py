@@ -1,0 +1,172 @@
+"""Integrals that closed forms need: the exponential integral, and mean distances from a given place.
+
+The mean distance of X from m is the distance of the mean, and twice what X falls short of m on average if m is below
+the mean: all of it positive. What it falls short is the density at m times an integral that begins at m, which a
+trapezoidal rule takes after v = exp(t - exp(-t)); the integrand then dies doubly exponentially at both ends
+(Takahasi and Mori 1974).
+"""
+
+from __future__ import annotations
+
+import math
+
+from klnumba.formulas.divergences import generalized_kl
+from klnumba.formulas.elementary import exp, expm1, log
+from klnumba.formulas.log_cells import phi
+from klnumba.formulas.special import EULER, HALF_LOG_2PI, difference_of_products, exp_excess, stirling
+
+STEP = 1.0 / 32.0
+FIRST, LAST = -4.5, 5.5  # where exp(t - exp(-t)) is 1e-41, and 244
+
+
+def entire_exponential_integral(z: float) -> float:
+    """The integral of (1 - exp(-t))/t from 0 to z >= 0: exp(-z) times the sum of z**k/k!*(1 + 1/2 + ... + 1/k)."""
+    if z > 40.0:
+        return log(z) + EULER
+    term = z
+    harmonic = 1.0
+    total = z
+    k = 1.0
+    while term * harmonic > 1e-18 * total:
+        k += 1.0
+        term *= z / k
+        harmonic += 1.0 / k
+        total += term * harmonic
+    return exp(-z) * total
+
+
+def scaled_exponential_integral(z: float) -> float:
+    """exp(z) times the integral of exp(-t)/t from z > 0 on.
+
+    Examples
+    --------
+    >>> round(float(scaled_exponential_integral(1.0)), 12)
+    0.596347362323
+    """
+    if z <= 0.6:
+        return exp(z) * (entire_exponential_integral(z) - (log(z) + EULER))
+    # 1/(z + 1/(1 + 1/(z + 2/(1 + 2/(z + ...))))), Stieltjes.
+    n = 20.0 + float(int(150.0 / z))
+    rest = z
+    while n > 0.0:
+        rest = z + n / (1.0 + n / rest)
+        n -= 1.0
+    return 1.0 / rest
+
+
+def gamma_shortfall(shape: float, y: float) -> float:
+    """E max(y - X, 0) of a gamma variable of rate 1, its density times y a factor of the sum over n*y**n/(shape + 1)...
+
+    The sum serves y <= 2, the integral a larger y up to the shape.
+    """
+    density = exp((0.5 * log(shape) - HALF_LOG_2PI) - (generalized_kl(shape, y) + stirling(shape)))
+    if y <= 2.0:
+        term = 1.0
+        total = 0.0
+        n = 0.0
+        while n < 3.0 or n * term > 1e-18 * total:
+            n += 1.0
+            term *= y / (shape + n)
+            total += n * term
+        return density / shape * total
+    above = shape - y
+    size = 2.0 / (above + math.sqrt(above * above + 2.0 * y))
+    total = 0.0
+    t = FIRST
+    while t <= LAST:
+        small = exp(-t)
+        v = size * exp(t - small)
+        total += -expm1(-v) * exp(-(above * v + y * exp_excess(-v))) * (v * (1.0 + small))
+        t += STEP
+    return density * y * (total * STEP)
+
+
+def gamma_below(shape: float, y: float) -> float:
+    """The probability of a gamma variable of rate 1 to be below y, for y up to the shape."""
+    density = exp((0.5 * log(shape) - HALF_LOG_2PI) - (generalized_kl(shape, y) + stirling(shape)))
+    above = shape - y
+    size = 2.0 / (above + math.sqrt(above * above + 2.0 * y))
+    total = 0.0
+    t = FIRST
+    while t <= LAST:
+        small = exp(-t)
+        v = size * exp(t - small)
+        total += exp(-(above * v + y * exp_excess(-v))) * (v * (1.0 + small))
+        t += STEP
+    return density * (total * STEP)
+
+
+def gamma_surplus(shape: float, y: float) -> float:
+    """E max(X - y, 0) of a gamma variable of rate 1, for y from 2 and the shape on."""
+    density = exp((0.5 * log(shape) - HALF_LOG_2PI) - (generalized_kl(shape, y) + stirling(shape)))
+    below = y - shape
+    size = 2.0 / (below + math.sqrt(below * below + 2.0 * y))
+    total = 0.0
+    t = FIRST
+    while t <= LAST:
+        small = exp(-t)
+        v = size * exp(t - small)
+        total += expm1(v) * exp(-(below * v + y * exp_excess(v))) * (v * (1.0 + small))
+        t += STEP
+    return density * y * (total * STEP)
+
+
+def gamma_distance(shape: float, y: float) -> float:
+    """E abs(X - y) of a gamma variable of rate 1."""
+    if y <= 0.0:
+        return shape - y
+    if y <= 2.0 or y <= shape:
+        return (shape - y) + 2.0 * gamma_shortfall(shape, y)
+    return (y - shape) + 2.0 * gamma_surplus(shape, y)
+
+
+def beta_density(a: float, b: float, m: float, rest: float) -> float:
+    """m**a*rest**b over the beta function."""
+    s = a + b
+    apart = generalized_kl(a, s * m) + generalized_kl(b, s * rest)
+    scales = 0.5 * (log(a / s) + log(b)) - HALF_LOG_2PI
+    return exp(scales - (apart + (stirling(a) + stirling(b) - stirling(s))))
+
+
+def beta_shortfall_near_zero(a: float, b: float, m: float, rest: float) -> float:
+    """`beta_shortfall` for m up to 1/2 and 2/(a + b): a sum over n*m**n*(a + b)*(a + b + 1).../((a + 1)*(a + 2)...)."""
+    s = a + b
+    term = 1.0
+    total = 0.0
+    n = 0.0
+    while n < 3.0 or n * term > 1e-18 * total:
+        term *= m * ((s + n) / (a + 1.0 + n))
+        n += 1.0
+        total += n * term
+    return beta_density(a, b, m, rest) * (rest / (a * s)) * total
+
+
+def beta_shortfall(a: float, b: float, m: float, rest: float) -> float:
+    """E max(m - X, 0) of a beta variable, for m = 1 - rest up to its mean."""
+    s = a + b
+    slope = max(a * rest - b * m, 0.0)
+    size = 2.0 / (slope + math.sqrt(slope * slope + 2.0 * s * m * rest))
+    total = 0.0
+    t = FIRST
+    while t <= LAST:
+        small = exp(-t)
+        v = size * exp(t - small)
+        fall = -expm1(-v)
+        lost = slope * v + s * (m * exp_excess(-v) - phi(-m * fall))
+        total += fall / (1.0 - m * fall) * exp(-lost) * (v * (1.0 + small))
+        t += STEP
+    return beta_density(a, b, m, rest) * m * rest * (total * STEP)
+
+
+def beta_distance(a: float, b: float, m: float) -> float:
+    """E abs(X - m) of a beta variable."""
+    s = a + b
+    rest = 1.0 - m
+    off = difference_of_products(a, rest, b, m) / s
+    if m <= 0.0 or m >= 1.0:
+        return a / s - m if m <= 0.0 else b / s - rest
+    if m <= 0.5 and s * m <= 2.0:
+        return off + 2.0 * beta_shortfall_near_zero(a, b, m, rest)
+    if rest <= 0.5 and s * rest <= 2.0:
+        return 2.0 * beta_shortfall_near_zero(b, a, rest, m) - off
+    return off + 2.0 * beta_shortfall(a, b, m, rest) if off >= 0.0 else 2.0 * beta_shortfall(b, a, rest, m) - off
