@@ -23,12 +23,10 @@ from klnumba.formulas.special import (
     HALF_LOG_2PI,
     LN2,
     difference_of_products,
-    digamma,
     excess,
     excess_of_nearly,
     excess_of_products,
     exp_excess,
-    log_gamma,
     stirling,
     stirling_bregman,
     stirling_slope,
@@ -37,7 +35,8 @@ from klnumba.formulas.special import (
 
 def gamma_entropy(concentration: float, rate: float) -> float:
     """The differential entropy, in nats."""
-    return (concentration - log(rate)) + (log_gamma(concentration) + (1.0 - concentration) * digamma(concentration))
+    rest = stirling(concentration) + (1.0 - concentration) * stirling_slope(concentration)
+    return (HALF_LOG_2PI + 0.5 + 0.5 * log(concentration) - log(rate)) + (rest - 0.5 / concentration)
 
 
 class Gamma(Distribution):

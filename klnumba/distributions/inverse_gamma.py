@@ -12,12 +12,13 @@ from klnumba.distributions.distribution import Distribution, Parameter, Support,
 from klnumba.distributions.gamma import gamma_gamma
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import log
-from klnumba.formulas.special import digamma, log_gamma
+from klnumba.formulas.special import HALF_LOG_2PI, stirling, stirling_slope
 
 
 def inverse_gamma_entropy(concentration: float, rate: float) -> float:
     """The differential entropy, in nats."""
-    return (concentration + log(rate)) + (log_gamma(concentration) - (1.0 + concentration) * digamma(concentration))
+    rest = stirling(concentration) - (1.0 + concentration) * stirling_slope(concentration)
+    return (HALF_LOG_2PI + 0.5 - 1.5 * log(concentration) + log(rate)) + (rest + 0.5 / concentration)
 
 
 class InverseGamma(Distribution):

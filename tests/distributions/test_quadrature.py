@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from mpmath import mp
 
 import klnumba as kl
 from klnumba import distributions as D
@@ -256,3 +257,13 @@ def test_against_torch(p, q):
         except NotImplementedError:
             pytest.skip("PyTorch does not have this pair")
         assert float(kl.kl_divergence(*ours)) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("concentration", [1e-5, 0.3, 1.0, 7.0, 1e3, 1e8])
+def test_entropy_of_gamma_and_its_inverse(concentration):
+    a = mp.mpf(concentration)
+    with mp.workdps(50):
+        gamma = a - mp.log(2) + mp.loggamma(a) + (1 - a) * mp.digamma(a)
+        inverse = a + mp.log(2) + mp.loggamma(a) - (1 + a) * mp.digamma(a)
+    assert float(D.Gamma(concentration, 2.0).entropy()) == pytest.approx(float(gamma), rel=2e-15)
+    assert float(D.InverseGamma(concentration, 2.0).entropy()) == pytest.approx(float(inverse), rel=2e-15)

@@ -43,10 +43,11 @@ def rayleigh(scale_p, scale_q):
 
 def test_every_pair_is_in_the_tests():
     known = {pair for pair in CLOSED if "." not in "".join(pair)}
-    for pair in D.registered_pairs():
+    ours = [pair for pair in D.registered_pairs() if pair.function.__module__.startswith("klnumba.")]
+    for pair in ours:
         name = (pair.p.__name__, pair.q.__name__)
         assert name in known or pair.function.__name__ == "infinite"
-    registered = {(pair.p.__name__, pair.q.__name__) for pair in D.registered_pairs()}
+    registered = {(pair.p.__name__, pair.q.__name__) for pair in ours}
     assert known - registered == {("Chi2", "Chi2")}  # served by that of Gamma
 
 
