@@ -4,8 +4,10 @@ from klnumba.distributions import infinite  # noqa: F401  registers its pairs
 from klnumba.distributions.bernoulli import Bernoulli
 from klnumba.distributions.beta import Beta
 from klnumba.distributions.binomial import Binomial
+from klnumba.distributions.categorical import Categorical
 from klnumba.distributions.cauchy import Cauchy
 from klnumba.distributions.chi2 import Chi2
+from klnumba.distributions.dirichlet import Dirichlet
 from klnumba.distributions.distribution import Distribution, Parameter, Support
 from klnumba.distributions.exponential import Exponential
 from klnumba.distributions.gamma import Gamma
@@ -16,8 +18,10 @@ from klnumba.distributions.half_normal import HalfNormal
 from klnumba.distributions.inverse_gamma import InverseGamma
 from klnumba.distributions.laplace import Laplace
 from klnumba.distributions.log_normal import LogNormal
+from klnumba.distributions.multinomial import Multinomial
 from klnumba.distributions.negative_binomial import NegativeBinomial
 from klnumba.distributions.normal import Normal
+from klnumba.distributions.one_hot_categorical import OneHotCategorical
 from klnumba.distributions.pareto import Pareto
 from klnumba.distributions.poisson import Poisson
 from klnumba.distributions.registry import Pair, register_kl, registered_pairs
@@ -28,8 +32,10 @@ __all__ = [
     "Bernoulli",
     "Beta",
     "Binomial",
+    "Categorical",
     "Cauchy",
     "Chi2",
+    "Dirichlet",
     "Distribution",
     "Exponential",
     "Gamma",
@@ -40,8 +46,10 @@ __all__ = [
     "InverseGamma",
     "Laplace",
     "LogNormal",
+    "Multinomial",
     "NegativeBinomial",
     "Normal",
+    "OneHotCategorical",
     "Pair",
     "Parameter",
     "Pareto",
