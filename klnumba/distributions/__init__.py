@@ -19,6 +19,7 @@ from klnumba.distributions.inverse_gamma import InverseGamma
 from klnumba.distributions.laplace import Laplace
 from klnumba.distributions.log_normal import LogNormal
 from klnumba.distributions.multinomial import Multinomial
+from klnumba.distributions.multivariate_normal import MultivariateNormal
 from klnumba.distributions.negative_binomial import NegativeBinomial
 from klnumba.distributions.normal import Normal
 from klnumba.distributions.one_hot_categorical import OneHotCategorical
@@ -47,6 +48,7 @@ __all__ = [
     "Laplace",
     "LogNormal",
     "Multinomial",
+    "MultivariateNormal",
     "NegativeBinomial",
     "Normal",
     "OneHotCategorical",

@@ -26,9 +26,7 @@ class Parameter:
     Its last `event_dims` axes are not part of the batch: 1 for a vector a distribution, 2 for a matrix.
     """
 
-    def __init__(
-        self, constraint: Constraint, derive: Callable[[Any], Any] | None = None, event_dims: int = 0
-    ) -> None:
+    def __init__(self, constraint: Constraint, derive: Callable[[Any], Any] | None = None, event_dims: int = 0) -> None:
         self.constraint = constraint
         self.derive = derive  # what it is where another parameter was given in its place
         self.event_dims = event_dims
@@ -208,7 +206,8 @@ def exactly_one(owner: str, **given: Any) -> dict[str, Any]:
     """The one argument that is not None."""
     chosen = {name: value for name, value in given.items() if value is not None}
     if len(chosen) != 1:
-        raise ValueError(f"{owner}: give exactly one of {' and '.join(given)}")
+        *first, last = given
+        raise ValueError(f"{owner}: give exactly one of {', '.join(first)} and {last}")
     return chosen
 
 

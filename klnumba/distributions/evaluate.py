@@ -12,6 +12,7 @@ from klnumba.kernels import threads
 from klnumba.kernels.elementwise import over_columns, over_rows
 
 BLOCK = 1 << 13  # cells that a thread takes at a time: a few columns of them stay in its cache
+BLOCK_OF_ROWS = 1 << 16  # the same of rows, most of which are read where they lie
 
 
 def evaluate(
@@ -50,7 +51,7 @@ def evaluate_rows(
     rows = [_rows(column, dims, shape) for column, dims in zip(columns, event_dims, strict=True)]
     widths = np.array([row.shape[1] for row in rows])
     cells = max(int(widths.sum()), 1)
-    block = max(1, BLOCK // cells)
+    block = max(1, BLOCK_OF_ROWS // cells)
     loop = over_rows(formula, len(rows))
 
     def part(start: int) -> None:

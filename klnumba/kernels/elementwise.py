@@ -52,16 +52,31 @@ def over_columns(formula: Callable[..., Any], count: int) -> Any:
     return compiled(f"{name}-elementwise", loop(formula, count), signature, cached=is_ours(formula))
 
 
+def rows_of(count: int) -> Any:
+    """What cuts the k-th row out of each of the first `count` columns: that of one fewer, and one more place."""
+    if count == 0:
+
+        @helper
+        def none(columns: Any, steps: Any, widths: Any, k: Any) -> Any:
+            return ()
+
+        return none
+    before, last = rows_of(count - 1), count - 1
+
+    @helper
+    def rows(columns: Any, steps: Any, widths: Any, k: Any) -> Any:
+        start = k * steps[last]
+        return (*before(columns, steps, widths, k), columns[last][start : start + widths[last]])
+
+    return rows
+
+
 def loop_of_rows(formula: Callable[..., Any], count: int) -> Callable[..., None]:
-    formula = scalar(formula)
+    formula, rows_at = scalar(formula), rows_of(count)
 
     def rows(columns: Any, steps: Any, widths: Any, out: Any, room: Any) -> None:
         for k in range(out.size):
-            row = columns
-            for i in range(count):
-                start = k * steps[i]
-                row = set_item(row, i, columns[i][start : start + widths[i]])
-            out[k] = _without_sign_of_zero(formula(room, *row))
+            out[k] = _without_sign_of_zero(formula(room, *rows_at(columns, steps, widths, k)))
 
     return rows
 
