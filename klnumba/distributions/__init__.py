@@ -15,21 +15,40 @@ from klnumba.distributions.geometric import Geometric
 from klnumba.distributions.gumbel import Gumbel
 from klnumba.distributions.half_cauchy import HalfCauchy
 from klnumba.distributions.half_normal import HalfNormal
+from klnumba.distributions.independent import Independent
 from klnumba.distributions.inverse_gamma import InverseGamma
+from klnumba.distributions.inverse_wishart import InverseWishart
 from klnumba.distributions.laplace import Laplace
 from klnumba.distributions.log_normal import LogNormal
+from klnumba.distributions.low_rank_multivariate_normal import LowRankMultivariateNormal
+from klnumba.distributions.matrix_normal import MatrixNormal
+from klnumba.distributions.mixture import Mixture
 from klnumba.distributions.multinomial import Multinomial
 from klnumba.distributions.multivariate_normal import MultivariateNormal
 from klnumba.distributions.negative_binomial import NegativeBinomial
 from klnumba.distributions.normal import Normal
+from klnumba.distributions.normal_gamma import NormalGamma
 from klnumba.distributions.one_hot_categorical import OneHotCategorical
 from klnumba.distributions.pareto import Pareto
 from klnumba.distributions.poisson import Poisson
 from klnumba.distributions.registry import Pair, register_kl, registered_pairs
+from klnumba.distributions.transformed_distribution import TransformedDistribution
+from klnumba.distributions.transforms import (
+    AbsTransform,
+    AffineTransform,
+    ExpTransform,
+    PowerTransform,
+    SigmoidTransform,
+    TanhTransform,
+    Transform,
+)
 from klnumba.distributions.uniform import Uniform
 from klnumba.distributions.weibull import Weibull
+from klnumba.distributions.wishart import Wishart
 
 __all__ = [
+    "AbsTransform",
+    "AffineTransform",
     "Bernoulli",
     "Beta",
     "Binomial",
@@ -38,27 +57,40 @@ __all__ = [
     "Chi2",
     "Dirichlet",
     "Distribution",
+    "ExpTransform",
     "Exponential",
     "Gamma",
     "Geometric",
     "Gumbel",
     "HalfCauchy",
     "HalfNormal",
+    "Independent",
     "InverseGamma",
+    "InverseWishart",
     "Laplace",
     "LogNormal",
+    "LowRankMultivariateNormal",
+    "MatrixNormal",
+    "Mixture",
     "Multinomial",
     "MultivariateNormal",
     "NegativeBinomial",
     "Normal",
+    "NormalGamma",
     "OneHotCategorical",
     "Pair",
     "Parameter",
     "Pareto",
     "Poisson",
+    "PowerTransform",
+    "SigmoidTransform",
     "Support",
+    "TanhTransform",
+    "Transform",
+    "TransformedDistribution",
     "Uniform",
     "Weibull",
+    "Wishart",
     "register_kl",
     "registered_pairs",
 ]

@@ -8,39 +8,14 @@ from typing import Any, Self
 import numpy as np
 
 from klnumba.distributions.constraint import REAL
-from klnumba.distributions.distribution import Parameter, Support, exactly_one
-from klnumba.distributions.multivariate import Multivariate
-from klnumba.distributions.positive_definite import (
-    LOWER_CHOLESKY,
-    SYMMETRIC,
-    excess,
-    factor,
-    factor_of_inverse,
-    mahalanobis,
-    square,
-    transposed,
-)
+from klnumba.distributions.covariances import Covariances, excess_of_covariances, one_form
+from klnumba.distributions.distribution import Parameter, Support
+from klnumba.distributions.positive_definite import mahalanobis
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.special import HALF_LOG_2PI
 
-FORMS = ("covariance_matrix", "precision_matrix", "scale_tril")
 
-
-def _covariance(distribution: Any) -> Any:
-    scale = distribution.scale_tril
-    return scale @ transposed(scale)
-
-
-def _precision(distribution: Any) -> Any:
-    inverse = np.linalg.inv(np.asarray(distribution.scale_tril, np.float64))
-    return transposed(inverse) @ inverse
-
-
-def _scale(distribution: Any) -> Any:
-    return distribution.scale_of_covariance()
-
-
-class MultivariateNormal(Multivariate):
+class MultivariateNormal(Covariances):
     """The multivariate normal distribution.
 
     Parameters
@@ -73,9 +48,6 @@ class MultivariateNormal(Multivariate):
 
     parameters = ("loc", "covariance_matrix")
     loc = Parameter(REAL, event_dims=1)
-    covariance_matrix = Parameter(SYMMETRIC, _covariance, 2)
-    precision_matrix = Parameter(SYMMETRIC, _precision, 2)
-    scale_tril = Parameter(LOWER_CHOLESKY, _scale, 2)
     scipy_name = "multivariate_normal"
 
     def __init__(
@@ -87,43 +59,15 @@ class MultivariateNormal(Multivariate):
         *,
         validate_args: bool = True,
     ) -> None:
-        given = exactly_one(
-            "MultivariateNormal",
-            covariance_matrix=covariance_matrix,
-            precision_matrix=precision_matrix,
-            scale_tril=scale_tril,
-        )
+        given = one_form("MultivariateNormal", covariance_matrix, precision_matrix, scale_tril)
         super().__init__(validate_args, loc=loc, **given)
 
     def _event_shape(self) -> tuple[int, ...]:
         n = self._given["loc"].shape[-1]
-        rows = square(type(self).__name__, self.form, self._given[self.form])
+        rows = self._rows()
         if n != rows:
             raise ValueError(f"{type(self).__name__}: loc has {n} numbers, but {self.form} {rows} rows")
         return (n,)
-
-    def _validate(self) -> None:
-        self.factor()
-
-    @property
-    def form(self) -> str:
-        """Which of the three matrices was given."""
-        return next(name for name in FORMS if name in self._given)
-
-    def factor(self) -> np.ndarray:
-        """The factor of the matrix that was given; scale_tril is its own."""
-        found: np.ndarray | None = self.__dict__.get("_factor")
-        if found is None:
-            matrices = self._given[self.form]
-            found = matrices if self.form == "scale_tril" else factor(type(self).__name__, self.form, matrices)
-            self.__dict__["_factor"] = found
-        return found
-
-    def scale_of_covariance(self) -> np.ndarray:
-        """The factor of the covariance."""
-        if self.form == "precision_matrix":
-            return factor_of_inverse(type(self).__name__, self.form, self._given[self.form])
-        return self.factor()
 
     @property
     def support(self) -> Support:
@@ -171,18 +115,7 @@ class MultivariateNormal(Multivariate):
 def multivariate_normals(p: MultivariateNormal, q: MultivariateNormal) -> Any:
     """[excess of the ratio of covariances + the square of the Mahalanobis distance of the means]/2."""
     shape = np.broadcast_shapes(p.batch_shape, q.batch_shape)
-    dtype = np.result_type(p.dtype, q.dtype)
-    means = p._given["loc"], q._given["loc"]
-    if p.form == q.form == "covariance_matrix":
-        difference = np.subtract(p._given[p.form], q._given[p.form], dtype=np.float64)
-        spread = excess(shape, p.factor(), q.factor(), difference)
-        apart = mahalanobis(shape, *means, q.factor())
-    elif p.form == q.form == "precision_matrix":
-        difference = np.subtract(q._given[p.form], p._given[p.form], dtype=np.float64)
-        spread = excess(shape, q.factor(), p.factor(), difference)
-        apart = mahalanobis(shape, *means, q.factor(), inverse=True)
-    else:
-        scales = p.scale_of_covariance(), q.scale_of_covariance()
-        spread = excess(shape, *scales)
-        apart = mahalanobis(shape, *means, scales[1])
-    return np.asarray(0.5 * (spread + apart)).astype(dtype)
+    by_inverse = p.form == q.form == "precision_matrix"
+    unit = q.factor() if by_inverse else q.scale_of_covariance()
+    apart = mahalanobis(shape, p._given["loc"], q._given["loc"], unit, by_inverse)
+    return (0.5 * (excess_of_covariances(shape, p, q) + apart)).astype(np.result_type(p.dtype, q.dtype))

@@ -224,12 +224,45 @@ def distance(room: Any, p: Any, q: Any, b: Any) -> float:
 def distance_by_inverse(room: Any, p: Any, q: Any, b: Any) -> float:
     """The square of the length of b' times p - q, for the factor b of an inverse."""
     n = p.size
+    for i in range(n):
+        room[i] = 0.0
+    for i in range(n):
+        d = p[i] - q[i]
+        for j in range(i + 1):
+            room[j] += b[i * n + j] * d
     total = 0.0
-    for j in range(n):
-        along = 0.0
-        for i in range(j, n):
-            along += b[i * n + j] * (p[i] - q[i])
-        total += along * along
+    for i in range(n):
+        total += room[i] * room[i]
+    return total
+
+
+def distance_of_matrices(room: Any, p: Any, q: Any, b: Any, c: Any) -> float:
+    """The sum of the squares of (p - q)/b/c', for matrices with rows to divide by b and columns to divide by c."""
+    n = int(math.sqrt(b.size))
+    width = int(math.sqrt(c.size))
+    for i in range(n * width):
+        room[i] = p[i] - q[i]
+    eliminate(b, room, n, width)
+    total = 0.0
+    for i in range(n):
+        row = room[i * width : (i + 1) * width]
+        eliminate(c, row, width, 1)
+        for j in range(width):
+            total += row[j] * row[j]
+    return total
+
+
+def trace_of_near(room: Any, difference: Any, b: Any) -> float:
+    """trace(R) - n of the ratio R to the product of b, given the difference."""
+    n = int(math.sqrt(b.size))
+    for i in range(n * n):
+        room[i] = difference[i]
+    eliminate(b, room, n, n)
+    mirror(room, n)
+    eliminate(b, room, n, n)
+    total = 0.0
+    for i in range(n):
+        total += room[i * n + i]
     return total
 
 
@@ -261,3 +294,15 @@ def mahalanobis(shape: tuple[int, ...], p: np.ndarray, q: np.ndarray, b: np.ndar
     """The squares of the distances from p to q in units of b: the factor of a covariance, or of its inverse."""
     formula = distance_by_inverse if inverse else distance
     return evaluate_rows(formula, [p, q, b], [1, 1, 2], shape, room=p.shape[-1])
+
+
+def trace_above(shape: tuple[int, ...], difference: np.ndarray, b: np.ndarray) -> Any:
+    """trace(R) - n, for the ratio R of matrices to those of factors b, given their difference."""
+    n = b.shape[-1]
+    return evaluate_rows(trace_of_near, [difference, b], [2, 2], shape, room=n * n)
+
+
+def mahalanobis_of_matrices(shape: tuple[int, ...], p: np.ndarray, q: np.ndarray, b: np.ndarray, c: np.ndarray) -> Any:
+    """The same distances for matrices, the covariance of rows of factor b, and that of columns of factor c."""
+    n, width = b.shape[-1], c.shape[-1]
+    return evaluate_rows(distance_of_matrices, [p, q, b, c], [2, 2, 2, 2], shape, room=n * width)
