@@ -86,12 +86,13 @@ class Dirichlet(Multivariate):
 def stick_by_stick(room: Any, p: Any, q: Any) -> float:
     """The sum, over the parts but the last, of the divergence of that part of what the earlier ones have left.
 
-    Each of these shares is of a beta distribution, independent of the others. The sums of the later concentrations, and
-    of how far those of q are above those of p, keep the rounding errors of the additions.
+    Each of these shares is of a beta distribution, independent of the others. The sums of the later concentrations of
+    p, and of how far those of q are above them, keep the rounding errors of the additions.
     """
     last = p.size - 1
     rest = p[last]
     rest_low = 0.0
+    other = q[last]
     more, more_low = two_sum(q[last], -p[last])
     total = 0.0
     total_low = 0.0
@@ -100,10 +101,11 @@ def stick_by_stick(room: Any, p: Any, q: Any) -> float:
         c = q[i]
         first, first_low = two_sum(c, -a)
         cross = difference_of_products(a, more, first, rest) + (a * more_low - first_low * rest - first * rest_low)
-        total, low = two_sum(total, beta_apart(a, rest, c, rest + more, first, more, cross))
+        total, low = two_sum(total, beta_apart(a, rest, c, other, first, more, cross))
         total_low += low
         rest, low = two_sum(rest, a)
         rest_low += low
+        other += c
         more, low = two_sum(more, first)
         more, more_low = two_sum(more, more_low + (low + first_low))
     return total + total_low

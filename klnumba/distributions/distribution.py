@@ -94,7 +94,9 @@ class Distribution(Parametric):
         for name, value in values.items():
             parameter: Parameter = getattr(type(self), name)
             if value.ndim < parameter.event_dims:
-                raise ValueError(f"{owner}: {name} must have {parameter.event_dims} axes or more, not {value.ndim}")
+                wanted = "1 axis" if parameter.event_dims == 1 else f"{parameter.event_dims} axes"
+                found = f"has the shape {value.shape}" if value.ndim else "is a number"
+                raise ValueError(f"{owner}: {name} must have {wanted} or more, but {found}")
             shapes.append(parameter.split(value.shape)[0])
         try:
             return np.broadcast_shapes(*shapes)

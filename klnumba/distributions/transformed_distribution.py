@@ -47,10 +47,17 @@ class TransformedDistribution(Holder):
                     f"TransformedDistribution: transforms must be Transform objects, not {type(found).__name__}"
                 )
         shapes = [value.shape for found in chain for value in found.parameters.values()]
-        shape = np.broadcast_shapes(base.batch_shape + base.event_shape, *shapes)
-        cut = len(shape) - len(base.event_shape)
-        if shape[cut:] != base.event_shape:
-            raise ValueError(f"TransformedDistribution: transforms turn draws of {base.event_shape} into {shape[cut:]}")
+        shape: tuple[int, ...] | None
+        try:
+            shape = np.broadcast_shapes(base.batch_shape + base.event_shape, *shapes)
+        except ValueError:
+            shape = None
+        cut = 0 if shape is None else len(shape) - len(base.event_shape)
+        if shape is None or shape[cut:] != base.event_shape:
+            raise ValueError(
+                f"TransformedDistribution: transforms with parameters of shapes {shapes} do not fit a batch "
+                f"{base.batch_shape} of draws {base.event_shape}"
+            )
         super().__init__(shape[:cut], base.event_shape, base_distribution=base, transforms=chain)
 
     @property
