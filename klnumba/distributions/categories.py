@@ -73,10 +73,6 @@ class Categories(Multivariate):
         """How many categories there are."""
         return int(next(self._given[name] for name in ("probs", "logits") if name in self._given).shape[-1])
 
-    def _validate(self) -> None:
-        if self.count == 0:
-            raise ValueError(f"{type(self).__name__}: there must be one category or more")
-
     def _row(self, form: str) -> np.ndarray:
         """The numbers as they were given, or as this form has them."""
         found = self._given.get(form)

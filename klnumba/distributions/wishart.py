@@ -12,7 +12,7 @@ from klnumba.distributions.covariances import Covariances, excess_of_covariances
 from klnumba.distributions.distribution import Parameter, Support
 from klnumba.distributions.evaluate import evaluate
 from klnumba.distributions.registry import register_kl
-from klnumba.formulas.elementary import log1p
+from klnumba.formulas.elementary import log
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.special import digamma, excess, log_gamma, stirling_bregman
 
@@ -133,7 +133,7 @@ def degrees_of_freedom(p: float, q: float, rows: float) -> float:
         if abs(t) <= 0.5 and abs(u) <= 0.5:
             shift = h * d * (h * d) / (a * x * y) - b * phi(t) + h * phi(u)
         else:
-            shift = b * log1p(t) - h * log1p(u)
+            shift = b * log((b / a) * (x / y)) - h * log(y / x)
         total += shift + (0.5 * excess(a, b, d) + stirling_bregman(a, b, d))
     return max(total, 0.0)
 

@@ -24,6 +24,11 @@ def some(pair, count=6):
     return cases[:: max(1, len(cases) // count)]
 
 
+def ordinary(numbers):
+    """Neither large nor small."""
+    return not ((numbers > 1e3) | (numbers < 1e-3) & (numbers > 0)).any()
+
+
 def stacked(name, values):
     """A batch of the distributions of one size."""
     return build(name, [np.stack([np.asarray(v[i], float) for v in values]) for i in range(len(NAMES[name]))])
@@ -85,7 +90,7 @@ def test_float32_parameters(pair):
 
     for p, q in some(pair, 30):
         numbers = np.concatenate([np.abs(np.ravel(np.asarray(v, float))) for v in (*p, *q)])
-        if ((numbers > 1e3) | (numbers < 1e-3) & (numbers > 0)).any():
+        if not ordinary(numbers):
             continue
         one, other = build(pair.p, narrow(p)), build(pair.q, narrow(q))
         result = kl.kl_divergence(one, other)
@@ -108,21 +113,21 @@ def test_against_torch(pair):
             pytest.skip("PyTorch does not have this family")
         return getattr(T, family)(**tensors)
 
+    if pair.p.startswith("Multinomial"):
+        pytest.skip("PyTorch does not have this pair")
     checked = 0
-    for p, q in some(pair, 30):
+    for p, q in some(pair, 60):
         numbers = np.concatenate([np.abs(np.ravel(np.asarray(v, float))) for v in (*p, *q)])
         value = evaluate(pair, (p, q))
-        if ((numbers > 1e3) | (numbers < 1e-3)).any() or not 1e-3 < value < math.inf:
+        if not ordinary(numbers) or not 1e-3 < value < math.inf or (pair.p.startswith("Wishart") and p[0] < len(p[1])):
             continue
-        if pair.p.startswith("Multinomial"):
-            pytest.skip("PyTorch does not have this pair")
         try:
             expected = float(T.kl_divergence(peer(pair.p, p), peer(pair.q, q)))
         except NotImplementedError:
             pytest.skip("PyTorch does not have this pair")
-        assert value == pytest.approx(expected, rel=1e-9)
+        assert value == pytest.approx(expected, rel=1e-8)
         checked += 1
-    assert checked or "scale_tril" in pair.p or "Independent" in pair.p or "LowRank" in pair.p + pair.q
+    assert checked
 
 
 # --- categories -------------------------------------------------------------------------------------------------------
@@ -170,7 +175,7 @@ def test_masses_are_divided_by_their_sum():
         (lambda: D.Categorical(logits=[0, math.nan]), r"logits must be a number < inf, but logits\[1\] is nan"),
         (lambda: D.Categorical(logits=[-math.inf]), "logits must be not -inf everywhere"),
         (lambda: D.Categorical(0.5), "Categorical: probs must have 1 axis or more, but is a number"),
-        (lambda: D.Categorical(np.zeros((2, 0))), "there must be one category or more"),
+        (lambda: D.Categorical(np.zeros((2, 0))), r"probs must be not 0 everywhere .* probs\[0\] is \[\]"),
         (lambda: D.Categorical(), "give exactly one of probs and logits"),
         (lambda: D.Multinomial([1, 2], np.ones((3, 4))), r"do not broadcast: total_count \(2,\), probs \(3,\)"),
         (lambda: D.Multinomial(1.5, [1, 1]), "total_count must be an integer"),
