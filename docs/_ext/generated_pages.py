@@ -109,12 +109,13 @@ def pairs() -> str:
     """One line for each registered pair with a formula: what is computed, and its largest error."""
     from klnumba.distributions import registered_pairs
 
-    path = DATA / "distribution_errors.json"
     errors: dict[tuple[str, str], list[str]] = {}
-    for row in json.loads(path.read_text(encoding="utf-8"))["errors"] if path.is_file() else []:
-        (family, _, form), (other, _, form_of_q) = row["p"].partition("."), row["q"].partition(".")
-        text = f"{row['largest_error']:.1e}" + (f" ({form or form_of_q})" if form or form_of_q else "")
-        errors.setdefault((family, other), []).append(text)
+    for row in _rows(DATA / "distribution_errors.json") + _rows(DATA / "vector_errors.json"):
+        (p, _, form), (q, _, form_q) = row["p"].partition("."), row["q"].partition(".")
+        forms = form if form == form_q else f"{form or p} to {form_q or q}"
+        notes = ", ".join(filter(None, (forms, row.get("note"))))
+        text = f"{row['largest_error']:.1e}" + (f" ({notes})" if notes else "")
+        errors.setdefault((p, q), []).append(text)
     lines = [_line(("p", "q", "form", "largest relative error")), _line(["---"] * 4)]
     for pair in registered_pairs():
         names = (pair.p.__name__, pair.q.__name__)
@@ -122,6 +123,12 @@ def pairs() -> str:
             text = (pair.function.__doc__ or "").splitlines()[0] if pair.function.__doc__ else ""
             lines.append(_line((*names, text, ", ".join(errors.get(names, ["not measured"])))))
     return "\n".join([*lines, ""])
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    """The errors of a file, none if it is not there."""
+    found: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["errors"] if path.is_file() else []
+    return found
 
 
 def infinite_pairs() -> str:

@@ -99,14 +99,12 @@ NODES = (0.046910077030668004, 0.23076534494715845, 0.5, 0.7692346550528415, 0.9
 WEIGHTS = (0.11846344252809454, 0.23931433524968324, 0.28444444444444444, 0.23931433524968324, 0.11846344252809454)
 
 
-def one_small(a: float, b: float, c: float, d: float) -> float:
-    """`beta_beta` for an `a` that is smaller than b, d and 1 by 10 or more.
+def one_small(a: float, b: float, c: float, d: float, first: float, second: float) -> float:
+    """`beta_apart` for an `a` that is smaller than b, d and 1 by 10 or more.
 
     With G(x, y) the remainder of log-gamma, G(b, d) - G(b + a, d + a) is an integral over that of digamma, and
     G(b + a, d + c) = G(b + a, d + a) + G(d + a, d + c) + (digamma(d + a) - digamma(b + a))*(c - a).
     """
-    first = c - a
-    second = d - b
     total = 0.0
     for i in range(5):
         u = a * NODES[i]
@@ -121,21 +119,25 @@ def one_small(a: float, b: float, c: float, d: float) -> float:
 
 @register_kl(Beta, Beta, compiled=True)
 def beta_beta(a: float, b: float, c: float, d: float) -> float:
-    """The remainders of log-gamma of both exponents, less that of their sum, each split by Stirling's formula.
+    """The remainders of log-gamma of both exponents, less that of their sum, each split by Stirling's formula."""
+    return beta_apart(a, b, c, d, c - a, d - b, difference_of_products(a, d, c, b))
 
-    Of the first parts two excesses are left, those of the means a/(a + b) and b/(a + b) over those of q.
+
+def beta_apart(a: float, b: float, c: float, d: float, first: float, second: float, cross: float) -> float:
+    """`beta_beta`, given first = c - a, second = d - b and cross = a*d - c*b.
+
+    Of the first parts of Stirling's formula two excesses are left, those of the means a/(a + b) and b/(a + b) over
+    those of q.
     """
     if a < 0.1 * min(1.0, b, d):
-        return one_small(a, b, c, d)
+        return one_small(a, b, c, d, first, second)
     if b < 0.1 * min(1.0, a, c):
-        return one_small(b, a, d, c)
+        return one_small(b, a, d, c, second, first)
     s = a + b
     t = c + d
-    first = c - a
-    second = d - b
     both = first + second
-    cross = difference_of_products(a, d, c, b) / s
-    means = c * excess(c, a * (t / s), cross) + d * excess(d, b * (t / s), -cross)
+    off = cross / s
+    means = c * excess(c, a * (t / s), off) + d * excess(d, b * (t / s), -off)
     halves = excess(a, c, first) + excess(b, d, second) - excess(s, t, both)
     rest = stirling_bregman(a, c, first) + stirling_bregman(b, d, second) - stirling_bregman(s, t, both)
     return max(means + (0.5 * halves + rest), 0.0)

@@ -11,18 +11,33 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Constraint:
-    """A rule for every number of a parameter, in words and as a test of an array."""
+    """A rule for a parameter, in words and as a test of an array.
+
+    The test says of every number whether it keeps the rule; of every vector or matrix, where the rule is one for these.
+    A rule may stand on another, which is checked first.
+    """
 
     text: str
     holds: Callable[[np.ndarray], Any]
+    after: Constraint | None = None
 
     def check(self, owner: str, name: str, values: np.ndarray) -> None:
-        """Raise ValueError at the first number that breaks the rule."""
+        """Raise ValueError at the first number, vector or matrix that breaks the rule."""
+        if self.after is not None:
+            self.after.check(owner, name, values)
         bad = ~np.asarray(self.holds(values), bool)
         if bad.any():
-            at = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), values.shape))
-            place = f"{name}[{', '.join(map(str, at))}]" if values.ndim else name
-            raise ValueError(f"{owner}: {name} must be {self.text}, but {place} is {values[at]}")
+            at = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
+            place = f"{name}[{', '.join(map(str, at))}]" if at else name
+            raise ValueError(f"{owner}: {name} must be {self.text}, but {place} is {shown(values[at])}")
+
+
+def shown(value: Any) -> str:
+    """A number or an array in one line, a long array shortened."""
+    array = np.asarray(value)
+    if array.ndim == 0:
+        return f"{array[()]}"
+    return " ".join(np.array2string(array, separator=", ", threshold=20).split())
 
 
 REAL = Constraint("a finite number", np.isfinite)

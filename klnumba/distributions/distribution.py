@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from klnumba.distributions.constraint import Constraint
+from klnumba.distributions.constraint import Constraint, shown
 from klnumba.distributions.evaluate import evaluate
 from klnumba.parametric import Parametric
 
@@ -21,11 +21,15 @@ class Support(NamedTuple):
 
 
 class Parameter:
-    """A parameter of a family: reads as an array of the batch's shape that cannot be written to."""
+    """A parameter of a family: reads as an array of the batch's shape that cannot be written to.
 
-    def __init__(self, constraint: Constraint, derive: Callable[[Any], Any] | None = None) -> None:
+    Its last `event_dims` axes are not part of the batch: 1 for a vector a distribution, 2 for a matrix.
+    """
+
+    def __init__(self, constraint: Constraint, derive: Callable[[Any], Any] | None = None, event_dims: int = 0) -> None:
         self.constraint = constraint
         self.derive = derive  # what it is where another parameter was given in its place
+        self.event_dims = event_dims
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -36,7 +40,12 @@ class Parameter:
         found = instance._given.get(self.name)
         if found is None:
             found = self.derive(instance) if self.derive else self._missing(instance)
-        return np.broadcast_to(found, instance.batch_shape)[()]
+        return np.broadcast_to(found, instance.batch_shape + self.split(np.shape(found))[1])[()]
+
+    def split(self, shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The axes of the batch, and those of one distribution."""
+        cut = len(shape) - self.event_dims
+        return shape[:cut], shape[cut:]
 
     def _missing(self, instance: Any) -> Any:
         raise AttributeError(f"{type(instance).__name__}: {self.name} was not given")
@@ -70,17 +79,34 @@ class Distribution(Parametric):
     def __init__(self, validate_args: bool = True, **given: Any) -> None:
         owner = type(self).__name__
         values = {name: _number_array(owner, name, value) for name, value in given.items()}
-        try:
-            shape = np.broadcast_shapes(*(value.shape for value in values.values()))
-        except ValueError:
-            shapes = ", ".join(f"{name} {value.shape}" for name, value in values.items())
-            raise ValueError(f"{owner}: the shapes of the parameters do not broadcast: {shapes}") from None
-        self.__dict__.update(_given=values, batch_shape=shape, event_shape=())
+        self.__dict__.update(_given=values, batch_shape=self._batch_shape(values))
+        self.__dict__["event_shape"] = self._event_shape()
         if validate_args:
             for name, value in values.items():
                 parameter: Parameter = getattr(type(self), name)
                 parameter.constraint.check(owner, name, value)
             self._validate()
+
+    def _batch_shape(self, values: dict[str, np.ndarray]) -> tuple[int, ...]:
+        """The shape to which the batches of the parameters broadcast."""
+        owner = type(self).__name__
+        shapes = []
+        for name, value in values.items():
+            parameter: Parameter = getattr(type(self), name)
+            if value.ndim < parameter.event_dims:
+                wanted = "1 axis" if parameter.event_dims == 1 else f"{parameter.event_dims} axes"
+                found = f"has the shape {value.shape}" if value.ndim else "is a number"
+                raise ValueError(f"{owner}: {name} must have {wanted} or more, but {found}")
+            shapes.append(parameter.split(value.shape)[0])
+        try:
+            return np.broadcast_shapes(*shapes)
+        except ValueError:
+            parts = ", ".join(f"{name} {shape}" for name, shape in zip(values, shapes, strict=True))
+            raise ValueError(f"{owner}: the shapes of the parameters do not broadcast: {parts}") from None
+
+    def _event_shape(self) -> tuple[int, ...]:
+        """The shape of one draw, from the parameters as they were given."""
+        return ()
 
     def _validate(self) -> None:
         """Check what concerns several parameters at once."""
@@ -92,7 +118,7 @@ class Distribution(Parametric):
         raise AttributeError(f"{type(self).__name__}.{name}: a distribution does not change")
 
     def __repr__(self) -> str:
-        parts = (f"{name}={_shown(value)}" for name, value in self._given.items())
+        parts = (f"{name}={shown(value)}" for name, value in self._given.items())
         return f"{type(self).__name__}({', '.join(parts)})"
 
     @property
@@ -154,9 +180,9 @@ class Distribution(Parametric):
         """The parameters from (shapes, loc, scale)."""
         raise NotImplementedError(f"{cls.__name__}: scipy.stats has no counterpart")
 
-    def _full(self, values: Any) -> Any:
+    def _full(self, values: Any, event_shape: tuple[int, ...] = ()) -> Any:
         """An array of the batch's shape and dtype; a scalar where the shape is ()."""
-        return np.array(np.broadcast_to(values, self.batch_shape), self.dtype)[()]
+        return np.array(np.broadcast_to(values, self.batch_shape + event_shape), self.dtype)[()]
 
     def _column(self, name: str) -> np.ndarray:
         """A parameter as it was given, before it is broadcast, or as the family derives it."""
@@ -188,7 +214,8 @@ def exactly_one(owner: str, **given: Any) -> dict[str, Any]:
     """The one argument that is not None."""
     chosen = {name: value for name, value in given.items() if value is not None}
     if len(chosen) != 1:
-        raise ValueError(f"{owner}: give exactly one of {' and '.join(given)}")
+        *first, last = given
+        raise ValueError(f"{owner}: give exactly one of {', '.join(first)} and {last}")
     return chosen
 
 
@@ -201,7 +228,3 @@ def _number_array(owner: str, name: str, value: Any) -> np.ndarray:
     array = np.array(array, np.float32 if narrow else np.float64)
     array.flags.writeable = False
     return array
-
-
-def _shown(value: np.ndarray) -> str:
-    return f"{value[()]}" if value.ndim == 0 else np.array2string(value, separator=", ", threshold=20)

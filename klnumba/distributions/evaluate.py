@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from klnumba.kernels import threads
-from klnumba.kernels.elementwise import over_columns
+from klnumba.kernels.elementwise import over_columns, over_rows
 
 BLOCK = 1 << 13  # cells that a thread takes at a time: a few columns of them stay in its cache
+BLOCK_OF_ROWS = 1 << 16  # the same of rows, most of which are read where they lie
 
 
 def evaluate(
@@ -34,6 +35,52 @@ def evaluate(
     threads.run(part, range(0, size, BLOCK), threads.choose(None, size))
     with np.errstate(over="ignore", under="ignore"):  # beyond the range of float32
         return out.reshape(shape).astype(dtype, copy=False)[()]
+
+
+def evaluate_rows(
+    formula: Callable[..., float],
+    columns: Sequence[np.ndarray],
+    event_dims: Sequence[int],
+    shape: tuple[int, ...],
+    dtype: Any = np.float64,
+    room: int = 0,
+) -> Any:
+    """formula(room, *rows) for every distribution of a batch of shape `shape`.
+
+    A row holds what one distribution has in a column: its last `event_dims` axes, as a vector. `room` numbers are the
+    formula's to write to.
+    """
+    size = math.prod(shape)
+    out = np.empty(size)
+    rows = [_rows(column, dims, shape) for column, dims in zip(columns, event_dims, strict=True)]
+    widths = np.array([row.shape[1] for row in rows])
+    cells = max(int(widths.sum()), 1)
+    block = max(1, BLOCK_OF_ROWS // cells)
+    loop = over_rows(formula, len(rows))
+
+    def part(start: int) -> None:
+        stop = min(start + block, size)
+        cut = tuple(_locked(_numbers(row if len(row) == 1 else row[start:stop])) for row in rows)
+        steps = np.array([0 if len(row) == 1 else row.shape[1] for row in rows])
+        loop(cut, steps, widths, out[start:stop], np.empty(room))
+
+    threads.run(part, range(0, size, block), threads.choose(None, size * cells))
+    with np.errstate(over="ignore", under="ignore"):  # beyond the range of float32
+        return out.reshape(shape).astype(dtype, copy=False)[()]
+
+
+def _rows(column: np.ndarray, event_dims: int, shape: tuple[int, ...]) -> np.ndarray:
+    """One row a distribution; a single row where all have the same."""
+    cut = column.ndim - event_dims
+    width = math.prod(column.shape[cut:])
+    if math.prod(column.shape[:cut]) == 1:
+        return column.reshape(1, width)
+    return np.broadcast_to(column, shape + column.shape[cut:]).reshape(-1, width)
+
+
+def _numbers(rows: np.ndarray) -> np.ndarray:
+    """The rows one after the other, float64; a view where they lie so."""
+    return np.ascontiguousarray(rows, np.float64).reshape(-1).view()
 
 
 def _pieces(column: np.ndarray, shape: tuple[int, ...], size: int) -> Callable[[int, int], np.ndarray]:

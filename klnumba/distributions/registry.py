@@ -128,6 +128,8 @@ def divergence(p: Any, q: Any, base: float | None = None) -> Any:
         shape = common_shape(p, q)
     except ValueError:
         raise ValueError(f"p, q: batch shapes {p.batch_shape} and {q.batch_shape} do not broadcast") from None
+    if len(p.event_shape) == len(q.event_shape) and p.event_shape != q.event_shape:
+        raise ValueError(f"p, q: event shapes {p.event_shape} and {q.event_shape} differ")
     unit = unit_of(base)
     pair = find(type(p), type(q))
     if pair.compiled:

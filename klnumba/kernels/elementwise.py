@@ -1,4 +1,4 @@
-"""A formula of any count of numbers over as many arrays."""
+"""A formula of any count of numbers, or of rows of numbers, over as many arrays."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numba.cpython.unsafe import tuple as numba_tuple
 
 from klnumba.kernels.compiler import helper, is_ours, once, scalar
 from klnumba.kernels.compiler import loop as compiled
-from klnumba.kernels.tiles import VALUES, cells_of
+from klnumba.kernels.tiles import INT, VALUES, cells_of
 
 set_item: Any = numba_tuple.tuple_setitem
 
@@ -50,3 +50,45 @@ def over_columns(formula: Callable[..., Any], count: int) -> Any:
     signature = types.void(types.UniTuple(cells_of(np.dtype(np.float64)), count), VALUES)
     name = f"{formula.__module__}.{formula.__qualname__}".removeprefix("klnumba.").replace(".", "-")
     return compiled(f"{name}-elementwise", loop(formula, count), signature, cached=is_ours(formula))
+
+
+def rows_of(count: int) -> Any:
+    """What cuts the k-th row out of each of the first `count` columns: that of one fewer, and one more place."""
+    if count == 0:
+
+        @helper
+        def none(columns: Any, steps: Any, widths: Any, k: Any) -> Any:
+            return ()
+
+        return none
+    before, last = rows_of(count - 1), count - 1
+
+    @helper
+    def rows(columns: Any, steps: Any, widths: Any, k: Any) -> Any:
+        start = k * steps[last]
+        return (*before(columns, steps, widths, k), columns[last][start : start + widths[last]])
+
+    return rows
+
+
+def loop_of_rows(formula: Callable[..., Any], count: int) -> Callable[..., None]:
+    formula, rows_at = scalar(formula), rows_of(count)
+
+    def rows(columns: Any, steps: Any, widths: Any, out: Any, room: Any) -> None:
+        for k in range(out.size):
+            out[k] = _without_sign_of_zero(formula(room, *rows_at(columns, steps, widths, k)))
+
+    return rows
+
+
+@once
+def over_rows(formula: Callable[..., Any], count: int) -> Any:
+    """The compiled loop: from a tuple of read-only float64 columns, cut into rows of `widths`, to an array of results.
+
+    The rows of a column begin `steps` apart. The formula takes an array that it may write to, and a row a column.
+    """
+    sizes = types.Array(INT, 1, "C")
+    columns = types.UniTuple(cells_of(np.dtype(np.float64)), count)
+    name = f"{formula.__module__}.{formula.__qualname__}".removeprefix("klnumba.").replace(".", "-")
+    signature = types.void(columns, sizes, sizes, VALUES, VALUES)
+    return compiled(f"{name}-rows", loop_of_rows(formula, count), signature, cached=is_ours(formula))

@@ -16,6 +16,7 @@ from klnumba.distributions.constraint import POSITIVE
 from klnumba.formulas.special import excess_of_products
 from tests.kernels import sub
 from tests.reference.distributions import CLOSED
+from tests.reference.vector_distributions import PAIRS
 
 
 @pytest.fixture
@@ -43,12 +44,19 @@ def rayleigh(scale_p, scale_q):
 
 def test_every_pair_is_in_the_tests():
     known = {pair for pair in CLOSED if "." not in "".join(pair)}
+    vectors = {(pair.p.partition(".")[0], pair.q.partition(".")[0]) for pair in PAIRS}
+    elsewhere = {
+        ("TransformedDistribution", "TransformedDistribution"),
+        ("Independent", "LowRankMultivariateNormal"),
+        ("LowRankMultivariateNormal", "Independent"),
+    }  # in test_matrices
     ours = [pair for pair in D.registered_pairs() if pair.function.__module__.startswith("klnumba.")]
     for pair in ours:
         name = (pair.p.__name__, pair.q.__name__)
-        assert name in known or pair.function.__name__ == "infinite"
+        assert name in known | vectors | elsewhere or pair.function.__name__ == "infinite"
     registered = {(pair.p.__name__, pair.q.__name__) for pair in ours}
     assert known - registered == {("Chi2", "Chi2")}  # served by that of Gamma
+    assert (vectors | elsewhere) <= registered
 
 
 def test_a_compiled_pair_of_the_user(own):

@@ -1,0 +1,138 @@
+"""The Dirichlet distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from klnumba.distributions.beta import Beta, beta_apart, beta_beta
+from klnumba.distributions.constraint import POSITIVE
+from klnumba.distributions.distribution import Parameter, Support
+from klnumba.distributions.evaluate import evaluate, evaluate_rows
+from klnumba.distributions.multivariate import Multivariate
+from klnumba.distributions.registry import register_kl
+from klnumba.formulas.elementary import log, two_sum
+from klnumba.formulas.special import HALF_LOG_2PI, difference_of_products, stirling, stirling_slope
+
+
+def dirichlet_entropy(room: Any, a: Any) -> float:
+    """The differential entropy, in nats."""
+    n = float(a.size)
+    s = 0.0
+    for x in a:
+        s += x
+    total = (n / (2.0 * s) + (s - n) * stirling_slope(s)) - stirling(s)
+    for x in a:
+        total += 0.5 * log(x / s) + (stirling(x) - 0.5 / x - (x - 1.0) * stirling_slope(x))
+    return total + (n - 1.0) * (HALF_LOG_2PI + 0.5 - 0.5 * log(s))
+
+
+class Dirichlet(Multivariate):
+    """The Dirichlet distribution: several numbers from 0 to 1 that add up to 1.
+
+    Parameters
+    ----------
+    concentration : array_like
+        The exponents in the density, each plus one, along the last axis.
+    validate_args : bool, default True
+        Check the parameters.
+
+    Examples
+    --------
+    >>> import klnumba as kl
+    >>> from klnumba.distributions import Dirichlet
+    >>> round(float(kl.kl_divergence(Dirichlet([1.0, 2.0, 3.0]), Dirichlet([1.0, 1.0, 1.0]))), 6)
+    0.551197
+    """
+
+    parameters = ("concentration",)
+    concentration = Parameter(POSITIVE, event_dims=1)
+    scipy_name = "dirichlet"
+    scipy_keywords = {"concentration": "alpha"}  # noqa: RUF012
+
+    def __init__(self, concentration: Any, *, validate_args: bool = True) -> None:
+        super().__init__(validate_args, concentration=concentration)
+
+    def _event_shape(self) -> tuple[int, ...]:
+        return self._given["concentration"].shape[-1:]
+
+    def _validate(self) -> None:
+        if self.event_shape[0] < 2:
+            raise ValueError(f"Dirichlet: concentration must have a last axis of 2 or more, not {self.event_shape[0]}")
+
+    @property
+    def support(self) -> Support:
+        return Support(0.0, 1.0)
+
+    @property
+    def mean(self) -> Any:
+        return self._full(self.concentration / self._sum(), self.event_shape)
+
+    @property
+    def variance(self) -> Any:
+        s = self._sum()
+        part = self.concentration / s
+        return self._full(part * ((s - self.concentration) / s) / (s + 1.0), self.event_shape)
+
+    def _sum(self) -> Any:
+        return np.sum(self.concentration, -1, keepdims=True)
+
+    def entropy(self) -> Any:
+        """The differential entropy, in nats."""
+        return evaluate_rows(dirichlet_entropy, [self._given["concentration"]], [1], self.batch_shape, self.dtype)
+
+
+def stick_by_stick(room: Any, p: Any, q: Any) -> float:
+    """The sum, over the parts but the last, of the divergence of that part of what the earlier ones have left.
+
+    Each of these shares is of a beta distribution, independent of the others. The sums of the later concentrations of
+    p, and of how far those of q are above them, keep the rounding errors of the additions.
+    """
+    last = p.size - 1
+    rest = p[last]
+    rest_low = 0.0
+    other = q[last]
+    more, more_low = two_sum(q[last], -p[last])
+    total = 0.0
+    total_low = 0.0
+    for i in range(last - 1, -1, -1):
+        a = p[i]
+        c = q[i]
+        first, first_low = two_sum(c, -a)
+        cross = difference_of_products(a, more, first, rest) + (a * more_low - first_low * rest - first * rest_low)
+        total, low = two_sum(total, beta_apart(a, rest, c, other, first, more, cross))
+        total_low += low
+        rest, low = two_sum(rest, a)
+        rest_low += low
+        other += c
+        more, low = two_sum(more, first)
+        more, more_low = two_sum(more, more_low + (low + first_low))
+    return total + total_low
+
+
+@register_kl(Dirichlet, Dirichlet)
+def dirichlet_dirichlet(p: Dirichlet, q: Dirichlet) -> Any:
+    """The sum, over the parts but the last, of that of beta distributions: of a part in what the earlier ones leave."""
+    shape = np.broadcast_shapes(p.batch_shape, q.batch_shape)
+    columns = [p._given["concentration"], q._given["concentration"]]
+    return evaluate_rows(stick_by_stick, columns, [1, 1], shape, np.result_type(p.dtype, q.dtype))
+
+
+def _beta_columns(distribution: Beta | Dirichlet) -> list[np.ndarray]:
+    """The two concentrations."""
+    if isinstance(distribution, Beta):
+        return [distribution._column(name) for name in Beta.parameters]
+    parts = distribution.event_shape[0]
+    if parts != 2:
+        raise ValueError(f"a Beta is a Dirichlet of 2 parts, not of {parts}")
+    found = distribution._given["concentration"]
+    return [found[..., 0], found[..., 1]]
+
+
+@register_kl(Beta, Dirichlet)
+@register_kl(Dirichlet, Beta)
+def as_betas(p: Beta | Dirichlet, q: Beta | Dirichlet) -> Any:
+    """That of beta distributions: x and 1 - x are a Dirichlet of two parts."""
+    shape = np.broadcast_shapes(p.batch_shape, q.batch_shape)
+    return evaluate(beta_beta, _beta_columns(p) + _beta_columns(q), shape, np.result_type(p.dtype, q.dtype))

@@ -1,0 +1,33 @@
+"""Distributions that are made of other distributions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from klnumba.distributions.distribution import Distribution
+
+
+class Holder(Distribution):
+    """A distribution whose parts are attributes: other distributions, and what is done to them."""
+
+    _held: dict[str, Any]
+
+    def __init__(self, batch_shape: tuple[int, ...], event_shape: tuple[int, ...], **held: Any) -> None:
+        self.__dict__.update(held, _held=held, _given={}, batch_shape=batch_shape, event_shape=event_shape)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self._held.items())})"
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """That of the distributions it is made of."""
+        return np.result_type(*(value.dtype for value in self._held.values() if isinstance(value, Distribution)))
+
+
+def distribution(owner: str, name: str, value: Any, family: type[Distribution] = Distribution) -> Any:
+    """The value, which must be a distribution of this family."""
+    if not isinstance(value, family):
+        raise TypeError(f"{owner}: {name} must be a {family.__name__}, not {type(value).__name__}")
+    return value

@@ -1,0 +1,78 @@
+"""Mixtures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from klnumba.distributions.categorical import Categorical
+from klnumba.distributions.distribution import Distribution, Support
+from klnumba.distributions.holder import Holder, distribution
+
+
+class Mixture(Holder):
+    """A draw from one of several distributions of a family, itself chosen at random.
+
+    The divergence between mixtures has no closed form, and none is registered.
+
+    Parameters
+    ----------
+    mixture_distribution : Categorical
+        Which component is drawn from.
+    component_distribution : Distribution
+        The components, along the last axis of its batch.
+
+    Examples
+    --------
+    >>> from klnumba.distributions import Categorical, Mixture, Normal
+    >>> d = Mixture(Categorical([0.25, 0.75]), Normal([0.0, 4.0], 1.0))
+    >>> float(d.mean), float(d.variance)
+    (3.0, 4.0)
+    """
+
+    mixture_distribution: Categorical
+    component_distribution: Distribution
+
+    def __init__(self, mixture_distribution: Categorical, component_distribution: Distribution) -> None:
+        choice = distribution("Mixture", "mixture_distribution", mixture_distribution, Categorical)
+        parts = distribution("Mixture", "component_distribution", component_distribution)
+        if parts.batch_shape[-1:] != (choice.count,):
+            raise ValueError(
+                f"Mixture: component_distribution must have a last axis of {choice.count} in its batch, which is "
+                f"{parts.batch_shape}"
+            )
+        try:
+            shape = np.broadcast_shapes(choice.batch_shape, parts.batch_shape[:-1])
+        except ValueError:
+            raise ValueError(
+                f"Mixture: batch shapes {choice.batch_shape} and {parts.batch_shape[:-1]} do not broadcast"
+            ) from None
+        super().__init__(shape, parts.event_shape, mixture_distribution=choice, component_distribution=parts)
+
+    @property
+    def support(self) -> Support:
+        low, high, discrete = self.component_distribution.support
+        return Support(np.min(low), np.max(high), discrete)
+
+    def _mean_of(self, values: Any) -> Any:
+        """The mean over the components."""
+        weights = self.mixture_distribution.probs
+        axes = len(self.event_shape)
+        weights = np.reshape(weights, weights.shape + (1,) * axes)
+        return np.sum(weights * values, -1 - axes)
+
+    @property
+    def mean(self) -> Any:
+        return self._full(self._mean_of(self.component_distribution.mean), self.event_shape)
+
+    @property
+    def variance(self) -> Any:
+        means = self.component_distribution.mean
+        axes = len(self.event_shape)
+        off = means - np.expand_dims(self._mean_of(means), -1 - axes)
+        return self._full(self._mean_of(self.component_distribution.variance + np.square(off)), self.event_shape)
+
+    def entropy(self) -> Any:
+        """Not known in closed form."""
+        raise NotImplementedError("Mixture: the entropy has no closed form")

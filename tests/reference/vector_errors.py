@@ -1,0 +1,69 @@
+"""Measure the largest relative error of every pair of `vector_distributions` over its cases.
+
+Run ``python -m tests.reference.vector_errors`` to write ``docs/_data/vector_errors.json`` anew.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+from klnumba import distributions, kl_divergence
+from tests.reference.distribution_errors import error
+from tests.reference.vector_distributions import NAMES, PAIRS, Case, Pair, Values, truth
+
+TABLE = Path(__file__).parents[2] / "docs" / "_data" / "vector_errors.json"
+
+
+def build(name: str, values: Values) -> Any:
+    """One distribution."""
+    family = name.partition(".")[0]
+    given = dict(zip(NAMES[name], values, strict=True))
+    if family == "Independent":
+        return distributions.Independent(distributions.Normal(**given), 1)
+    return getattr(distributions, family)(**given)
+
+
+def evaluate(pair: Pair, case: Case) -> float:
+    """KL at a case."""
+    return float(kl_divergence(build(pair.p, case[0]), build(pair.q, case[1])))
+
+
+def worst(pair: Pair) -> tuple[float, Case | None, int]:
+    """The largest relative error, where it is, and how many cases had a normal number as their result."""
+    largest, place, counted = 0.0, None, 0
+    for case in pair.cases():
+        found = error(evaluate(pair, case), truth(pair, case))
+        if not math.isnan(found):
+            counted += 1
+            if found >= largest:
+                largest, place = found, case
+    return largest, place, counted
+
+
+def entry(pair: Pair) -> dict[str, Any]:
+    """What names a pair in the table."""
+    return {"p": pair.p, "q": pair.q, "note": pair.note}
+
+
+def measure(only: str = "") -> dict[str, Any]:
+    """The table: an entry a pair."""
+    rows = []
+    for pair in PAIRS:
+        if only in f"{pair.p}-{pair.q}":
+            largest, at, points = worst(pair)
+            rows.append({**entry(pair), "largest_error": float(f"{largest:.2g}"), "points": points})
+            print(rows[-1], flush=True)
+            if only or largest > pair.bound:
+                print(at)
+    return {"errors": rows}
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        measure(sys.argv[1])
+    else:
+        TABLE.write_text(json.dumps(measure(), indent=1) + "\n")
