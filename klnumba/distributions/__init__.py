@@ -1,11 +1,9 @@
 """Distributions with parameters, and the KL divergence between them in closed form."""
 
-from klnumba.distributions import (
-    between,  # noqa: F401  puts the functions where those of arrays find them
-    infinite,  # noqa: F401  registers its pairs
-)
+from klnumba.distributions import infinite  # noqa: F401  registers its pairs
 from klnumba.distributions.bernoulli import Bernoulli
 from klnumba.distributions.beta import Beta
+from klnumba.distributions.between import pairwise_kl
 from klnumba.distributions.binomial import Binomial
 from klnumba.distributions.categorical import Categorical
 from klnumba.distributions.cauchy import Cauchy
@@ -118,6 +116,7 @@ __all__ = [
     "VonMises",
     "Weibull",
     "Wishart",
+    "pairwise_kl",
     "register_kl",
     "registered_pairs",
 ]

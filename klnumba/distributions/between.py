@@ -66,4 +66,60 @@ def jeffreys(p: Any, q: Any, base: float | None = None) -> Any:
     return give(closed(first, second, base) + closed(second, first, base))
 
 
+def pairwise_kl(p: Any, q: Any = None, *, base: float | None = None) -> Any:
+    """KL of every distribution of one batch to every one of another.
+
+    Parameters
+    ----------
+    p : distribution or sequence of distributions
+        A batch, or single distributions, which may be of several families.
+    q : distribution or sequence of distributions, optional
+        The same; without it, `p` once more.
+    base : float, optional
+        Unit of the result: None for nats, 2 for bits.
+
+    Returns
+    -------
+    numpy.ndarray
+        Of shape ``p.batch_shape + q.batch_shape``, where a sequence has the shape ``(len(sequence),)``. The diagonal of
+        a batch with itself is exactly zero.
+
+    Raises
+    ------
+    ValueError
+        If a distribution in a sequence is itself a batch.
+    NotImplementedError
+        If the closed form of a pair is not known.
+
+    Examples
+    --------
+    >>> from klnumba.distributions import Normal, pairwise_kl
+    >>> pairwise_kl(Normal([0.0, 1.0, 2.0], 1.0))
+    array([[0. , 0.5, 2. ],
+           [0.5, 0. , 0.5],
+           [2. , 0.5, 0. ]])
+    """
+    rows, columns = _batches(p, "p"), _batches(p if q is None else q, "q")
+    if isinstance(rows, Distribution) and isinstance(columns, Distribution):
+        return np.asarray(closed(rows.spread(len(columns.batch_shape)), columns, base))
+    first, second = _singles(rows), _singles(columns)
+    return np.array([[closed(x, y, base) for y in second] for x in first]).reshape(len(first), len(second))
+
+
+def _batches(given: Any, name: str) -> Distribution | list[Distribution]:
+    """A batch; of a sequence of single distributions of one family, the batch of them."""
+    if not isinstance(given, list | tuple):
+        return foreign.ours(given, name)
+    found = [foreign.ours(one, f"{name}[{i}]") for i, one in enumerate(given)]
+    for i, one in enumerate(found):
+        if one.batch_shape:
+            raise ValueError(f"{name}[{i}]: a single distribution, not a batch of shape {one.batch_shape}")
+    return Distribution.together(found) or found
+
+
+def _singles(given: Distribution | list[Distribution]) -> list[Distribution]:
+    """The distributions of a batch one by one."""
+    return given if isinstance(given, list) else [given.one(at) for at in np.ndindex(given.batch_shape)]
+
+
 Parametric.functions = {"kl": divergence, "cross_entropy": cross_entropy, "jeffreys": jeffreys}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple, Self
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 
@@ -120,6 +120,40 @@ class Distribution(Parametric):
     def __repr__(self) -> str:
         parts = (f"{name}={shown(value)}" for name, value in self._given.items())
         return f"{type(self).__name__}({', '.join(parts)})"
+
+    def spread(self, count: int) -> Self:
+        """The same batch with `count` more axes of length 1 at its end."""
+        return self._reshaped(lambda batch, event: batch + (1,) * count + event)
+
+    def one(self, at: tuple[int, ...], shape: tuple[int, ...] | None = None) -> Self:
+        """The distribution at one place of the batch, broadcast to `shape`."""
+        wide = self.batch_shape if shape is None else shape
+        given = {}
+        for name, value in self._given.items():
+            parameter: Parameter = getattr(type(self), name)
+            given[name] = np.broadcast_to(value, wide + parameter.split(value.shape)[1])[at]
+        return self._rebuilt(given)
+
+    @staticmethod
+    def together(distributions: Sequence[Distribution]) -> Distribution | None:
+        """The batch of single distributions of one family, given in one form and size; None if they are not."""
+        kinds = {(type(x), tuple((name, value.shape) for name, value in x._given.items())) for x in distributions}
+        first = distributions[0] if distributions else None
+        if first is None or len(kinds) != 1 or not first._given:
+            return None
+        return first._rebuilt({name: np.stack([x._given[name] for x in distributions]) for name in first._given})
+
+    def _rebuilt(self, given: dict[str, np.ndarray]) -> Self:
+        """One of the same family with other numbers."""
+        return cast(Self, cast(Any, type(self))(**given))
+
+    def _reshaped(self, shape: Callable[[tuple[int, ...], tuple[int, ...]], tuple[int, ...]]) -> Self:
+        """The same numbers, each parameter of the shape that its batch and its event shape give."""
+        given = {}
+        for name, value in self._given.items():
+            parameter: Parameter = getattr(type(self), name)
+            given[name] = value.reshape(shape(*parameter.split(value.shape)))
+        return self._rebuilt(given)
 
     @property
     def dtype(self) -> np.dtype[Any]:

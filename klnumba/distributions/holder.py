@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -19,6 +19,18 @@ class Holder(Distribution):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self._held.items())})"
+
+    def spread(self, count: int) -> Self:
+        """The same, where no axis is added."""
+        return self if count == 0 else self._refuse()
+
+    def one(self, at: tuple[int, ...], shape: tuple[int, ...] | None = None) -> Self:
+        """Itself, where it is no batch."""
+        return self if self.batch_shape == () else self._refuse()
+
+    def _refuse(self) -> Any:
+        name = type(self).__name__
+        raise NotImplementedError(f"{name}: a batch of these is not taken apart; give single ones in a list")
 
     @property
     def dtype(self) -> np.dtype[Any]:

@@ -87,14 +87,8 @@ def each(
     shape = np.broadcast_shapes(p.batch_shape, q.batch_shape)
     values, errors = np.empty(shape), np.empty(shape)
     for at in np.ndindex(shape):
-        values[at], errors[at] = method(_one(p, shape, at), _one(q, shape, at))
+        values[at], errors[at] = method(p.one(at, shape), q.one(at, shape))
     return values, errors
-
-
-def _one(batch: Distribution, shape: tuple[int, ...], at: tuple[int, ...]) -> Distribution:
-    """One distribution of a batch that is broadcast to `shape`."""
-    given = {name: np.broadcast_to(value, shape)[at] for name, value in batch._given.items()}
-    return type(batch)(**given)
 
 
 def _frozen(one: Distribution, name: str) -> Any:
