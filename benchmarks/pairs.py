@@ -80,17 +80,22 @@ def measure(pairs: int) -> list[dict[str, Any]]:
     for name, (family, draw, names) in cases(pairs).items():
         rng = np.random.default_rng(0)
         p, q = (dict(zip(names, draw(rng), strict=True)) for _ in range(2))
-        calls = contenders(family, p, q)
-        values = {who: np.asarray(call()) for who, call in calls.items()}
-        for value in values.values():
-            np.testing.assert_allclose(value, values["klnumba"], rtol=1e-6, atol=1e-6)
+        calls, values = {}, {}
+        for who, call in contenders(family, p, q).items():
+            try:
+                values[who] = np.asarray(call())
+            except RuntimeError as reason:  # torch.compile does not take every family
+                print(f"{name}: {who} fails: {str(reason).splitlines()[0]}")
+                continue
+            np.testing.assert_allclose(values[who], values["klnumba"], rtol=1e-6, atol=1e-6)
+            calls[who] = call
         estimates = [timing.seconds(call) for call in calls.values()]
         samples = timing.interleaved(list(calls.values()), estimates, [ROUNDS] * len(calls))
         medians = {who: float(np.median(x)) for who, x in zip(calls, samples, strict=True)}
         count = max(values["klnumba"].size, 1)
         record: dict[str, Any] = {"family": name, "pairs": count}
         record |= {f"{who} (ns a pair)": float(f"{1e9 * seconds / count:.3g}") for who, seconds in medians.items()}
-        ratios = {f"{who} / klnumba": round(medians[who] / medians["klnumba"], 2) for who in ("torch", "torch.compile")}
+        ratios = {f"{who} / klnumba": round(medians[who] / medians["klnumba"], 2) for who in calls if who != "klnumba"}
         records.append(record | ratios)
         print(records[-1], flush=True)
     return records
