@@ -13,6 +13,7 @@ from klnumba.distributions.distribution import Distribution, Parameter, Support
 from klnumba.distributions.exponential import Exponential
 from klnumba.distributions.gamma import Gamma
 from klnumba.distributions.geometric import Geometric
+from klnumba.distributions.gradient import Gradient, kl_divergence_grad
 from klnumba.distributions.gumbel import Gumbel
 from klnumba.distributions.half_cauchy import HalfCauchy
 from klnumba.distributions.half_normal import HalfNormal
@@ -37,6 +38,7 @@ __all__ = [
     "Exponential",
     "Gamma",
     "Geometric",
+    "Gradient",
     "Gumbel",
     "HalfCauchy",
     "HalfNormal",
@@ -52,6 +54,7 @@ __all__ = [
     "Support",
     "Uniform",
     "Weibull",
+    "kl_divergence_grad",
     "register_kl",
     "registered_pairs",
 ]
