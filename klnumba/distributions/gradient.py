@@ -59,10 +59,10 @@ def kl_divergence_grad(p: Distribution, q: Distribution) -> tuple[Any, Gradient]
 
     Notes
     -----
-    A derivative is NaN where the divergence is infinite, and where it is not a finite number, as that by the rate of p at
-    ``Poisson(0)``. Where one parameter can move to one side only without the divergence becoming infinite, as the scale
-    of two equal `Pareto` distributions, the derivative is that of the finite side. Otherwise all derivatives at p = q
-    are 0.
+    A derivative is NaN where the divergence is infinite, and where it is no finite number itself, as that by the rate
+    of p at ``Poisson(0)``. Where a parameter can move to one side only without the divergence becoming infinite, as
+    the scale of two equal `Pareto` distributions, the derivative is that of the finite side. Otherwise all derivatives
+    at p = q are 0.
 
     A parameter given in another form, such as ``logits`` for ``probs``, is derived by in the form of the family's
     ``parameters``.

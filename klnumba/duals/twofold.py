@@ -1,7 +1,7 @@
 """Arrays in twice the digits of float64: each number is the unevaluated sum of two.
 
-A derivative of a divergence is of first order where its terms are of zeroth, so what a term loses to rounding would show
-in the derivative. With about 31 digits there is room for that. Products below 1e-290 keep the 16 digits of float64.
+A derivative of a divergence is of first order where its terms are of zeroth, so that what a term loses to rounding
+would show in it. With about 31 digits there is room for that. Products below 1e-290 keep the 16 digits of float64.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Twofold:
         other = twofold(other)
         high, error = _two_sum(self.hi, other.hi)
         low, error_of_low = _two_sum(self.lo, other.lo)
-        high, error = _fast_two_sum(high, error + low)
+        high, error = _fast_two_sum(high, _finite(error + low))
         return _rounded(high, error + error_of_low)
 
     __radd__ = __add__
@@ -55,20 +55,18 @@ class Twofold:
         other = twofold(other)
         first = self.hi / other.hi
         rest = self - other * first
-        second = rest.hi / other.hi
+        second = _finite(rest.hi / other.hi)
         rest = rest - other * second
-        return _rounded(*_fast_two_sum(first, np.where(np.isfinite(second), second, 0.0))) + _finite(
-            rest.hi / other.hi
-        )
+        return Twofold(*_fast_two_sum(first, second)) + Twofold(_finite(rest.hi / other.hi))
 
     def __rtruediv__(self, other: Any) -> Twofold:
         return twofold(other) / self
 
-    def __getitem__(self, at: Any) -> Twofold:
-        return Twofold(self.hi[at], np.broadcast_to(self.lo, self.hi.shape)[at])
+
+Number = Twofold | float | np.ndarray
 
 
-def twofold(x: Any) -> Twofold:
+def twofold(x: Number) -> Twofold:
     """The number itself, or a float as one."""
     return x if isinstance(x, Twofold) else Twofold(x)
 
@@ -112,7 +110,8 @@ def _two_product(a: Any, b: Any) -> tuple[Any, Any]:
 
 def _rounded(high: Any, low: Any) -> Twofold:
     """The pair in normal form; what overflows has no low part."""
-    return Twofold(*(lambda s, e: (s, _finite(e)))(*_fast_two_sum(high, _finite(low))))
+    s, e = _fast_two_sum(high, _finite(low))
+    return Twofold(s, _finite(e))
 
 
 LN2 = Twofold(0.6931471805599453, 2.3190468138462996e-17)
@@ -139,7 +138,7 @@ def _small_expm1(r: Twofold) -> Twofold:
     return m
 
 
-def exp(x: Any) -> Twofold:
+def exp(x: Number) -> Twofold:
     """e**x."""
     x = twofold(x)
     inside = np.abs(x.hi) < 745.0
@@ -154,14 +153,14 @@ def exp(x: Any) -> Twofold:
     return where(inside, y, beyond)
 
 
-def expm1(x: Any) -> Twofold:
+def expm1(x: Number) -> Twofold:
     """e**x - 1."""
     x = twofold(x)
     small = np.abs(x.hi) < 0.34
     return where(small, _small_expm1(where(small, x, 0.0)), exp(x) - 1.0)
 
 
-def log1p(x: Any) -> Twofold:
+def log1p(x: Number) -> Twofold:
     """log(1 + x): NumPy's, and a step of Newton's method."""
     x = twofold(x)
     y = np.log1p(x.hi)
@@ -169,7 +168,7 @@ def log1p(x: Any) -> Twofold:
     return where(np.isfinite(y) & np.isfinite(e.hi), y - (e - x) / (1.0 + e), y)
 
 
-def log(x: Any) -> Twofold:
+def log(x: Number) -> Twofold:
     """The logarithm of a positive number; -inf of zero."""
     x = twofold(x)
     inside = (x.hi > 0.0) & np.isfinite(x.hi)
@@ -183,14 +182,14 @@ def log(x: Any) -> Twofold:
     return where(inside, y, np.log(x.hi))
 
 
-def sqrt(x: Any) -> Twofold:
+def sqrt(x: Number) -> Twofold:
     """The square root of a non-negative number."""
     x = twofold(x)
     y = np.sqrt(x.hi)
     return where((y > 0.0) & np.isfinite(y), y + 0.5 * ((x - Twofold(y) * y) / np.where(y > 0.0, y, 1.0)), y)
 
 
-def log_of_quotient(x: Any, y: Any) -> Twofold:
+def log_of_quotient(x: Number, y: Number) -> Twofold:
     """log(x/y), to all digits also where the two are close and where the quotient is beyond the range."""
     x, y = twofold(x), twofold(y)
     t = (x - y) / y
@@ -199,8 +198,8 @@ def log_of_quotient(x: Any, y: Any) -> Twofold:
 
 # --- log-gamma and its derivatives ------------------------------------------------------------------------------------
 
-FAR = 30.0  # from here on, fifteen terms of Stirling's series give all digits
-TERMS = 15
+FAR = 16.0  # from here on, so many terms of Stirling's series give all digits
+TERMS = 24
 
 
 @cache
@@ -237,65 +236,68 @@ def _series(x: Twofold, order: int) -> Twofold:
     return total
 
 
-def _raised(x: Twofold, powers: int) -> tuple[Twofold, Twofold, Twofold]:
-    """(x + n >= FAR, the product and the sum of the inverse powers of x, x + 1, ..., x + n - 1)."""
-    product, total = twofold(np.ones_like(x.hi)), twofold(np.zeros_like(x.hi))
+def _raised(x: Twofold, power: int) -> tuple[Twofold, Twofold]:
+    """(x + n >= FAR, and of x, x + 1, ..., x + n - 1 the sum of 1/x**power, or for power 0 the product)."""
+    total = twofold(np.ones_like(x.hi) if power == 0 else np.zeros_like(x.hi))
     while True:
         low = x.hi < FAR
         if not low.any():
-            return x, product, total
-        product = where(low, product * x, product)
-        term = 1.0 / x
-        power = term
-        for _ in range(powers - 1):
-            power = power * term
-        total = where(low, total + power, total)
+            return x, total
+        total = where(low, total * x if power == 0 else total + _inverse_power(x, power), total)
         x = where(low, x + 1.0, x)
 
 
-def remainder_of_stirling(x: Any) -> Twofold:
+def _inverse_power(x: Twofold, n: int) -> Twofold:
+    inverse = 1.0 / x
+    result = inverse
+    for _ in range(n - 1):
+        result = result * inverse
+    return result
+
+
+def remainder_of_stirling(x: Number) -> Twofold:
     """c(x) = log-gamma(x) - [(x - 1/2)*log(x) - x + log(2*pi)/2]."""
     x = twofold(x)
-    y, product, _ = _raised(x, 1)
+    y, product = _raised(x, 0)
     moved = (y - 0.5) * log(y) - (x - 0.5) * log(x) - (y - x) - log(product)
     return _series(y, 0) + where(x.hi < FAR, moved, 0.0)
 
 
-def log_gamma(x: Any) -> Twofold:
+def log_gamma(x: Number) -> Twofold:
     """log(gamma(x))."""
     x = twofold(x)
     return ((x - 0.5) * log(x) - x) + (HALF_LOG_2PI + remainder_of_stirling(x))
 
 
-def digamma_less_log(x: Any) -> Twofold:
+def digamma_less_log(x: Number) -> Twofold:
     """digamma(x) - log(x) + 1/(2*x), which is c'(x)."""
     x = twofold(x)
-    y, _, total = _raised(x, 1)
+    y, total = _raised(x, 1)
     moved = (log(y) - log(x)) - (0.5 / y - 0.5 / x) - total
     return _series(y, 1) + where(x.hi < FAR, moved, 0.0)
 
 
-def digamma(x: Any) -> Twofold:
+def digamma(x: Number) -> Twofold:
     """The derivative of log-gamma."""
     x = twofold(x)
     return log(x) - 0.5 / x + digamma_less_log(x)
 
 
-def trigamma(x: Any) -> Twofold:
+def trigamma(x: Number) -> Twofold:
     """The second derivative of log-gamma."""
-    y, _, total = _raised(twofold(x), 2)
+    y, total = _raised(twofold(x), 2)
     return total + (1.0 / y + 0.5 / (y * y) + _series(y, 2))
 
 
-def trigamma_less_powers(x: Any) -> Twofold:
+def trigamma_less_powers(x: Number) -> Twofold:
     """trigamma(x) - 1/x - 1/(2*x*x), which is c''(x)."""
     x = twofold(x)
-    y, _, total = _raised(x, 2)
+    y, total = _raised(x, 2)
     moved = (1.0 / y + 0.5 / (y * y)) - (1.0 / x + 0.5 / (x * x)) + total
     return _series(y, 2) + where(x.hi < FAR, moved, 0.0)
 
 
-def tetragamma(x: Any) -> Twofold:
+def tetragamma(x: Number) -> Twofold:
     """The third derivative of log-gamma."""
-    y, _, total = _raised(twofold(x), 3)
+    y, total = _raised(twofold(x), 3)
     return _series(y, 3) - (1.0 / (y * y) + 1.0 / (y * y * y)) - 2.0 * total
