@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from klnumba.distributions import uniform
+from klnumba.distributions import beta, uniform
 from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.registry import Pair, divergence, find
 from klnumba.duals import twofold as tf
@@ -179,3 +179,30 @@ def mean_log_and_1(low: Any, above: Any, width: Any) -> Any:
     """Its text, and at 0 what that leaves out: there the slope of low*log(low) is -inf."""
     found = rebuilt(uniform.mean_log_and_1)(low, above, width)
     return found + chain(Twofold(0.0), (low, Twofold(math.inf))) if low == 0.0 else found
+
+
+@rule(beta.one_small)
+def one_small(a: Any, b: Any, c: Any, d: Any) -> Any:
+    """Its text rearranges the textbook form for the digits of float64; with twice as many, that form will do."""
+    w, x, y, z = value_of(a), value_of(b), value_of(c), value_of(d)
+    s, t = w + x, y + z
+    climb, of_sum = _climb(s, t), tf.trigamma(s) * (t - s)
+    value = (_beyond_first_order(w, y) + _beyond_first_order(x, z)) - _beyond_first_order(s, t)
+    return chain(
+        value,
+        (a, of_sum - tf.trigamma(w) * (y - w)),
+        (b, of_sum - tf.trigamma(x) * (z - x)),
+        (c, _climb(w, y) - climb),
+        (d, _climb(x, z) - climb),
+    )
+
+
+def _climb(x: Twofold, y: Twofold) -> Twofold:
+    """digamma(y) - digamma(x)."""
+    rest = tf.digamma_less_log(y) - tf.digamma_less_log(x)
+    return tf.log_of_quotient(y, x) + (0.5 * (y - x) / (x * y) + rest)
+
+
+def _beyond_first_order(x: Twofold, y: Twofold) -> Twofold:
+    """log-gamma(y) - log-gamma(x) - digamma(x)*(y - x)."""
+    return (tf.log_gamma(y) - tf.log_gamma(x)) - tf.digamma(x) * (y - x)

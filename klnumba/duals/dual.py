@@ -6,6 +6,7 @@ starts again with each side by itself: the text of the formula needs no change, 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -178,3 +179,20 @@ def chain(value: Twofold, *terms: tuple[Any, Any]) -> Any:
             term = where(still, 0.0, argument.slopes * partial)
             slopes = term if slopes is None else slopes + term
     return Dual(value, slopes)
+
+
+def least(first: Any, *others: Any) -> Any:
+    """`min` of numbers, each of a batch by itself: no branch."""
+    return functools.reduce(lambda x, y: _select(y < x, y, x), others, first)
+
+
+def largest(first: Any, *others: Any) -> Any:
+    """`max` of numbers."""
+    return functools.reduce(lambda x, y: _select(y > x, y, x), others, first)
+
+
+def _select(choice: Any, x: Any, y: Any) -> Any:
+    if not isinstance(choice, Choice):
+        return x if choice else y
+    a, b = (z.slopes if isinstance(z, Dual) else twofold(0.0) for z in (x, y))
+    return Dual(where(choice.mask, value_of(x), value_of(y)), where(choice.mask, a, b))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from klnumba.duals import rules
-from klnumba.duals.dual import Dual, Split
+from klnumba.duals.dual import Dual, Split, largest, least
 from klnumba.duals.twofold import Twofold
 
 BLOCK = 1 << 12  # numbers that are evaluated together
@@ -68,7 +68,7 @@ def twin(formula: Callable[..., Any]) -> Callable[..., Any]:
 def rebuilt(formula: types.FunctionType) -> Callable[..., Any]:
     """The text of a formula, with duals in place of all that it calls."""
     names = dict(formula.__globals__)
-    names["float"] = _number
+    names |= {"float": _number, "min": least, "max": largest}
     for name in formula.__code__.co_names:
         if name in formula.__globals__:
             names[name] = _replaced(names[name])
