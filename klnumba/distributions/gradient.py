@@ -62,7 +62,8 @@ def kl_divergence_grad(p: Distribution, q: Distribution) -> tuple[Any, Gradient]
     A derivative is NaN where the divergence is infinite, and where it is no finite number itself, as that by the rate
     of p at ``Poisson(0)``. Where a parameter can move to one side only without the divergence becoming infinite, as
     the scale of two equal `Pareto` distributions, the derivative is that of the finite side. Otherwise all derivatives
-    at p = q are 0.
+    at p = q are 0. Parameters that are more than some 1e18 apart may cost digits, and such as overflow on the way give
+    NaN.
 
     A parameter given in another form, such as ``logits`` for ``probs``, is derived by in the form of the family's
     ``parameters``.
