@@ -13,6 +13,7 @@ from klnumba import distributions as D
 from klnumba.distributions import Distribution, Parameter, kl_divergence_grad, register_kl, registered_pairs
 from klnumba.distributions.constraint import POSITIVE
 from tests.reference.distribution_errors import build, width
+from tests.reference.distribution_errors import evaluate as kl_of
 from tests.reference.distributions import PARAMETERS
 from tests.reference.gradients import COMPILED, TABLE, WANTED, points, worst
 
@@ -37,7 +38,8 @@ def test_every_compiled_pair_is_compared():
 @PAIR
 def test_some_derivatives_are_as_exact_as_recorded(p, q):
     row = recorded(p, q)
-    every = list(points(p, q))
+    every = np.array(list(points(p, q)))
+    every = every[np.isfinite(kl_of(p, q, every))].tolist()
     assert row["largest_error"] <= WANTED
     chosen = np.random.default_rng(7).choice(len(every), min(6, len(every)), replace=False)
     error, at, _, count = worst(p, q, [every[i] for i in chosen])
