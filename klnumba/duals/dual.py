@@ -118,6 +118,9 @@ class Dual:
     def __ne__(self, other: object) -> Choice:  # type: ignore[override]
         return _compare(np.not_equal, self, other)
 
+    def __float__(self) -> float:
+        raise NotImplementedError("what works on the bits of numbers needs a rule for derivatives")
+
     __hash__ = None  # type: ignore[assignment]
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:

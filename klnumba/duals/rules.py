@@ -132,15 +132,17 @@ def excess_of_products(a: Any, b: Any, c: Any, d: Any) -> Any:
 
 def _ratio_less_1(a: Twofold, b: Twofold, c: Twofold, d: Twofold) -> Twofold:
     """a*b/(c*d) - 1, with the powers of two apart, so that no product leaves the range."""
-    parts = [np.frexp(np.broadcast_to(x.hi, np.broadcast_shapes(a.hi.shape, b.hi.shape, c.hi.shape, d.hi.shape)))
-             for x in (a, b, c, d)]  # fmt: skip
-    one, two, three, four = (
-        Twofold(m, np.ldexp(np.ldexp(x.lo, -(k // 2)), -(k - k // 2)))
-        for x, (m, k) in zip((a, b, c, d), parts, strict=True)
-    )
-    power = parts[0][1] + parts[1][1] - parts[2][1] - parts[3][1]
+    (one, k), (two, m), (three, n), (four, o) = (_parts(x) for x in (a, b, c, d))
     ratio = (one * two) / (three * four)
+    power = k + m - n - o
     return Twofold(np.ldexp(ratio.hi, power), np.ldexp(ratio.lo, power)) - 1.0
+
+
+def _parts(x: Twofold) -> tuple[Twofold, Any]:
+    """x as m*2**k, with m from 0.5 to 1."""
+    m, k = np.frexp(x.hi)
+    half = k // 2  # 2**-k may be beyond the range
+    return Twofold(m, np.ldexp(np.ldexp(x.lo, -half), half - k)), k
 
 
 @rule(special.excess_of_nearly)

@@ -114,6 +114,8 @@ def test_numpy_scalars_and_functions():
         assert found.slopes.hi == slope
     with pytest.raises(TypeError):
         np.sin(x)
+    with pytest.raises(NotImplementedError, match="needs a rule for derivatives"):
+        divergences.kl_cell(x, 2.0, 1.0)
     with pytest.raises(NotImplementedError, match="write exp and log"):
         x**0.5
 
