@@ -50,6 +50,7 @@ def write_pages(app: Sphinx) -> None:
         "special_errors.md": measured(DATA / "special_errors.json", "errors"),
         "pairs.md": pairs(),
         "infinite_pairs.md": infinite_pairs(),
+        "gradients.md": gradients(),
     }
     table = _reference("semantics").markdown_table
     pages |= {f"semantics_{name}.md": _without_first_column(table((name,))) for name in FUNCTIONS}
@@ -141,6 +142,18 @@ def infinite_pairs() -> str:
             found.setdefault(pair.p.__name__, []).append(pair.q.__name__)
     lines = [_line(("p", "q")), _line(["---"] * 2)]
     return "\n".join([*lines, *(_line((p, ", ".join(q))) for p, q in found.items()), ""])
+
+
+def gradients() -> str:
+    """One line for each pair that has derivatives: the largest error of any, and by which parameter that is."""
+    path = DATA / "gradient_errors.json"
+    if not path.is_file():
+        return NOT_YET
+    columns = {"p": "p", "q": "q", "largest error": "largest_error", "by": "by", "derivatives": "points"}
+    lines = [_line(columns), _line(["---"] * len(columns))]
+    rows = json.loads(path.read_text(encoding="utf-8"))["errors"]
+    lines += [_line(_text(row[name]) for name in columns.values()) for row in rows]
+    return "\n".join([*lines, ""])
 
 
 def _line(cells: Any) -> str:

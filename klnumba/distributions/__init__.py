@@ -16,6 +16,7 @@ from klnumba.distributions.distribution import Distribution, Parameter, Support
 from klnumba.distributions.exponential import Exponential
 from klnumba.distributions.gamma import Gamma
 from klnumba.distributions.geometric import Geometric
+from klnumba.distributions.gradient import Gradient, kl_divergence_grad
 from klnumba.distributions.gumbel import Gumbel
 from klnumba.distributions.half_cauchy import HalfCauchy
 from klnumba.distributions.half_normal import HalfNormal
@@ -77,6 +78,7 @@ __all__ = [
     "Exponential",
     "Gamma",
     "Geometric",
+    "Gradient",
     "Gumbel",
     "HalfCauchy",
     "HalfNormal",
@@ -116,6 +118,7 @@ __all__ = [
     "VonMises",
     "Weibull",
     "Wishart",
+    "kl_divergence_grad",
     "pairwise_kl",
     "register_kl",
     "registered_pairs",

@@ -1,0 +1,257 @@
+"""Rules for the functions whose text works on the bits of numbers, or whose derivative has a better form of its own.
+
+A rule takes what its function takes, plain numbers or duals. The remainders that closed forms are made of (`excess`,
+`bregman` and the like) have derivatives of first order where they are of second: these come from the differences
+themselves, such as (r - 1)/r for r - 1 - log(r), and not from differences of rounded numbers.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from klnumba.duals import twofold as tf
+from klnumba.duals.dual import Dual, chain, value_of
+from klnumba.duals.twofold import Twofold, where
+from klnumba.formulas import divergences, elementary, log_cells, primitives, special
+
+RULES: dict[Callable[..., Any], Callable[..., Any]] = {}
+
+
+def rule(*functions: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator: this is what the functions are for duals. Of plain numbers alone, they stay what they are."""
+
+    def register(of_duals: Callable[..., Any]) -> Callable[..., Any]:
+        for function in functions:
+            RULES[function] = _of_any_numbers(function, of_duals)
+        return of_duals
+
+    return register
+
+
+def _of_any_numbers(function: Callable[..., Any], of_duals: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(*numbers: Any) -> Any:
+        return (of_duals if any(isinstance(x, Dual) for x in numbers) else function)(*numbers)
+
+    return call
+
+
+# --- elementary -------------------------------------------------------------------------------------------------------
+
+
+@rule(elementary.log, math.log)
+def log(x: Any) -> Any:
+    v = value_of(x)
+    return chain(tf.log(v), (x, 1.0 / v))
+
+
+@rule(elementary.log1p, math.log1p)
+def log1p(x: Any) -> Any:
+    v = value_of(x)
+    return chain(tf.log1p(v), (x, 1.0 / (1.0 + v)))
+
+
+@rule(elementary.exp, math.exp)
+def exp(x: Any) -> Any:
+    y = tf.exp(value_of(x))
+    return chain(y, (x, y))
+
+
+@rule(elementary.expm1, math.expm1)
+def expm1(x: Any) -> Any:
+    y = tf.expm1(value_of(x))
+    return chain(y, (x, 1.0 + y))
+
+
+@rule(math.sqrt)
+def sqrt(x: Any) -> Any:
+    y = tf.sqrt(value_of(x))
+    return chain(y, (x, 0.5 / y))
+
+
+@rule(math.fabs)
+def fabs(x: Any) -> Any:
+    return abs(x)
+
+
+@rule(primitives.fma)
+def fma(x: Any, y: Any, z: Any) -> Any:
+    return x * y + z
+
+
+@rule(elementary.two_sum)
+def two_sum(a: Any, b: Any) -> tuple[Any, float]:
+    """The sum has digits enough: there is no error to carry."""
+    return a + b, 0.0
+
+
+@rule(special.difference_of_products)
+def difference_of_products(a: Any, b: Any, c: Any, d: Any) -> Any:
+    return a * b - c * d
+
+
+# --- remainders beyond first order ------------------------------------------------------------------------------------
+
+
+def _phi(t: Twofold) -> Twofold:
+    return t - tf.log1p(t)
+
+
+@rule(log_cells.phi)
+def phi(t: Any) -> Any:
+    """The derivative of t - log(1 + t) is t/(1 + t)."""
+    v = value_of(t)
+    return chain(_phi(v), (t, v / (1.0 + v)))
+
+
+@rule(special.excess)
+def excess(x: Any, y: Any, d: Any) -> Any:
+    """With r = y/x and r - 1 = d/x: dr = dy/x - r*dx/x, and r - 1 - log(r) changes by (r - 1)/r*dr."""
+    a, b, rise = value_of(x), value_of(y), value_of(d)
+    t = rise / a
+    small = np.abs(t.hi) < 0.5
+    value = where(small, _phi(where(small, t, 0.0)), t - tf.log_of_quotient(b, a))
+    return chain(value, (y, t / b), (x, -t / a))
+
+
+@rule(special.excess_of_products)
+def excess_of_products(a: Any, b: Any, c: Any, d: Any) -> Any:
+    """Of the ratio r = a*b/(c*d): (r - 1)*(da/a + db/b - dc/c - dd/d)."""
+    va, vb, vc, vd = value_of(a), value_of(b), value_of(c), value_of(d)
+    t = _ratio_less_1(va, vb, vc, vd)
+    small = np.abs(t.hi) < 0.5
+    logs = (tf.log(va) - tf.log(vc)) + (tf.log(vb) - tf.log(vd))
+    value = where(small, _phi(where(small, t, 0.0)), t - logs)
+    return chain(value, (a, t / va), (b, t / vb), (c, -t / vc), (d, -t / vd))
+
+
+def _ratio_less_1(a: Twofold, b: Twofold, c: Twofold, d: Twofold) -> Twofold:
+    """a*b/(c*d) - 1, with the powers of two apart, so that no product leaves the range."""
+    (one, k), (two, m), (three, n), (four, o) = (_parts(x) for x in (a, b, c, d))
+    ratio = (one * two) / (three * four)
+    power = k + m - n - o
+    return Twofold(np.ldexp(ratio.hi, power), np.ldexp(ratio.lo, power)) - 1.0
+
+
+def _parts(x: Twofold) -> tuple[Twofold, Any]:
+    """x as m*2**k, with m from 0.5 to 1."""
+    m, k = np.frexp(x.hi)
+    half = k // 2  # 2**-k may be beyond the range
+    return Twofold(m, np.ldexp(np.ldexp(x.lo, -half), half - k)), k
+
+
+@rule(special.excess_of_nearly)
+def excess_of_nearly(a: Any, b: Any, c: Any, d: Any, off: Any) -> Any:
+    """Products have digits enough: what their rounding loses is nothing here."""
+    return excess_of_products(a, b, c, d)
+
+
+@rule(special.exp_excess, log_cells.remainder)
+def exp_excess(v: Any) -> Any:
+    """The derivative of exp(v) - 1 - v is exp(v) - 1."""
+    x = value_of(v)
+    rise = tf.expm1(x)
+    return chain(rise - x, (v, rise))
+
+
+@rule(divergences.log_ratio)
+def log_ratio(p: Any, q: Any, d: Any) -> Any:
+    a, b = value_of(p), value_of(q)
+    both_zero = (a.hi == 0.0) & (b.hi == 0.0)
+    value = where(both_zero, 0.0, tf.log_of_quotient(where(both_zero, 1.0, a), where(both_zero, 1.0, b)))
+    return chain(value, (p, 1.0 / a), (q, -1.0 / b))
+
+
+@rule(divergences.sharp_log_ratio)
+def sharp_log_ratio(p: Any, q: Any, d: Any, low: Any) -> Any:
+    return log_ratio(p, q, d)
+
+
+@rule(divergences.bregman)
+def bregman(p: Any, q: Any, d: Any, low: Any) -> Any:
+    """p*log(p/q) - p + q changes by log(p/q)*dp + (q - p)/q*dq.
+
+    At p = 0 < q the slope by p is -inf; at p = q = 0, where the text is 0, both are 0.
+    """
+    a, b = value_of(p), value_of(q)
+    rise = value_of(d) + value_of(low)
+    t = rise / b
+    small = np.abs(t.hi) < 0.5
+    log_of = where(small, tf.log1p(where(small, t, 0.0)), tf.log(a) - tf.log(b))
+    nothing = (a.hi == 0.0) & (b.hi == 0.0)
+    log_of, t = where(nothing, 0.0, log_of), where(nothing, 0.0, t)
+    value = where(a.hi == 0.0, b, a * log_of - rise)
+    return chain(value, (p, log_of), (q, -t))
+
+
+@rule(divergences.generalized_kl)
+def generalized_kl(p: Any, q: Any) -> Any:
+    return bregman(p, q, p - q, 0.0)
+
+
+# --- log-gamma and what is left of it ---------------------------------------------------------------------------------
+
+
+@rule(special.log_gamma, math.lgamma)
+def log_gamma(x: Any) -> Any:
+    v = value_of(x)
+    return chain(tf.log_gamma(v), (x, tf.digamma(v)))
+
+
+@rule(special.digamma)
+def digamma(x: Any) -> Any:
+    v = value_of(x)
+    return chain(tf.digamma(v), (x, tf.trigamma(v)))
+
+
+@rule(special.trigamma)
+def trigamma(x: Any) -> Any:
+    v = value_of(x)
+    return chain(tf.trigamma(v), (x, tf.tetragamma(v)))
+
+
+@rule(special.stirling)
+def stirling(x: Any) -> Any:
+    v = value_of(x)
+    return chain(tf.remainder_of_stirling(v), (x, tf.digamma_less_log(v)))
+
+
+@rule(special.stirling_slope)
+def stirling_slope(x: Any) -> Any:
+    v = value_of(x)
+    return chain(tf.digamma_less_log(v), (x, tf.trigamma_less_powers(v)))
+
+
+@rule(special.stirling_bregman, special.stirling_bregman_large)
+def stirling_bregman(a: Any, b: Any, d: Any) -> Any:
+    """c(b) - c(a) - c'(a)*(b - a) changes by [c'(b) - c'(a)]*db - c''(a)*(b - a)*da."""
+    x, y, rise = value_of(a), value_of(b), value_of(d)
+    slope = tf.digamma_less_log(x)
+    value = (tf.remainder_of_stirling(y) - tf.remainder_of_stirling(x)) - slope * rise
+    return chain(value, (b, tf.digamma_less_log(y) - slope), (a, -rise * tf.trigamma_less_powers(x)))
+
+
+@rule(special.log_gamma_bregman)
+def log_gamma_bregman(a: Any, b: Any, d: Any) -> Any:
+    """It changes by [digamma(b) - digamma(a)]*db - trigamma(a)*(b - a)*da."""
+    x, y, rise = value_of(a), value_of(b), value_of(d)
+    slope = tf.digamma_less_log(x)
+    rest = (tf.remainder_of_stirling(y) - tf.remainder_of_stirling(x)) - slope * rise
+    log_of = tf.log_of_quotient(y, x)
+    value = y * (log_of - rise / y) + 0.5 * (rise / x - log_of) + rest
+    climb = log_of + 0.5 * rise / (x * y) + (tf.digamma_less_log(y) - slope)
+    return chain(value, (b, climb), (a, -rise * tf.trigamma(x)))
+
+
+@rule(special.digamma_bregman)
+def digamma_bregman(a: Any, b: Any, d: Any) -> Any:
+    """digamma(a) + trigamma(a)*(b - a) - digamma(b)."""
+    x, y, rise = value_of(a), value_of(b), value_of(d)
+    curve = tf.trigamma(x)
+    fall = tf.log_of_quotient(x, y) - 0.5 * rise / (x * y) + (tf.digamma_less_log(x) - tf.digamma_less_log(y))
+    return chain(fall + curve * rise, (b, curve - tf.trigamma(y)), (a, rise * tf.tetragamma(x)))

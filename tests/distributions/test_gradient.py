@@ -1,0 +1,254 @@
+"""Derivatives of closed forms against mpmath, near p = q as well as far from it, and what they do on boundaries."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import klnumba as kl
+from klnumba import distributions as D
+from klnumba.distributions import Distribution, Parameter, kl_divergence_grad, register_kl, registered_pairs
+from klnumba.distributions.constraint import POSITIVE
+from tests.reference.distribution_errors import build, width
+from tests.reference.distribution_errors import evaluate as kl_of
+from tests.reference.distributions import PARAMETERS
+from tests.reference.gradients import COMPILED, TABLE, WANTED, points, worst
+
+EULER = 0.5772156649015329
+PAIR = pytest.mark.parametrize(("p", "q"), COMPILED, ids=["-".join(pair) for pair in COMPILED])
+
+
+def recorded(p, q):
+    (row,) = [r for r in json.loads(TABLE.read_text())["errors"] if (r["p"], r["q"]) == (p, q)]
+    return row
+
+
+def all_derivatives(gradient):
+    return [*gradient.p.values(), *gradient.q.values()]
+
+
+def test_every_compiled_pair_is_compared():
+    ours = {x for x in registered_pairs() if x.compiled and x.p.__module__.startswith("klnumba.")}
+    assert {(x.p.__name__, x.q.__name__) for x in ours} <= set(COMPILED)
+
+
+@PAIR
+def test_some_derivatives_are_as_exact_as_recorded(p, q):
+    row = recorded(p, q)
+    every = np.array(list(points(p, q)))
+    every = every[np.isfinite(kl_of(p, q, every))].tolist()
+    assert row["largest_error"] <= WANTED
+    chosen = np.random.default_rng(7).choice(len(every), min(6, len(every)), replace=False)
+    error, at, _, count = worst(p, q, [every[i] for i in chosen])
+    assert count >= 1
+    assert error <= 1.5 * row["largest_error"] + 2e-16, at
+
+
+@pytest.mark.slow
+@PAIR
+def test_all_derivatives_are_as_exact_as_recorded(p, q):
+    row = recorded(p, q)
+    error, at, _, count = worst(p, q, list(points(p, q)))
+    assert count == row["points"]
+    assert error <= 1.5 * row["largest_error"] + 2e-16, at
+
+
+SMOOTH = sorted({p for p, q in COMPILED if p == q} - {"Uniform", "Pareto"})
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_exactly_zero_at_equal_parameters(name):
+    numbers = np.array(PARAMETERS[name]).T
+    value, gradient = kl_divergence_grad(build(name, numbers), build(name, numbers))
+    np.testing.assert_array_equal(value, 0.0)
+    for slope in all_derivatives(gradient):
+        np.testing.assert_array_equal(slope, 0.0)
+        assert not np.signbit(slope).any()
+
+
+def test_one_sided_where_the_support_moves():
+    """At p = q the divergence is finite on one side only."""
+    _, gradient = kl_divergence_grad(D.Uniform(1.0, 3.0), D.Uniform(1.0, 3.0))
+    assert dict(gradient.p) == {"low": 0.5, "high": -0.5}
+    assert dict(gradient.q) == {"low": -0.5, "high": 0.5}
+    _, gradient = kl_divergence_grad(D.Pareto(2.0, 3.0), D.Pareto(2.0, 3.0))
+    assert dict(gradient.p) == {"scale": 1.5, "alpha": 0.0}
+    assert dict(gradient.q) == {"scale": -1.5, "alpha": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("p", "q"),
+    [
+        (D.Uniform(0.0, 2.0), D.Uniform(0.0, 1.0)),
+        (D.Pareto(1.0, 2.0), D.Normal(0.0, 1.0)),
+        (D.Pareto(1.0, 1.0), D.Exponential(1.0)),
+        (D.Laplace(0.0, 2.0), D.Gumbel(0.0, 1.0)),
+        (D.Poisson(1.0), D.Poisson(0.0)),
+        (D.Uniform(-1.0, 1.0), D.Gamma(1.0, 1.0)),
+    ],
+    ids=repr,
+)
+def test_nan_where_the_divergence_is_infinite(p, q):
+    value, gradient = kl_divergence_grad(p, q)
+    assert value == math.inf
+    assert np.isnan(all_derivatives(gradient)).all()
+
+
+def test_infinite_and_finite_cells_keep_apart():
+    value, gradient = kl_divergence_grad(D.Uniform(0.0, [1.0, 3.0]), D.Uniform(-1.0, 2.0))
+    np.testing.assert_allclose(value, [math.log(3.0), math.inf])
+    np.testing.assert_array_equal(gradient.p["high"], [-1.0, math.nan])
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "of_p", "of_q"),
+    [
+        (D.Poisson(0.0), D.Poisson(2.5), [math.nan], [1.0]),
+        (D.Poisson(0.0), D.Poisson(0.0), [0.0], [0.0]),
+        (D.Bernoulli(0.0), D.Poisson(2.5), [math.nan], [1.0]),
+        (D.Bernoulli(1.0), D.Poisson(2.0), [math.nan], [0.5]),
+        (D.Uniform(0.0, 2.0), D.Gamma(2.0, 3.0), [math.nan, 0.5], [2.0 - EULER - math.log(6.0), 1.0 / 3.0]),
+    ],
+    ids=repr,
+)
+def test_on_the_boundary(p, q, of_p, of_q):
+    """NaN is a derivative that is infinite; the others are not touched by it."""
+    _, gradient = kl_divergence_grad(p, q)
+    np.testing.assert_allclose(list(gradient.p.values()), of_p, rtol=1e-13)
+    np.testing.assert_allclose(list(gradient.q.values()), of_q, rtol=1e-13)
+
+
+@PAIR
+def test_float32_parameters(p, q):
+    """Computed in more digits, then rounded: the parameters are what they are in float32."""
+    cases = np.array([case for case in points(p, q) if all(x == 0 or 1e-3 < abs(x) < 1e3 for x in case)], np.float32)
+    numbers = cases[np.random.default_rng(5).choice(len(cases), min(8, len(cases)), replace=False)].T
+    if q == "Uniform" and (numbers[-2] >= numbers[-1]).any():
+        pytest.skip("a uniform distribution of no width in float32")
+    narrow = build(p, numbers[: width(p)]), build(q, numbers[width(p) :])
+    wide = build(p, numbers[: width(p)].astype(float)), build(q, numbers[width(p) :].astype(float))
+    value, gradient = kl_divergence_grad(*narrow)
+    assert value.dtype == np.float32
+    for found, expected in zip(all_derivatives(gradient), all_derivatives(kl_divergence_grad(*wide)[1]), strict=True):
+        assert found.dtype == np.float32
+        with np.errstate(over="ignore", under="ignore"):
+            np.testing.assert_array_equal(found, expected.astype(np.float32))
+
+
+@PAIR
+def test_parameters_broadcast(p, q):
+    """(2,) with (3, 1): each cell is what it is by itself."""
+    first = np.array(PARAMETERS[p][:2])
+    second = np.array(PARAMETERS[q][:3])
+    value, gradient = kl_divergence_grad(build(p, first.T), build(q, [column[:, None] for column in second.T]))
+    assert value.shape == (3, 2)
+    for at in ((0, 1), (2, 0)):
+        single, alone = kl_divergence_grad(build(p, first[at[1]]), build(q, second[at[0]]))
+        assert single == value[at]
+        for whole, one in zip(all_derivatives(gradient), all_derivatives(alone), strict=True):
+            assert whole.shape == (3, 2)
+            np.testing.assert_array_equal(whole[at], one)
+
+
+def test_names_and_shapes():
+    p, q = D.Gamma(2.0, 3.0), D.Normal(0.5, 1.0)
+    value, gradient = kl_divergence_grad(p, q)
+    assert value == kl.kl_divergence(p, q)
+    assert list(gradient.p) == ["concentration", "rate"]
+    assert list(gradient.q) == ["loc", "scale"]
+    assert np.ndim(gradient.p["rate"]) == 0
+    with pytest.raises(TypeError):
+        gradient.p["rate"] = 0.0
+    with pytest.raises(AttributeError):
+        gradient.p = {}
+
+
+def test_no_cells():
+    value, gradient = kl_divergence_grad(D.Normal(np.zeros(0), 1.0), D.Normal(0.0, 2.0))
+    assert value.shape == gradient.q["scale"].shape == (0,)
+
+
+def test_many_cells_on_all_sides_of_the_branches():
+    """More than one block, and the derivatives of one do not depend on the others."""
+    rng = np.random.default_rng(3)
+    numbers = np.exp(rng.normal(0, 2, (4, 5000)))
+    _, gradient = kl_divergence_grad(D.Laplace(*numbers[:2]), D.Laplace(*numbers[2:]))
+    few = rng.choice(5000, 50)
+    _, again = kl_divergence_grad(D.Laplace(*numbers[:2, few]), D.Laplace(*numbers[2:, few]))
+    for whole, part in zip(all_derivatives(gradient), all_derivatives(again), strict=True):
+        np.testing.assert_array_equal(whole[few], part)
+
+
+def test_a_subclass_has_its_own_parameters():
+    _, own = kl_divergence_grad(D.Chi2(5.0), D.Gamma(2.0, 0.7))
+    _, base = kl_divergence_grad(D.Gamma(2.5, 0.5), D.Gamma(2.0, 0.7))
+    assert list(own.p) == ["df"]
+    assert own.p["df"] == 0.5 * base.p["concentration"]
+    assert dict(own.q) == dict(base.q)
+
+
+TORCH = [
+    (D.Normal, D.Normal, (1.0, 2.0), (0.3, 0.7)),
+    (D.Laplace, D.Laplace, (1.0, 2.0), (0.3, 0.7)),
+    (D.Gamma, D.Gamma, (1.5, 2.0), (0.3, 0.7)),
+    (D.Beta, D.Beta, (1.5, 2.0), (0.3, 0.7)),
+    (D.Gumbel, D.Gumbel, (1.5, 2.0), (0.3, 0.7)),
+    (D.Gumbel, D.Normal, (1.5, 2.0), (0.3, 0.7)),
+    (D.Uniform, D.Gumbel, (0.1, 0.8), (0.3, 0.7)),
+]
+
+
+@pytest.mark.parametrize(("p", "q", "of_p", "of_q"), TORCH, ids=[f"{t[0].__name__}-{t[1].__name__}" for t in TORCH])
+def test_agrees_with_torch(p, q, of_p, of_q):
+    torch = pytest.importorskip("torch")
+    leaves = [[torch.tensor(x, dtype=torch.float64, requires_grad=True) for x in xs] for xs in (of_p, of_q)]
+    theirs = [
+        getattr(torch.distributions, f.__name__)(**dict(zip(f.parameters, xs, strict=True)))
+        for f, xs in zip((p, q), leaves, strict=True)
+    ]
+    torch.distributions.kl_divergence(*theirs).backward()
+    _, gradient = kl_divergence_grad(p(*of_p), q(*of_q))
+    expected = [x.grad.item() for xs in leaves for x in xs]
+    np.testing.assert_allclose(all_derivatives(gradient), expected, rtol=1e-7)  # its trigamma has 8 digits
+
+
+def test_a_pair_of_ones_own():
+    class Rayleigh(Distribution):
+        parameters = ("scale",)
+        scale = Parameter(POSITIVE)
+
+        def __init__(self, scale):
+            super().__init__(scale=scale)
+
+    @register_kl(Rayleigh, Rayleigh, compiled=True)
+    def rayleigh(scale_p, scale_q):
+        r = scale_p / scale_q
+        return r * r - 1.0 - 2.0 * math.log(r)
+
+    _, gradient = kl_divergence_grad(Rayleigh([1.0, 3.0]), Rayleigh(2.0))
+    np.testing.assert_allclose(gradient.p["scale"], [-1.5, 1.5 - 2.0 / 3.0], rtol=1e-15)
+
+    @register_kl(Rayleigh, Rayleigh, compiled=True, replace=True)
+    def without_a_rule(scale_p, scale_q):
+        return math.cos(scale_p)
+
+    with pytest.raises(NotImplementedError, match=r"math\.cos has no rule for derivatives"):
+        kl_divergence_grad(Rayleigh(1.0), Rayleigh(2.0))
+
+
+def test_what_is_refused():
+    with pytest.raises(TypeError, match=r"q: a distribution of klnumba\.distributions, not float"):
+        kl_divergence_grad(D.Normal(0.0, 1.0), 1.0)
+    with pytest.raises(TypeError, match=r"p: a distribution of klnumba\.distributions, not ndarray"):
+        kl_divergence_grad(np.ones(2), D.Normal(0.0, 1.0))
+    with pytest.raises(ValueError, match=r"batch shapes \(2,\) and \(3,\) do not broadcast"):
+        kl_divergence_grad(D.Normal([0.0, 1.0], 1.0), D.Normal([0.0, 1.0, 2.0], 1.0))
+    with pytest.raises(NotImplementedError, match=r"Bernoulli \|\| Bernoulli.*not registered with compiled=True"):
+        kl_divergence_grad(D.Bernoulli(0.5), D.Bernoulli(0.25))
+    with pytest.raises(NotImplementedError, match=r"Normal \|\| Gamma.*not registered with compiled=True"):
+        kl_divergence_grad(D.Normal(0.0, 1.0), D.Gamma(1.0, 1.0))
+    with pytest.raises(NotImplementedError, match=r"Normal \|\| Poisson.* is not registered"):
+        kl_divergence_grad(D.Normal(0.0, 1.0), D.Poisson(1.0))
