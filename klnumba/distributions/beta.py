@@ -120,11 +120,11 @@ def one_small(a: float, b: float, c: float, d: float, first: float, second: floa
 @register_kl(Beta, Beta, compiled=True)
 def beta_beta(a: float, b: float, c: float, d: float) -> float:
     """The remainders of log-gamma of both exponents, less that of their sum, each split by Stirling's formula."""
-    return beta_apart(a, b, c, d, c - a, d - b, difference_of_products(a, d, c, b))
+    return beta_apart(a, b, c, d, c - a, d - b, difference_of_products(a, d, c, b) / (a + b))
 
 
-def beta_apart(a: float, b: float, c: float, d: float, first: float, second: float, cross: float) -> float:
-    """`beta_beta`, given first = c - a, second = d - b and cross = a*d - c*b.
+def beta_apart(a: float, b: float, c: float, d: float, first: float, second: float, off: float) -> float:
+    """`beta_beta`, given first = c - a, second = d - b and off = (a*d - c*b)/(a + b).
 
     Of the first parts of Stirling's formula two excesses are left, those of the means a/(a + b) and b/(a + b) over
     those of q.
@@ -136,7 +136,6 @@ def beta_apart(a: float, b: float, c: float, d: float, first: float, second: flo
     s = a + b
     t = c + d
     both = first + second
-    off = cross / s
     means = c * excess(c, a * (t / s), off) + d * excess(d, b * (t / s), -off)
     halves = excess(a, c, first) + excess(b, d, second) - excess(s, t, both)
     rest = stirling_bregman(a, c, first) + stirling_bregman(b, d, second) - stirling_bregman(s, t, both)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,14 @@ from klnumba.distributions.distribution import Parameter, Support
 from klnumba.distributions.evaluate import evaluate, evaluate_rows
 from klnumba.distributions.multivariate import Multivariate
 from klnumba.distributions.registry import register_kl
-from klnumba.formulas.elementary import log, two_sum
-from klnumba.formulas.special import HALF_LOG_2PI, difference_of_products, stirling, stirling_slope
+from klnumba.formulas.elementary import log, split_exponent, two_sum
+from klnumba.formulas.special import (
+    HALF_LOG_2PI,
+    difference_of_products,
+    power_of_two,
+    stirling,
+    stirling_slope,
+)
 
 
 def dirichlet_entropy(room: Any, a: Any) -> float:
@@ -100,15 +107,19 @@ def stick_by_stick(room: Any, p: Any, q: Any) -> float:
         a = p[i]
         c = q[i]
         first, first_low = two_sum(c, -a)
-        cross = difference_of_products(a, more, first, rest) + (a * more_low - first_low * rest - first * rest_low)
-        total, low = two_sum(total, beta_apart(a, rest, c, other, first, more, cross))
+        s = a + rest
+        _, k = split_exponent(s)
+        unit = power_of_two(-k)  # keeps the products in range
+        off = difference_of_products(a * unit, more, first * unit, rest)
+        off += a * unit * more_low - (first_low * unit * rest + first * unit * rest_low)
+        total, low = two_sum(total, beta_apart(a, rest, c, other, first, more, off / (s * unit)))
         total_low += low
         rest, low = two_sum(rest, a)
         rest_low += low
         other += c
         more, low = two_sum(more, first)
         more, more_low = two_sum(more, more_low + (low + first_low))
-    return total + total_low
+    return total + total_low if total < math.inf else total
 
 
 @register_kl(Dirichlet, Dirichlet)

@@ -16,7 +16,7 @@ from klnumba.distributions.positive_definite import (
     factor,
     mahalanobis_of_matrices,
     square,
-    trace_above,
+    trace_of_ratio,
 )
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.special import HALF_LOG_2PI
@@ -116,8 +116,9 @@ def matrix_normals(p: MatrixNormal, q: MatrixNormal) -> Any:
         np.subtract(p._given[name], q._given[name], dtype=np.float64)
         for name in ("row_covariance", "column_covariance")
     )
-    above = np.asarray(trace_above(rows.shape[:-2], rows, q.factor("row_covariance")))
-    whole = n + above
+    batch, unit = rows.shape[:-2], q.factor("row_covariance")
+    above = np.asarray(trace_of_ratio(batch, rows, unit))
+    whole = np.asarray(trace_of_ratio(batch, p._given["row_covariance"], unit))
     row_factors = p.factor("row_covariance"), q.factor("row_covariance")
     column_factors = p.factor("column_covariance"), q.factor("column_covariance")
     of_rows = excess(shape, *row_factors, rows, n / whole, -above / whole)

@@ -144,11 +144,21 @@ def mirror(x: Any, n: int) -> None:
             x[i * n + j], x[j * n + i] = x[j * n + i], x[i * n + j]
 
 
-def log_of_square(a: float, b: float, ratio: float) -> float:
-    """log(ratio*a*a/(b*b))."""
+def excess_of_squares(a: float, b: float, ratio: float, more: float) -> float:
+    """The excess of ratio*a*a over b*b."""
     r = a / b
+    off = (a - b) / b
+    root = math.sqrt(ratio) * r
+    d = more + ratio * (off * (2.0 + off)) if abs(more) <= 0.5 and abs(off) <= 0.5 else root * root - 1.0
+    if abs(d) <= 0.5:
+        return phi(d)
     log_r = log(r) if 1e-300 < r < 1e300 else log(a) - log(b)
-    return 2.0 * log_r if ratio == 1.0 else 2.0 * log_r + log(ratio)
+    return d - (2.0 * log_r if ratio == 1.0 else 2.0 * log_r + log(ratio))
+
+
+def finite_or_infinite(x: float) -> float:
+    """x; infinite for NaN, which comes of numbers beyond the range."""
+    return x if x == x else math.inf
 
 
 def excess_of_factors(room: Any, a: Any, b: Any, ratio: Any, more: Any) -> float:
@@ -160,17 +170,15 @@ def excess_of_factors(room: Any, a: Any, b: Any, ratio: Any, more: Any) -> float
         for j in range(i + 1, n):
             room[i * n + j] = 0.0
     eliminate_triangle(b, room, n)
+    root = math.sqrt(ratio[0])
     total = 0.0
     for i in range(n):
         squares = 0.0
         for j in range(i):
-            squares += room[i * n + j] * room[i * n + j]
-        above = room[i * n + i]
-        d = more[0] + ratio[0] * (above * (2.0 + above))
-        total += (phi(d) if abs(d) <= 0.5 else d - log_of_square(a[i * n + i], b[i * n + i], ratio[0])) + ratio[
-            0
-        ] * squares
-    return total
+            x = root * room[i * n + j]
+            squares += x * x
+        total += excess_of_squares(a[i * n + i], b[i * n + i], ratio[0], more[0]) + squares
+    return finite_or_infinite(total)
 
 
 def excess_of_near(room: Any, difference: Any, b: Any, ratio: Any, more: Any) -> float:
@@ -218,7 +226,7 @@ def distance(room: Any, p: Any, q: Any, b: Any) -> float:
     total = 0.0
     for i in range(n):
         total += room[i] * room[i]
-    return total
+    return finite_or_infinite(total)
 
 
 def distance_by_inverse(room: Any, p: Any, q: Any, b: Any) -> float:
@@ -233,7 +241,7 @@ def distance_by_inverse(room: Any, p: Any, q: Any, b: Any) -> float:
     total = 0.0
     for i in range(n):
         total += room[i] * room[i]
-    return total
+    return finite_or_infinite(total)
 
 
 def distance_of_matrices(room: Any, p: Any, q: Any, b: Any, c: Any) -> float:
@@ -249,14 +257,14 @@ def distance_of_matrices(room: Any, p: Any, q: Any, b: Any, c: Any) -> float:
         eliminate(c, row, width, 1)
         for j in range(width):
             total += row[j] * row[j]
-    return total
+    return finite_or_infinite(total)
 
 
-def trace_of_near(room: Any, difference: Any, b: Any) -> float:
-    """trace(R) - n of the ratio R to the product of b, given the difference."""
+def trace(room: Any, a: Any, b: Any) -> float:
+    """The trace of the ratio of a matrix to the product of b."""
     n = int(math.sqrt(b.size))
     for i in range(n * n):
-        room[i] = difference[i]
+        room[i] = a[i]
     eliminate(b, room, n, n)
     mirror(room, n)
     eliminate(b, room, n, n)
@@ -296,10 +304,10 @@ def mahalanobis(shape: tuple[int, ...], p: np.ndarray, q: np.ndarray, b: np.ndar
     return evaluate_rows(formula, [p, q, b], [1, 1, 2], shape, room=p.shape[-1])
 
 
-def trace_above(shape: tuple[int, ...], difference: np.ndarray, b: np.ndarray) -> Any:
-    """trace(R) - n, for the ratio R of matrices to those of factors b, given their difference."""
+def trace_of_ratio(shape: tuple[int, ...], a: np.ndarray, b: np.ndarray) -> Any:
+    """The traces of the ratios of matrices to those of factors b; of a difference, what it adds to the trace."""
     n = b.shape[-1]
-    return evaluate_rows(trace_of_near, [difference, b], [2, 2], shape, room=n * n)
+    return evaluate_rows(trace, [a, b], [2, 2], shape, room=n * n)
 
 
 def mahalanobis_of_matrices(shape: tuple[int, ...], p: np.ndarray, q: np.ndarray, b: np.ndarray, c: np.ndarray) -> Any:
