@@ -9,7 +9,7 @@ import numpy as np
 
 from klnumba.cellwise import pointwise
 from klnumba.parametric import function_of
-from klnumba.reduction import STATISTICS, reduce, statistics
+from klnumba.reduction import STATISTICS, real, reduce, statistics
 
 Kind = Literal["prob", "log_prob", "logit"]
 Reduction = Literal["none", "mean", "sum"]
@@ -227,7 +227,7 @@ def js_divergence(
     >>> float(kl.js_divergence([1, 0], [0, 1], base=2))
     1.0
     """
-    if not 0.0 <= weight <= 1.0:
+    if not 0.0 <= real(weight, "weight") <= 1.0:
         raise ValueError(f"weight: a number from 0 to 1, not {weight!r}")
     return reduce(
         "js", p, q, kind, axis, normalize, base, temperature, reduction, where, keepdims, out, dtype, threads, invalid,
@@ -351,9 +351,7 @@ def row_statistics(
     >>> found["max_log_ratio"].round(4)
     array([0.585, 0.   ])
     """
-    return statistics(
-        p, q, tuple(stats), kind, axis, normalize, base, temperature, where, keepdims, dtype, threads, invalid
-    )
+    return statistics(p, q, stats, kind, axis, normalize, base, temperature, where, keepdims, dtype, threads, invalid)
 
 
 def rel_entr(p: Any, q: Any, /, out: Any = None, *, where: Any = True, dtype: Any = None) -> Any:

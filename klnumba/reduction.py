@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from typing import Any
 
 import numpy as np
@@ -67,10 +68,13 @@ def reduce(
 
 
 def statistics(
-    p: Any, q: Any, stats: tuple[str, ...], kind: str, axis: Any, normalize: bool, base: float | None,
+    p: Any, q: Any, stats: Any, kind: str, axis: Any, normalize: bool, base: float | None,
     temperature: float, where: Any, keepdims: bool, dtype: Any, count: int | None, invalid: str,
 ) -> dict[str, Any]:  # fmt: skip
     """Several statistics of every row."""
+    if isinstance(stats, str):
+        raise TypeError(f"stats: a sequence of names, not the text {stats!r}")
+    stats = tuple(stats)
     for name in stats:
         if name not in SOURCES:
             raise ValueError(f"stats: {name!r} is none of {', '.join(map(repr, SOURCES))}")
@@ -93,8 +97,8 @@ def _task(name: str, kind: str, normalize: bool, temperature: float, weight: flo
     _check(kind, ("prob", "log_prob", "logit"), "kind")
     if kind != "logit" and temperature != 1.0:
         raise ValueError(f"temperature: only logits have one; kind is {kind!r}")
-    if not 0.0 < temperature < math.inf:
-        raise ValueError(f"temperature: a positive finite number, not {temperature!r}")
+    if not 0.0 < real(temperature, "temperature") < math.inf or not 1.0 / temperature < math.inf:
+        raise ValueError(f"temperature: a positive finite number with a finite inverse, not {temperature!r}")
     return Task(name, kind, normalize or kind == "logit", float(weight), float(temperature))
 
 
@@ -103,11 +107,18 @@ def _check(value: Any, allowed: tuple[str, ...], name: str) -> None:
         raise ValueError(f"{name}: one of {', '.join(map(repr, allowed))}, not {value!r}")
 
 
+def real(value: Any, name: str) -> float:
+    """The value, if it is a real number."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name}: a real number, not {value!r}")
+    return float(value)
+
+
 def unit_of(base: float | None) -> float:
     """The number of nats in a unit of the result."""
     if base is None:
         return 1.0
-    if not 0.0 < base < math.inf or base == 1.0:
+    if not 0.0 < real(base, "base") < math.inf or base == 1.0:
         raise ValueError(f"base: a positive finite number other than 1, not {base!r}")
     return math.log(base)
 

@@ -14,45 +14,46 @@ from klnumba.distributions.registry import divergence as closed
 from klnumba.parametric import Parametric
 from klnumba.reduction import unit_of
 
+SAMPLES = 1_000_000
 METHODS = ("auto", "closed", "quadrature", "sum", "monte_carlo")
 
 
 def divergence(
     p: Any, q: Any, *, base: float | None = None, method: str = "auto", return_error: bool = False,
-    samples: int = 1_000_000, rng: Any = None,
+    samples: int = SAMPLES, rng: Any = None,
 ) -> Any:  # fmt: skip
     """KL(p || q) of two batches, in closed form or as `method` says; with an estimate of the error, if wanted."""
     if method not in METHODS:
         raise ValueError(f"method: one of {', '.join(map(repr, METHODS))}, not {method!r}")
+    unit = unit_of(base)
     give = foreign.back(p, q)
     first, second = foreign.pair(p, q)
+    if method != "monte_carlo" and (samples != SAMPLES or rng is not None):
+        raise ValueError(f"samples, rng: for method 'monte_carlo', not {method!r}")
     if method in ("auto", "closed"):
         if return_error:
-            raise ValueError(
-                "return_error: a closed form has no estimate; its largest error stands in the table of pairs"
-            )
+            raise ValueError("return_error: a closed form has no estimate; the table of pairs has its largest error")
         return give(closed(first, second, base))
-    value, error = _fallback(method, samples, rng)(first, second)
-    unit = unit_of(base)
-    value, error = give((value / unit)[()]), give((error / unit)[()])
+    found = numeric.each(_fallback(method, samples, rng), first, second)
+    dtype = np.result_type(first.dtype, second.dtype)
+    value, error = (give((x / unit).astype(dtype)[()]) for x in found)
     return (value, error) if return_error else value
 
 
 def _fallback(method: str, samples: int, rng: Any) -> Callable[[Distribution, Distribution], Any]:
     if method == "quadrature":
-        return partial(numeric.each, numeric.quadrature)
+        return numeric.quadrature
     if method == "sum":
-        return partial(numeric.each, numeric.total)
+        return numeric.total
     if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < 2:
         raise ValueError(f"samples: an integer of at least 2, not {samples!r}")
-    draws = partial(numeric.monte_carlo, samples=int(samples), rng=np.random.default_rng(rng))
-    return partial(numeric.each, draws)
+    return partial(numeric.monte_carlo, samples=int(samples), rng=np.random.default_rng(rng))
 
 
 def cross_entropy(p: Any, q: Any, base: float | None = None) -> Any:
     """The entropy of p plus KL(p || q); infinite where that is."""
     give = foreign.back(p, q)
-    first, second = foreign.pair(p, q)
+    first, second = foreign.pair(p, q, moved=False)  # the entropy of p sees its scale
     apart = closed(first, second)
     with np.errstate(invalid="ignore"):
         value = np.where(np.isposinf(apart), apart, apart + first.entropy()).astype(np.asarray(apart).dtype)

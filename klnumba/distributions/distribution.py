@@ -71,6 +71,7 @@ class Distribution(Parametric):
     parameters: ClassVar[tuple[str, ...]] = ()
     entropy_formula: ClassVar[Callable[..., float]]
     scipy_name: ClassVar[str] = ""
+    circular: ClassVar[bool] = False  # whether the ends of the support are one point
 
     batch_shape: tuple[int, ...]
     event_shape: tuple[int, ...]

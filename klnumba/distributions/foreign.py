@@ -91,29 +91,33 @@ def ours(value: Any, name: str) -> Distribution:
     raise TypeError(f"{name}: a distribution like the other argument, not {type(value).__name__}")
 
 
-def pair(p: Any, q: Any) -> tuple[Distribution, Distribution]:
-    """Both as ours. A location or scale that two frozen distributions share is taken off: KL does not see it."""
+def pair(p: Any, q: Any, *, moved: bool = True) -> tuple[Distribution, Distribution]:
+    """Both as ours. A location or scale that two frozen distributions share may be taken off: KL does not see it."""
     try:
         return ours(p, "p"), ours(q, "q")
     except ValueError as reason:
-        if not (hasattr(p, "dist") and hasattr(q, "dist")):
+        if not (moved and hasattr(p, "dist") and hasattr(q, "dist")):
             raise
-        for moved in _together(p, q):
+        for alike in _together(p, q):
             try:
-                return ours(moved[0], "p"), ours(moved[1], "q")
+                return ours(alike[0], "p"), ours(alike[1], "q")
             except ValueError:
                 continue
         raise reason
 
 
 def _together(p: Any, q: Any) -> Iterator[tuple[Any, Any]]:
-    """The pair without the location both have, and without the scale."""
+    """The pair without the location both have, and without the scale. Arrays of them stay: they shape the batch."""
     (of_p, loc, scale), (of_q, other, factor) = scipy_arguments(p), scipy_arguments(q)
-    if not np.array_equal(loc, other):
+    if not _one_number(loc, other) or not np.isfinite(loc):
         return
     yield p.dist(*of_p, **_scale(scale)), q.dist(*of_q, **_scale(factor))
-    if scale is not None and np.array_equal(scale, factor):
+    if scale is not None and _one_number(scale, factor) and 0.0 < scale < np.inf:
         yield p.dist(*of_p), q.dist(*of_q)
+
+
+def _one_number(x: Any, y: Any) -> bool:
+    return np.ndim(x) == np.ndim(y) == 0 and bool(x == y)
 
 
 def _scale(scale: Any) -> dict[str, Any]:
@@ -140,6 +144,9 @@ def _from_scipy(value: Any, name: str) -> Distribution:
 
 def _from_frozen(frozen: Any, name: str) -> Distribution:
     theirs = getattr(frozen.dist, "name", "")
+    genuine = getattr(sys.modules["scipy.stats"], theirs, None)
+    if type(frozen.dist) is not type(genuine):  # a class of the user's own may have any name
+        raise TypeError(f"{name}: {type(frozen.dist).__name__} is not a distribution of scipy.stats itself")
     for family in _families():
         if family.scipy_name == theirs:
             try:
@@ -188,7 +195,10 @@ def _from_torch(value: Any, name: str) -> Distribution:
 
 def _numbers(x: Any) -> Any:
     """The numbers of a tensor, without its history."""
-    return x.detach().cpu().numpy() if hasattr(x, "detach") else x
+    if not hasattr(x, "detach"):
+        return x
+    there = x.detach().cpu()
+    return (there.float() if str(there.dtype) == "torch.bfloat16" else there).numpy()
 
 
 def back(p: Any, q: Any) -> Callable[[Any], Any]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from klnumba.distributions.distribution import Distribution
+from klnumba.distributions.registry import common_shape
 
 Result = tuple[float, float]
 
@@ -18,9 +20,10 @@ RATIO = 32.0  # of the distances from the middle, or from where the support begi
 RELATIVE = 1e-11  # what each piece is integrated to
 NEGLIGIBLE = 1e-17  # a piece of a tail that adds less than this is the last
 BLOCKS = 1_100  # pieces of a tail: enough to halve a distance down to nothing, or double it up to infinity
-GROWING = 60  # so many pieces of a tail, each no smaller than the one before: the integral diverges
+GROWTH, GROWING = 1.2, 60  # so many pieces of a tail, each so much larger than the one before: the integral diverges
 OUTSIDE = 1e-20  # the mass of p that a sum may leave out at either end
 TERMS = 20_000_000  # of a sum
+WARN = 1e-6  # an integral with a larger relative error says so
 EPSILON = float(np.finfo(np.float64).eps)
 
 
@@ -34,8 +37,16 @@ def quadrature(p: Distribution, q: Distribution) -> Result:
     parts = [_integral(f, g, a, b) for a, b in itertools.pairwise(cuts)]
     parts += _tail(f, g, cuts[0], low) + _tail(f, g, cuts[-1], high)
     value = math.fsum(x for x, _ in parts) + _outside(g, low, high)
-    error = math.fsum(e for _, e in parts) + 8.0 * EPSILON * math.sqrt(max(value, 0.0))
+    error = math.fsum(e for _, e in parts) + (8.0 * EPSILON + _wrong_mass(f, cuts)) * _spread(value)
+    if not error <= WARN * value and math.isfinite(value):
+        warnings.warn(f"KL({p!r} || {q!r}): the integral is {value:.6g} +- {error:.1g}", RuntimeWarning, stacklevel=6)
     return value, error
+
+
+def _wrong_mass(f: Any, cuts: list[float]) -> float:
+    """By how much the density misses the mass that the distribution has between the cuts: that is its rounding."""
+    found = math.fsum(_over(lambda x: float(f.pdf(x)), a, b)[0] for a, b in itertools.pairwise(cuts))
+    return abs(found - (1.0 - float(f.cdf(cuts[0])) - float(f.sf(cuts[-1]))))
 
 
 def total(p: Distribution, q: Distribution) -> Result:
@@ -54,8 +65,13 @@ def total(p: Distribution, q: Distribution) -> Result:
         ends = max(ends, abs(delta[0]), abs(delta[-1])) if np.isfinite(delta[[0, -1]]).all() else ends
     value = math.fsum(parts)
     value += float(g.cdf(first - 1) - f.cdf(first - 1)) + float(g.sf(last) - f.sf(last))
-    rounding = EPSILON * (abs(last) + 1.0) * math.log(abs(last) + 2.0)  # densities come from logarithms of that size
-    return value, 4.0 * OUTSIDE * ends + rounding * math.sqrt(min(max(value, 0.0), 1.0)) + EPSILON * value
+    rounding = 4.0 * EPSILON * (abs(last) + 1.0) * math.log(abs(last) + 2.0)  # densities are of logarithms of that size
+    return value, 4.0 * OUTSIDE * ends + rounding * _spread(value)
+
+
+def _spread(value: float) -> float:
+    """What an error of 1 in every logarithm of a density may do to a divergence: sum |p - q| + the divergence."""
+    return min(2.0, math.sqrt(2.0 * max(value, 0.0))) + abs(value)
 
 
 def _range(f: Any, low: float, high: float) -> tuple[int, int]:
@@ -63,6 +79,8 @@ def _range(f: Any, low: float, high: float) -> tuple[int, int]:
     middle = float(f.median())
     first = max(low, float(f.ppf(OUTSIDE)) - 1.0)
     last = max(float(f.isf(1e-14)), middle + 1.0)
+    if not (math.isfinite(first) and math.isfinite(last)):
+        raise ValueError("p: SciPy does not find the quantiles between which it has its mass")
     while last < high and f.sf(last) > OUTSIDE:
         last += last - middle
     return int(first), int(min(last, high))
@@ -70,7 +88,11 @@ def _range(f: Any, low: float, high: float) -> tuple[int, int]:
 
 def monte_carlo(p: Distribution, q: Distribution, samples: int, rng: np.random.Generator) -> Result:
     """The mean of log(p/q) over draws from p, and its standard error."""
+    if p.support.discrete != q.support.discrete:
+        raise ValueError("p, q: one is discrete and one continuous; neither has a density for the other")
     f, g = _frozen(p, "p"), _frozen(q, "q")
+    if _beyond(f, p, q):
+        return math.inf, 0.0
     draws = f.rvs(size=samples, random_state=rng)
     name = "logpmf" if p.support.discrete else "logpdf"
     with np.errstate(divide="ignore"):
@@ -84,7 +106,7 @@ def each(
     method: Callable[[Distribution, Distribution], Result], p: Distribution, q: Distribution
 ) -> tuple[np.ndarray, np.ndarray]:
     """A method on every pair of two broadcast batches: the values, and their errors."""
-    shape = np.broadcast_shapes(p.batch_shape, q.batch_shape)
+    shape = common_shape(p, q)
     values, errors = np.empty(shape), np.empty(shape)
     for at in np.ndindex(shape):
         values[at], errors[at] = method(p.one(at, shape), q.one(at, shape))
@@ -92,6 +114,8 @@ def each(
 
 
 def _frozen(one: Distribution, name: str) -> Any:
+    if one.circular:
+        raise NotImplementedError(f"{name}: {type(one).__name__} lies on a circle; only a closed form serves it")
     if one.event_shape:
         raise NotImplementedError(f"{name}: {type(one).__name__} is not over numbers; only a closed form serves it")
     try:
@@ -108,10 +132,17 @@ def _prepare(p: Distribution, q: Distribution, *, discrete: bool) -> tuple[Any, 
             method = ("quadrature", "sum")[discrete]
             raise ValueError(f"{name}: method {method!r} is for {kinds[discrete]} distributions")
     f, g = _frozen(p, "p"), _frozen(q, "q")
-    low, high = float(p.support.low), float(p.support.high)
+    return f, g, (float(p.support.low), float(p.support.high)), _beyond(f, p, q)
+
+
+def _beyond(f: Any, p: Distribution, q: Distribution) -> bool:
+    """Whether p has mass where q has none."""
     before, after = float(q.support.low), float(q.support.high)
-    below = f.cdf(before - 1) if discrete else f.cdf(before)
-    return f, g, (low, high), (low < before and below > 0.0) or (after < high and f.sf(after) > 0.0)
+    step = 1 if p.support.discrete else 0
+    with np.errstate(divide="ignore"):
+        below = p.support.low < before and f.logcdf(before - step) > -math.inf
+        above = p.support.high > after and f.logsf(after) > -math.inf
+    return bool(below or above)
 
 
 def _outside(g: Any, low: float, high: float) -> float:
@@ -158,16 +189,18 @@ def _finer(cuts: list[float], origin: float) -> list[float]:
 
 
 def _integral(f: Any, g: Any, a: float, b: float) -> Result:
-    """Over one piece; it is scaled to the unit interval, because the integrator does not like lengths like 1e-200."""
+    """Of the cells over one piece."""
+    return _over(lambda x: float(_cells(f.logpdf(x), g.logpdf(x))[0]), a, b)
+
+
+def _over(cell: Callable[[float], float], a: float, b: float) -> Result:
+    """The piece is scaled to the unit interval, because the integrator does not like lengths like 1e-200."""
     from scipy import integrate
 
     width = b - a
-
-    def cell(u: float) -> float:
-        x = a + width * u
-        return float(_cells(f.logpdf(x), g.logpdf(x))[0]) * width
-
-    value, error = integrate.quad(cell, 0.0, 1.0, epsabs=0.0, epsrel=RELATIVE, limit=100, full_output=1)[:2]
+    value, error = integrate.quad(
+        lambda u: cell(a + width * u) * width, 0.0, 1.0, epsabs=0.0, epsrel=RELATIVE, limit=100, full_output=1
+    )[:2]
     return float(value), float(error)
 
 
@@ -178,7 +211,7 @@ def _tail(f: Any, g: Any, start: float, end: float) -> list[Result]:
     for a, b in _steps(f, start, end):
         found.append(_integral(f, g, *sorted((a, b))))
         value = found[-1][0]
-        growing = growing + 1 if len(found) > 1 and value >= found[-2][0] > 0.0 else 0
+        growing = growing + 1 if len(found) > 1 and value >= GROWTH * found[-2][0] > 0.0 else 0
         if growing >= GROWING or math.isinf(value):
             return [(math.inf, 0.0)]
         if value <= NEGLIGIBLE * math.fsum(x for x, _ in found) or value < 1e-300:

@@ -49,6 +49,7 @@ class VonMises(Distribution):
     concentration = Parameter(NON_NEGATIVE)
     entropy_formula = staticmethod(von_mises_entropy)
     scipy_name = "vonmises"
+    circular = True
 
     def __init__(self, loc: Any, concentration: Any, *, validate_args: bool = True) -> None:
         super().__init__(validate_args, loc=loc, concentration=concentration)
