@@ -93,11 +93,16 @@ def eliminate(k: Any, x: Any, n: int, width: int) -> None:
     """x/k in the place of x, for a triangle k and an x of n rows of `width`."""
     for i in range(n):
         row = x[i * width : (i + 1) * width]
-        for j in range(i):
+        j = 0
+        while width >= WIDE and j + 4 <= i:
+            take_four(row, k[i * n + j : i * n + j + 4], x[j * width : (j + 4) * width], width, width)
+            j += 4
+        while j < i:
             c = k[i * n + j]
             above = x[j * width : (j + 1) * width]
             for m in range(width):
                 row[m] -= c * above[m]
+            j += 1
         c = k[i * n + i]
         for m in range(width):
             row[m] /= c

@@ -142,6 +142,23 @@ def test_the_way_of_the_factors_and_that_of_the_difference_meet():
     assert (by_both >= 0).all()
 
 
+@pytest.mark.parametrize("n", [3, 12, 13, 40])
+def test_a_scaled_matrix_of_any_size(n):
+    """Of q = p times 1 + d it is n*(log(1 + d) - d/(1 + d))/2, in whatever form the matrix is given."""
+    d = 2.0**-20
+    sigma = np.round(batch(1, n)[0] * 2**20) / 2**20  # such that sigma*(1 + d) is exact
+    expected = 0.5 * n * (math.log1p(d) - d / (1 + d))
+    exact = 0.5 * n * sum((-1) ** k * d**k * (k - 1) / k for k in range(2, 8))
+    assert expected == pytest.approx(exact, rel=1e-6)
+    loc = np.zeros(n)
+    value = kl.kl_divergence(D.MultivariateNormal(loc, sigma), D.MultivariateNormal(loc, sigma * (1 + d)))
+    assert float(value) == pytest.approx(exact, rel=1e-13)
+    back = kl.kl_divergence(
+        D.MultivariateNormal(loc, precision_matrix=sigma * (1 + d)), D.MultivariateNormal(loc, precision_matrix=sigma)
+    )
+    assert float(back) == pytest.approx(exact, rel=1e-13)
+
+
 def test_a_far_matrix_with_a_difference_takes_the_factors():
     near = np.array([[1.0, 0.0], [0.0, 1.0]])
     far = np.array([[1.0, 0.999], [0.999, 1.0]])

@@ -14,7 +14,7 @@ from tests.reference.vector_distributions import NAMES, PAIRS
 from tests.reference.vector_errors import TABLE, build, entry, evaluate, worst
 
 PAIR = pytest.mark.parametrize("pair", PAIRS, ids=[f"{p.p}-{p.q}-{p.note}".replace(" ", "_") for p in PAIRS])
-ONE_EACH = [pair for pair in PAIRS if "1e" not in pair.note or "df" in pair.note]
+ONE_EACH = [pair for pair in PAIRS if "1e" not in pair.note]
 EACH = pytest.mark.parametrize("pair", ONE_EACH, ids=[f"{p.p}-{p.q}" for p in ONE_EACH])
 
 
@@ -100,6 +100,7 @@ def test_float32_parameters(pair):
 
 
 @EACH
+@pytest.mark.filterwarnings("ignore:Low df")
 def test_against_torch(pair):
     torch = pytest.importorskip("torch")
     T = torch.distributions
@@ -116,17 +117,21 @@ def test_against_torch(pair):
     if pair.p.startswith("Multinomial"):
         pytest.skip("PyTorch does not have this pair")
     checked = 0
-    for p, q in some(pair, 60):
+    for p, q in some(pair, 400):
         numbers = np.concatenate([np.abs(np.ravel(np.asarray(v, float))) for v in (*p, *q)])
         value = evaluate(pair, (p, q))
         if not ordinary(numbers) or not 1e-3 < value < math.inf or (pair.p.startswith("Wishart") and p[0] < len(p[1])):
             continue
         try:
-            expected = float(T.kl_divergence(peer(pair.p, p), peer(pair.q, q)))
+            expected = float(T.kl_divergence(peer(pair.p, p), peer(pair.q, q)).detach())
         except NotImplementedError:
             pytest.skip("PyTorch does not have this pair")
+        if math.isinf(expected):  # PyTorch, where a probability of q is below the range
+            continue
         assert value == pytest.approx(expected, rel=1e-8)
         checked += 1
+        if checked == 20:
+            break
     assert checked
 
 
