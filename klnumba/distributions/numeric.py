@@ -37,8 +37,10 @@ def quadrature(p: Distribution, q: Distribution) -> Result:
     parts = [_integral(f, g, a, b) for a, b in itertools.pairwise(cuts)]
     parts += _tail(f, g, cuts[0], low) + _tail(f, g, cuts[-1], high)
     value = math.fsum(x for x, _ in parts) + _outside(g, low, high)
+    if math.isinf(value):
+        return math.inf, 0.0
     error = math.fsum(e for _, e in parts) + (8.0 * EPSILON + _wrong_mass(f, cuts)) * _spread(value)
-    if not error <= WARN * value and math.isfinite(value):
+    if not error <= WARN * value:
         warnings.warn(f"KL({p!r} || {q!r}): the integral is {value:.6g} +- {error:.1g}", RuntimeWarning, stacklevel=6)
     return value, error
 
@@ -138,11 +140,15 @@ def _prepare(p: Distribution, q: Distribution, *, discrete: bool) -> tuple[Any, 
 def _beyond(f: Any, p: Distribution, q: Distribution) -> bool:
     """Whether p has mass where q has none."""
     before, after = float(q.support.low), float(q.support.high)
-    step = 1 if p.support.discrete else 0
     with np.errstate(divide="ignore"):
-        below = p.support.low < before and f.logcdf(before - step) > -math.inf
-        above = p.support.high > after and f.logsf(after) > -math.inf
-    return bool(below or above)
+        left = p.support.low < before and _log_mass(f, before - 1.0, f.logcdf, before, p.support.discrete) > -math.inf
+        right = p.support.high > after and _log_mass(f, after + 1.0, f.logsf, after, p.support.discrete) > -math.inf
+    return bool(left or right)
+
+
+def _log_mass(f: Any, nearest: float, beyond: Callable[[float], float], end: float, discrete: bool) -> float:
+    """The logarithm of the mass beyond an end; on integers that of the nearest, since the whole may underflow."""
+    return float(f.logpmf(nearest) if discrete else beyond(end))
 
 
 def _outside(g: Any, low: float, high: float) -> float:
@@ -212,8 +218,10 @@ def _tail(f: Any, g: Any, start: float, end: float) -> list[Result]:
         found.append(_integral(f, g, *sorted((a, b))))
         value = found[-1][0]
         growing = growing + 1 if len(found) > 1 and value >= GROWTH * found[-2][0] > 0.0 else 0
-        if growing >= GROWING or math.isinf(value):
+        if growing >= GROWING:
             return [(math.inf, 0.0)]
+        if math.isinf(value):  # a density left the range of numbers: what is left is known by its masses alone
+            return [*found[:-1], _rest(f, g, a, end) if math.isfinite(end) else (math.nan, math.inf)]
         if value <= NEGLIGIBLE * math.fsum(x for x, _ in found) or value < 1e-300:
             return found
         start = b

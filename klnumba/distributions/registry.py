@@ -124,10 +124,7 @@ def registered_pairs() -> tuple[Pair, ...]:
 
 def divergence(p: Any, q: Any, base: float | None = None) -> Any:
     """KL(p || q) of two batches of distributions, of their broadcast batch shape."""
-    try:
-        shape = common_shape(p, q)
-    except ValueError:
-        raise ValueError(f"p, q: batch shapes {p.batch_shape} and {q.batch_shape} do not broadcast") from None
+    shape = common_shape(p, q)
     if len(p.event_shape) == len(q.event_shape) and p.event_shape != q.event_shape:
         raise ValueError(f"p, q: event shapes {p.event_shape} and {q.event_shape} differ")
     unit = unit_of(base)
@@ -149,7 +146,12 @@ def over(
 
 def common_shape(p: Distribution, q: Distribution) -> tuple[int, ...]:
     """The shape to which two batches broadcast."""
-    return p.batch_shape if p.batch_shape == q.batch_shape else np.broadcast_shapes(p.batch_shape, q.batch_shape)
+    if p.batch_shape == q.batch_shape:
+        return p.batch_shape
+    try:
+        return np.broadcast_shapes(p.batch_shape, q.batch_shape)
+    except ValueError:
+        raise ValueError(f"p, q: batch shapes {p.batch_shape} and {q.batch_shape} do not broadcast") from None
 
 
 def find(p: type, q: type) -> Pair:

@@ -75,6 +75,31 @@ def test_a_location_that_does_not_fit_is_refused(p, q, words):
         kl.kl_divergence(p, q)
 
 
+def test_arrays_of_locations_are_not_taken_off():
+    """They shape the batch."""
+    with pytest.raises(ValueError, match="Gamma has no location"):
+        kl.kl_divergence(stats.gamma(2, loc=[1.0, 2.0]), stats.gamma(3, loc=[1.0, 2.0]))
+    with pytest.raises(ValueError, match="Beta has no scale, but scale is 0"):
+        kl.kl_divergence(stats.beta(2, 3, scale=0.0), stats.beta(2, 4, scale=0.0))
+
+
+def test_the_entropy_in_a_cross_entropy_sees_the_scale():
+    with pytest.raises(ValueError, match="Beta has no scale"):
+        kl.cross_entropy(stats.beta(2, 3, scale=4.0), stats.beta(3, 3, scale=4.0))
+    assert kl.jeffreys_divergence(stats.beta(2, 3, scale=4.0), stats.beta(3, 3, scale=4.0)) > 0.0
+
+
+def test_a_class_of_the_users_own_with_a_known_name():
+    class Own(stats.rv_continuous):
+        def _pdf(self, x):
+            return np.exp(-np.abs(x)) / 2
+
+    with pytest.raises(TypeError, match=r"p: Own is not a distribution of scipy\.stats itself"):
+        kl.kl_divergence(Own(name="norm")(), stats.norm())
+    with pytest.raises(TypeError, match="p: rv_sample is not"):
+        kl.kl_divergence(stats.rv_discrete(name="bernoulli", values=([0, 1], [0.5, 0.5]))(), stats.bernoulli(0.5))
+
+
 def test_what_is_not_known_is_named():
     with pytest.raises(TypeError, match=r"q: scipy\.stats\.burr12 has no counterpart"):
         kl.kl_divergence(stats.norm(), stats.burr12(1.0, 2.0))
@@ -137,6 +162,10 @@ class TestTorch:
         mixed = kl.kl_divergence(p, stats.norm(1.0, 2.0))
         assert isinstance(mixed, torch.Tensor)
         assert mixed.tolist() == pytest.approx([float(kl.kl_divergence(D.Normal(), D.Normal(1.0, 2.0)))] * 3)
+
+    def test_bfloat16_parameters(self):
+        p = self.of.Normal(self.torch.tensor(0.0).bfloat16(), self.torch.tensor(1.0).bfloat16())
+        assert kl.kl_divergence(p, self.of.Normal(1.0, 1.0)).item() == 0.5
 
     def test_one_with_a_gradient_and_log_odds(self):
         torch = self.torch

@@ -35,6 +35,8 @@ DISCRETE = [
     (D.Binomial(10, 0.3), D.Binomial(10, 0.4)),
     (D.NegativeBinomial(3.0, 0.4), D.NegativeBinomial(3.0, 0.41)),
     (D.Bernoulli(0.3), D.Poisson(1.0)),
+    (D.Poisson(1e6), D.Poisson(1.01e6)),
+    (D.Binomial(10**6, 0.5), D.Binomial(10**6, 0.4)),
 ]
 
 
@@ -63,10 +65,52 @@ def test_sum(p, q):
         (D.Normal(0.0, 1.0), D.Exponential(1.0), "quadrature"),
         (D.Uniform(0.0, 2.0), D.Uniform(0.0, 1.0), "quadrature"),
         (D.Poisson(1.0), D.Bernoulli(0.3), "sum"),
+        (D.Binomial(12, 1e-30), D.Binomial(10, 0.4), "sum"),
+        (D.Uniform(0.0, 1.0 + 1e-7), D.Uniform(0.0, 1.0), "monte_carlo"),
     ],
 )
 def test_infinite(p, q, method):
     assert kl.kl_divergence(p, q, method=method) == math.inf
+
+
+@pytest.mark.parametrize(
+    ("p", "q"),
+    [
+        (D.Normal(1e8, 1e-8), D.Normal(1e8, 2e-8)),  # narrower than the spacing of numbers
+        (D.Gamma(0.01, 1.0), D.Gamma(0.02, 1.0)),  # much of the mass next to 0
+    ],
+)
+def test_an_integral_that_is_not_known_well_says_so(p, q):
+    with pytest.warns(RuntimeWarning, match="the integral is"):
+        value, error = kl.kl_divergence(p, q, method="quadrature", return_error=True)
+    assert error > 1e-6 * value
+    assert math.isfinite(value)
+    assert abs(value - kl.kl_divergence(p, q)) < 10.0 * error
+
+
+def test_a_tail_beyond_the_range_of_numbers_is_not_a_number():
+    with pytest.warns(RuntimeWarning, match="the integral is nan"):
+        assert math.isnan(kl.kl_divergence(D.Pareto(1.0, 0.05), D.Pareto(1.0, 3.0), method="quadrature"))
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "options", "kind", "words"),
+    [
+        (D.VonMises(0.0, 2.0), D.VonMises(1.0, 3.0), {"method": "quadrature"}, NotImplementedError, "on a circle"),
+        (D.Poisson(2.0), D.Normal(), {"method": "monte_carlo"}, ValueError, "one is discrete and one continuous"),
+        (D.Normal(), D.Normal(), {"samples": 5}, ValueError, "samples, rng: for method 'monte_carlo'"),
+        (D.Normal([0, 1], 1), D.Normal([0, 1, 2], 1), {"method": "quadrature"}, ValueError, "do not broadcast"),
+        (D.Poisson(1e15), D.Poisson(1.01e15), {"method": "sum"}, ValueError, "does not find the quantiles"),
+    ],
+)
+def test_what_a_method_does_not_serve(p, q, options, kind, words):
+    with pytest.raises(kind, match=words):
+        kl.kl_divergence(p, q, **options)
+
+
+def test_results_have_the_precision_of_the_parameters():
+    p, q = D.Normal(np.float32(0.0), np.float32(1.0)), D.Normal(np.float32(1.0), np.float32(1.0))
+    assert kl.kl_divergence(p, q, method="quadrature").dtype == kl.kl_divergence(p, q).dtype == np.float32
 
 
 def test_without_a_closed_form():
