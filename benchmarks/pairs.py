@@ -107,9 +107,15 @@ def main() -> None:
     made.add_argument("--pairs", type=int, default=PAIRS, help=f"pairs of scalar families (default {PAIRS:,})")
     options = made.parse_args()
     records = measure(options.pairs)
-    about = machine.describe()
-    kept = {key: about[key] for key in about if key not in ("cases",)}
-    FILE.write_text(json.dumps(kept | {"rows": records}, indent=1) + "\n")
+    FILE.write_text(json.dumps({"rows": records, "measured": where()}, indent=1) + "\n")
+
+
+def where() -> str:
+    """The date, the machine and the versions."""
+    about: dict[str, Any] = dict(machine.describe())
+    computer, versions = about["machine"], about["versions"]
+    packages = ", ".join(f"{name} {versions[name]}" for name in ("klnumba", "numba", "numpy", "torch"))
+    return f"{about['date']} (commit {about['commit']}), {computer['cpu']}, {computer['cores']} cores, all of them; {packages}"
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 Float32 rows of many cells are computed in float32 arithmetic and added up in
 float64. There the few cells that hold most of a sum are looked up and put in
 anew from float64, so that only errors of many small cells are left, which level
-out. Shorter rows, where that would not pay, are computed in float64.
+out unless the cells are alike. Shorter rows, where that would not pay, are computed in float64.
 
 A row whose KL is so small that more digits are wanted, whose logits are far
 from zero, or that holds a zero of q where p has none, is flagged and left to

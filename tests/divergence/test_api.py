@@ -193,7 +193,8 @@ def test_base(cube, function, base):
     ("name", "value"),
     [
         ("kind", "probs"), ("kind", None), ("reduction", "batchmean"), ("reduction", None), ("invalid", "warn"),
-        ("temperature", 0.0), ("temperature", -1.0), ("temperature", math.nan), ("threads", 0), ("threads", -1),
+        ("temperature", 0.0), ("temperature", -1.0), ("temperature", math.nan), ("temperature", 1e-309),
+        ("threads", 0), ("threads", -1),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("function", [*PAIRS, "entropy"])
@@ -300,3 +301,17 @@ def test_out_may_overlap_the_arguments_and_the_mask():
         arguments = (memory, q, where) if memory.dtype == float else (p, q, memory)
         assert kl.kl_divergence(*arguments[:2], where=arguments[2], out=out) is out
         np.testing.assert_array_equal(out, want)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: kl.kl_divergence([1.0], [1.0], base="2"), "base: a real number, not '2'"),
+        (lambda: kl.kl_divergence([1.0], [1.0], kind="logit", temperature="1"), "temperature: a real number"),
+        (lambda: kl.js_divergence([1.0], [1.0], weight="a"), "weight: a real number, not 'a'"),
+        (lambda: kl.row_statistics([1.0], [1.0], stats="kl"), "stats: a sequence of names, not the text 'kl'"),
+    ],
+)
+def test_an_option_of_another_type_is_named(call, words):
+    with pytest.raises(TypeError, match=words):
+        call()
