@@ -115,7 +115,7 @@ def where() -> str:
     about: dict[str, Any] = dict(machine.describe())
     computer, versions = about["machine"], about["versions"]
     packages = ", ".join(f"{name} {versions[name]}" for name in ("klnumba", "numba", "numpy", "torch"))
-    return f"{about['date']} (commit {about['commit']}), {computer['cpu']}, {computer['cores']} cores, all of them; {packages}"
+    return f"{about['date']} (commit {about['commit']}), {computer['cpu']}, all {computer['cores']} cores; {packages}"
 
 
 if __name__ == "__main__":
