@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from klnumba.distributions import beta, uniform
+from klnumba.distributions import beta, gumbel, uniform
 from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.registry import Pair, divergence, find
 from klnumba.duals import twofold as tf
@@ -131,13 +131,6 @@ def _as(base: type[Distribution], family: type[Distribution], numbers: tuple[Any
 # --- rules of formulas that belong to one family ----------------------------------------------------------------------
 
 
-def _powers(z: Twofold, coefficients: list[Twofold]) -> Twofold:
-    total = coefficients[-1]
-    for c in coefficients[-2::-1]:
-        total = total * z + c
-    return total
-
-
 def _fractions(of: Callable[[int], Fraction], start: int) -> list[Twofold]:
     return [exactly(of(k)) for k in range(start, start + 18)]
 
@@ -157,8 +150,8 @@ def mean_log_excess(t: Any) -> Any:
     z = near * near
     up, down = tf.log1p(far), tf.log1p(-far)
     left = where(far.hi == 1.0, 0.0, (1.0 - far) * down)
-    value = where(small, z * _powers(z, MEAN_LOG), 1.0 - ((1.0 + far) * up - left) / (2.0 * far))
-    slope = where(small, near * _powers(z, MEAN_LOG_SLOPE), (0.5 * (up - down) / far - 1.0) / far)
+    value = where(small, z * tf.power_series(z, MEAN_LOG), 1.0 - ((1.0 + far) * up - left) / (2.0 * far))
+    slope = where(small, near * tf.power_series(z, MEAN_LOG_SLOPE), (0.5 * (up - down) / far - 1.0) / far)
     return chain(value, (t, slope))
 
 
@@ -169,9 +162,9 @@ def log_sinhc(x: Any) -> Any:
     small = v.hi < 0.5
     near, far = where(small, v, 0.0), where(small, 1.0, v)
     z = near * near
-    more = z * _powers(z, SINHC)
+    more = z * tf.power_series(z, SINHC)
     value = where(small, tf.log1p(more), far + tf.log1p(-tf.exp(-2.0 * far)) - tf.log(2.0 * far))
-    slope = where(small, near * _powers(z, SINHC_SLOPE) / (1.0 + more), 1.0 + 2.0 / tf.expm1(2.0 * far) - 1.0 / far)
+    slope = where(small, near * tf.power_series(z, SINHC_SLOPE) / (1.0 + more), 1.0 + 2.0 / tf.expm1(2.0 * far) - 1.0 / far)
     return chain(value, (x, slope))
 
 
@@ -183,7 +176,7 @@ def mean_log_and_1(low: Any, above: Any, width: Any) -> Any:
 
 
 @rule(beta.one_small)
-def one_small(a: Any, b: Any, c: Any, d: Any) -> Any:
+def one_small(a: Any, b: Any, c: Any, d: Any, first: Any, second: Any) -> Any:
     """Its text rearranges the textbook form for the digits of float64; with twice as many, that form will do."""
     w, x, y, z = value_of(a), value_of(b), value_of(c), value_of(d)
     s, t = w + x, y + z
@@ -196,6 +189,15 @@ def one_small(a: Any, b: Any, c: Any, d: Any) -> Any:
         (c, _climb(w, y) - climb),
         (d, _climb(x, z) - climb),
     )
+
+
+@rule(gumbel.gumbel_distance)
+def gumbel_distance(y: Any) -> Any:
+    """y - EULER and twice the entire exponential integral of exp(-y); the slope is 2*exp(-exp(-y)) - 1."""
+    v = value_of(y)
+    z = tf.exp(-v)
+    value = (v - tf.EULER) + 2.0 * tf.entire_exponential_integral(z)
+    return chain(value, (y, 2.0 * tf.exp(-z) - 1.0))
 
 
 def _climb(x: Twofold, y: Twofold) -> Twofold:
