@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from klnumba.distributions import beta, gumbel, uniform
+from klnumba.distributions.delta import Delta
 from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.registry import Pair, divergence, find
 from klnumba.duals import twofold as tf
@@ -19,6 +20,11 @@ from klnumba.duals.dual import chain, value_of
 from klnumba.duals.rules import rule
 from klnumba.duals.twin import rebuilt, slopes, twin
 from klnumba.duals.twofold import Twofold, exactly, where
+
+# Families of p that have no derivatives, and why.
+REFUSED: Mapping[type[Distribution], str] = MappingProxyType(
+    {Delta: "the divergence is finite at single points v only, so it has no derivative by v"}
+)
 
 
 class Gradient(NamedTuple):
@@ -54,16 +60,16 @@ def kl_divergence_grad(p: Distribution, q: Distribution) -> tuple[Any, Gradient]
     ValueError
         If the batch shapes do not broadcast.
     NotImplementedError
-        If the pair is not registered, or not with ``compiled=True``, or if a formula calls a function that has no rule
-        for derivatives.
+        If the pair is not registered, or not with ``compiled=True``, if p is a `Delta`, or if a formula calls a
+        function that has no rule for derivatives.
 
     Notes
     -----
     A derivative is NaN where the divergence is infinite, and where it is no finite number itself, as that by the rate
     of p at ``Poisson(0)``. Where a parameter can move to one side only without the divergence becoming infinite, as
-    the scale of two equal `Pareto` distributions, the derivative is that of the finite side. Otherwise all derivatives
-    at p = q are 0. Parameters that are more than some 1e18 apart may cost digits, and such as overflow on the way give
-    NaN.
+    the ends of two equal `Uniform` or `LogUniform` distributions, or the scale of `Pareto`, the derivative is that of
+    the finite side. Otherwise all derivatives at p = q are 0. Parameters that are more than some 1e18 apart may cost
+    digits, and such as overflow on the way give NaN.
 
     A parameter given in another form, such as ``logits`` for ``probs``, is derived by in the form of the family's
     ``parameters``.
@@ -89,6 +95,9 @@ def kl_divergence_grad(p: Distribution, q: Distribution) -> tuple[Any, Gradient]
             f"KL({type(p).__name__} || {type(q).__name__}): derivatives are those of scalar formulas, "
             "and this pair is not registered with compiled=True"
         )
+    for family, why in REFUSED.items():
+        if isinstance(p, family):
+            raise NotImplementedError(f"KL({type(p).__name__} || {type(q).__name__}): {why}")
     shape, dtype = np.shape(value), np.result_type(p.dtype, q.dtype)
     columns = [np.broadcast_to(x._column(name), shape).reshape(-1) for x in (p, q) for name in type(x).parameters]
     rows = slopes(_of_own_parameters(pair, type(p), type(q)), columns)
@@ -164,7 +173,8 @@ def log_sinhc(x: Any) -> Any:
     z = near * near
     more = z * tf.power_series(z, SINHC)
     value = where(small, tf.log1p(more), far + tf.log1p(-tf.exp(-2.0 * far)) - tf.log(2.0 * far))
-    slope = where(small, near * tf.power_series(z, SINHC_SLOPE) / (1.0 + more), 1.0 + 2.0 / tf.expm1(2.0 * far) - 1.0 / far)
+    slope_near = near * tf.power_series(z, SINHC_SLOPE) / (1.0 + more)
+    slope = where(small, slope_near, 1.0 + 2.0 / tf.expm1(2.0 * far) - 1.0 / far)
     return chain(value, (x, slope))
 
 
