@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,7 @@ def write_pages(app: Sphinx) -> None:
         "pairs.md": pairs(),
         "infinite_pairs.md": infinite_pairs(),
         "gradients.md": gradients(),
+        "without_gradients.md": without_gradients(),
     }
     table = _reference("semantics").markdown_table
     pages |= {f"semantics_{name}.md": _without_first_column(table((name,))) for name in FUNCTIONS}
@@ -137,10 +139,22 @@ def infinite_pairs() -> str:
     """One line for each family p: the families q that have no mass somewhere where p has some."""
     from klnumba.distributions import registered_pairs
 
+    return _by_p(pair for pair in registered_pairs() if pair.function.__name__ == "infinite")
+
+
+def without_gradients() -> str:
+    """One line for each family p: the families q with a closed form of which there are no derivatives."""
+    from klnumba.distributions import registered_pairs
+    from klnumba.distributions.gradient import REFUSED
+
+    finite = (pair for pair in registered_pairs() if pair.function.__name__ != "infinite")
+    return _by_p(pair for pair in finite if not pair.compiled or pair.p in REFUSED)
+
+
+def _by_p(pairs: Iterable[Any]) -> str:
     found: dict[str, list[str]] = {}
-    for pair in registered_pairs():
-        if pair.function.__name__ == "infinite":
-            found.setdefault(pair.p.__name__, []).append(pair.q.__name__)
+    for pair in pairs:
+        found.setdefault(pair.p.__name__, []).append(pair.q.__name__)
     lines = [_line(("p", "q")), _line(["---"] * 2)]
     return "\n".join([*lines, *(_line((p, ", ".join(q))) for p, q in found.items()), ""])
 

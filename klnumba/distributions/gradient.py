@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from klnumba.distributions import beta, uniform
+from klnumba.distributions import beta, gumbel, uniform
+from klnumba.distributions.delta import Delta
 from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.registry import Pair, divergence, find
 from klnumba.duals import twofold as tf
@@ -19,6 +20,11 @@ from klnumba.duals.dual import chain, value_of
 from klnumba.duals.rules import rule
 from klnumba.duals.twin import rebuilt, slopes, twin
 from klnumba.duals.twofold import Twofold, exactly, where
+
+# Families of p that have no derivatives, and why.
+REFUSED: Mapping[type[Distribution], str] = MappingProxyType(
+    {Delta: "the divergence is finite at single points v only, so it has no derivative by v"}
+)
 
 
 class Gradient(NamedTuple):
@@ -54,16 +60,16 @@ def kl_divergence_grad(p: Distribution, q: Distribution) -> tuple[Any, Gradient]
     ValueError
         If the batch shapes do not broadcast.
     NotImplementedError
-        If the pair is not registered, or not with ``compiled=True``, or if a formula calls a function that has no rule
-        for derivatives.
+        If the pair is not registered, or not with ``compiled=True``, if p is a `Delta`, or if a formula calls a
+        function that has no rule for derivatives.
 
     Notes
     -----
     A derivative is NaN where the divergence is infinite, and where it is no finite number itself, as that by the rate
     of p at ``Poisson(0)``. Where a parameter can move to one side only without the divergence becoming infinite, as
-    the scale of two equal `Pareto` distributions, the derivative is that of the finite side. Otherwise all derivatives
-    at p = q are 0. Parameters that are more than some 1e18 apart may cost digits, and such as overflow on the way give
-    NaN.
+    the ends of two equal `Uniform` or `LogUniform` distributions, or the scale of `Pareto`, the derivative is that of
+    the finite side. Otherwise all derivatives at p = q are 0. Parameters that are more than some 1e18 apart may cost
+    digits, and such as overflow on the way give NaN.
 
     A parameter given in another form, such as ``logits`` for ``probs``, is derived by in the form of the family's
     ``parameters``.
@@ -89,6 +95,9 @@ def kl_divergence_grad(p: Distribution, q: Distribution) -> tuple[Any, Gradient]
             f"KL({type(p).__name__} || {type(q).__name__}): derivatives are those of scalar formulas, "
             "and this pair is not registered with compiled=True"
         )
+    for family, why in REFUSED.items():
+        if isinstance(p, family):
+            raise NotImplementedError(f"KL({type(p).__name__} || {type(q).__name__}): {why}")
     shape, dtype = np.shape(value), np.result_type(p.dtype, q.dtype)
     columns = [np.broadcast_to(x._column(name), shape).reshape(-1) for x in (p, q) for name in type(x).parameters]
     rows = slopes(_of_own_parameters(pair, type(p), type(q)), columns)
@@ -131,13 +140,6 @@ def _as(base: type[Distribution], family: type[Distribution], numbers: tuple[Any
 # --- rules of formulas that belong to one family ----------------------------------------------------------------------
 
 
-def _powers(z: Twofold, coefficients: list[Twofold]) -> Twofold:
-    total = coefficients[-1]
-    for c in coefficients[-2::-1]:
-        total = total * z + c
-    return total
-
-
 def _fractions(of: Callable[[int], Fraction], start: int) -> list[Twofold]:
     return [exactly(of(k)) for k in range(start, start + 18)]
 
@@ -157,8 +159,8 @@ def mean_log_excess(t: Any) -> Any:
     z = near * near
     up, down = tf.log1p(far), tf.log1p(-far)
     left = where(far.hi == 1.0, 0.0, (1.0 - far) * down)
-    value = where(small, z * _powers(z, MEAN_LOG), 1.0 - ((1.0 + far) * up - left) / (2.0 * far))
-    slope = where(small, near * _powers(z, MEAN_LOG_SLOPE), (0.5 * (up - down) / far - 1.0) / far)
+    value = where(small, z * tf.power_series(z, MEAN_LOG), 1.0 - ((1.0 + far) * up - left) / (2.0 * far))
+    slope = where(small, near * tf.power_series(z, MEAN_LOG_SLOPE), (0.5 * (up - down) / far - 1.0) / far)
     return chain(value, (t, slope))
 
 
@@ -169,9 +171,10 @@ def log_sinhc(x: Any) -> Any:
     small = v.hi < 0.5
     near, far = where(small, v, 0.0), where(small, 1.0, v)
     z = near * near
-    more = z * _powers(z, SINHC)
+    more = z * tf.power_series(z, SINHC)
     value = where(small, tf.log1p(more), far + tf.log1p(-tf.exp(-2.0 * far)) - tf.log(2.0 * far))
-    slope = where(small, near * _powers(z, SINHC_SLOPE) / (1.0 + more), 1.0 + 2.0 / tf.expm1(2.0 * far) - 1.0 / far)
+    slope_near = near * tf.power_series(z, SINHC_SLOPE) / (1.0 + more)
+    slope = where(small, slope_near, 1.0 + 2.0 / tf.expm1(2.0 * far) - 1.0 / far)
     return chain(value, (x, slope))
 
 
@@ -183,7 +186,7 @@ def mean_log_and_1(low: Any, above: Any, width: Any) -> Any:
 
 
 @rule(beta.one_small)
-def one_small(a: Any, b: Any, c: Any, d: Any) -> Any:
+def one_small(a: Any, b: Any, c: Any, d: Any, first: Any, second: Any) -> Any:
     """Its text rearranges the textbook form for the digits of float64; with twice as many, that form will do."""
     w, x, y, z = value_of(a), value_of(b), value_of(c), value_of(d)
     s, t = w + x, y + z
@@ -196,6 +199,15 @@ def one_small(a: Any, b: Any, c: Any, d: Any) -> Any:
         (c, _climb(w, y) - climb),
         (d, _climb(x, z) - climb),
     )
+
+
+@rule(gumbel.gumbel_distance)
+def gumbel_distance(y: Any) -> Any:
+    """y - EULER and twice the entire exponential integral of exp(-y); the slope is 2*exp(-exp(-y)) - 1."""
+    v = value_of(y)
+    z = tf.exp(-v)
+    value = (v - tf.EULER) + 2.0 * tf.entire_exponential_integral(z)
+    return chain(value, (y, 2.0 * tf.exp(-z) - 1.0))
 
 
 def _climb(x: Twofold, y: Twofold) -> Twofold:

@@ -17,7 +17,7 @@ import numpy as np
 from klnumba.duals import twofold as tf
 from klnumba.duals.dual import Dual, chain, value_of
 from klnumba.duals.twofold import Twofold, where
-from klnumba.formulas import divergences, elementary, log_cells, primitives, special
+from klnumba.formulas import bessel, divergences, elementary, integrals, log_cells, primitives, special
 
 RULES: dict[Callable[..., Any], Callable[..., Any]] = {}
 
@@ -72,6 +72,18 @@ def expm1(x: Any) -> Any:
 def sqrt(x: Any) -> Any:
     y = tf.sqrt(value_of(x))
     return chain(y, (x, 0.5 / y))
+
+
+@rule(math.sin)
+def sin(x: Any) -> Any:
+    sine, cosine = tf.sin_and_cos(value_of(x))
+    return chain(sine, (x, cosine))
+
+
+@rule(math.cos)
+def cos(x: Any) -> Any:
+    sine, cosine = tf.sin_and_cos(value_of(x))
+    return chain(cosine, (x, -sine))
 
 
 @rule(math.fabs)
@@ -143,6 +155,16 @@ def _parts(x: Twofold) -> tuple[Twofold, Any]:
     m, k = np.frexp(x.hi)
     half = k // 2  # 2**-k may be beyond the range
     return Twofold(m, np.ldexp(np.ldexp(x.lo, -half), half - k)), k
+
+
+@rule(special.log_of_products)
+def log_of_products(a: Any, b: Any, c: Any, d: Any) -> Any:
+    va, vb, vc, vd = value_of(a), value_of(b), value_of(c), value_of(d)
+    t = _ratio_less_1(va, vb, vc, vd)
+    small = np.abs(t.hi) < 0.5
+    logs = (tf.log(va) - tf.log(vc)) + (tf.log(vb) - tf.log(vd))
+    value = where(small, tf.log1p(where(small, t, 0.0)), logs)
+    return chain(value, (a, 1.0 / va), (b, 1.0 / vb), (c, -1.0 / vc), (d, -1.0 / vd))
 
 
 @rule(special.excess_of_nearly)
@@ -255,3 +277,31 @@ def digamma_bregman(a: Any, b: Any, d: Any) -> Any:
     curve = tf.trigamma(x)
     fall = tf.log_of_quotient(x, y) - 0.5 * rise / (x * y) + (tf.digamma_less_log(x) - tf.digamma_less_log(y))
     return chain(fall + curve * rise, (b, curve - tf.trigamma(y)), (a, rise * tf.tetragamma(x)))
+
+
+# --- Bessel functions, and the exponential integral -------------------------------------------------------------------
+
+
+@rule(bessel.bessel_ratio)
+def bessel_ratio(x: Any) -> Any:
+    value, _, slope = tf.bessel_ratio(value_of(x))
+    return chain(value, (x, slope))
+
+
+@rule(bessel.log_bessel_bregman)
+def log_bessel_bregman(a: Any, b: Any, d: Any) -> Any:
+    """With A = I1/I0 it changes by [A(b) - A(a)]*db - A'(a)*(b - a)*da."""
+    x, y, rise = value_of(a), value_of(b), value_of(d)
+    ratio, gap, slope = tf.bessel_ratio(x)
+    ratio_b, gap_b, _ = tf.bessel_ratio(y)
+    climb = where(x.hi < 1.0, ratio_b - ratio, gap - gap_b)
+    value = tf.log_bessel(y) - tf.log_bessel(x) - ratio * rise
+    return chain(value, (b, climb), (a, -slope * rise))
+
+
+@rule(integrals.entire_exponential_integral)
+def entire_exponential_integral(z: Any) -> Any:
+    """The derivative is (1 - exp(-z))/z."""
+    v = value_of(z)
+    slope = where(v.hi == 0.0, 1.0, -tf.expm1(-v) / where(v.hi == 0.0, 1.0, v))
+    return chain(tf.entire_exponential_integral(v), (z, slope))

@@ -7,6 +7,7 @@ would show in it. With about 31 digits there is room for that. Products below 1e
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -116,6 +117,8 @@ def _rounded(high: Any, low: Any) -> Twofold:
 
 LN2 = Twofold(0.6931471805599453, 2.3190468138462996e-17)
 HALF_LOG_2PI = Twofold(0.9189385332046728, -3.878294158067242e-17)
+EULER = Twofold(0.5772156649015329, -4.942915152430645e-18)
+HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33)  # in three parts
 
 
 # --- elementary functions ---------------------------------------------------------------------------------------------
@@ -194,6 +197,101 @@ def log_of_quotient(x: Number, y: Number) -> Twofold:
     x, y = twofold(x), twofold(y)
     t = (x - y) / y
     return where(np.abs(t.hi) < 0.5, log1p(where(np.abs(t.hi) < 0.5, t, 0.0)), log(x) - log(y))
+
+
+@cache
+def _circular(first: int) -> tuple[Twofold, ...]:
+    """Taylor's coefficients of the sine (first = 1) or cosine (0) in powers of x**2."""
+    return tuple(exactly(Fraction((-1) ** k, math.factorial(2 * k + first))) for k in range(15))
+
+
+def power_series(z: Twofold, coefficients: Sequence[Twofold]) -> Twofold:
+    """The sum of coefficients[k]*z**k."""
+    total = coefficients[-1]
+    for c in coefficients[-2::-1]:
+        total = total * z + c
+    return total
+
+
+def sin_and_cos(x: Number) -> tuple[Twofold, Twofold]:
+    """The sine and the cosine, of numbers up to some 1e15."""
+    x = twofold(x)
+    k = np.round(x.hi / HALF_PI[0])
+    r = x
+    for part in HALF_PI:
+        r = r - Twofold(part) * k
+    z = r * r
+    s, c = r * power_series(z, _circular(1)), power_series(z, _circular(0))
+    odd = k % 2.0 == 1.0
+    sine, cosine = where(odd, c, s), where(odd, s, c)
+    return where(k % 4.0 >= 2.0, -sine, sine), where((k + 1.0) % 4.0 >= 2.0, -cosine, cosine)
+
+
+# --- modified Bessel functions, and the exponential integral ----------------------------------------------------------
+
+BESSEL_FAR = 60.0  # from here on, so many terms of the asymptotic series give all digits
+BESSEL_TERMS = 40
+
+
+@cache
+def _ratio_series(order: int) -> tuple[Twofold, ...]:
+    """Those of A = I1/I0 in powers of 1/x without the leading 1 (0), of A' without 1/x (1), of log(I0)'s rest (-1).
+
+    From A' = 1 - A/x - A*A; the last is log(I0) - x + log(2*pi*x)/2.
+    """
+    a = [Fraction(1)]
+    for k in range(BESSEL_TERMS):
+        inner = sum((a[i] * a[k + 1 - i] for i in range(1, k + 1)), Fraction(0))
+        a.append(((k - 1) * a[k] - inner) / 2)
+    if order == -1:
+        return tuple(exactly(-c / k) for k, c in enumerate(a[2:], 1))
+    return tuple(exactly(-k * c if order else c) for k, c in enumerate(a[1:], 1))
+
+
+def bessel_ratio(x: Number) -> tuple[Twofold, Twofold, Twofold]:
+    """A = I1/I0 of x >= 0, 1 - A, and the derivative of A, 1 - A/x - A*A; all three to all digits."""
+    x = twofold(x)
+    far = x.hi >= BESSEL_FAR
+    y = 1.0 / where(far, x, BESSEL_FAR)
+    gap = -(y * power_series(y, _ratio_series(0)))
+    near = where(far, 1.0, x)
+    ratio = twofold(np.zeros_like(x.hi))  # x/(2 + x**2/(4 + ...)), divided by x
+    z = near * near
+    for n in range(120, 0, -1):
+        ratio = 1.0 / (2.0 * n + z * ratio)
+    slope = where(far, y * y * power_series(y, _ratio_series(1)), 1.0 - ratio - z * ratio * ratio)
+    ratio = near * ratio
+    return where(far, 1.0 - gap, ratio), where(far, gap, 1.0 - ratio), slope
+
+
+def log_bessel(x: Number) -> Twofold:
+    """log(I0(x)) for x >= 0."""
+    x = twofold(x)
+    far = x.hi >= BESSEL_FAR
+    large = where(far, x, BESSEL_FAR)
+    y = 1.0 / large
+    beyond = large - (HALF_LOG_2PI + 0.5 * log(large)) + y * power_series(y, _ratio_series(-1))
+    near = where(far, 1.0, x)
+    z = 0.25 * near * near
+    total = twofold(np.zeros_like(x.hi))
+    for n in range(150, 0, -1):
+        total = z * _inverse(n * n) * (1.0 + total)
+    return where(far, beyond, log1p(total))
+
+
+def entire_exponential_integral(x: Number) -> Twofold:
+    """The integral of (1 - exp(-t))/t from 0 to x >= 0: exp(-x) times the sum of x**k/k!*(1 + 1/2 + ... + 1/k)."""
+    x = twofold(x)
+    far = x.hi > 80.0  # what is left out beyond is below 1e-36
+    near = where(far, 1.0, x)
+    term, harmonic, total = near, Twofold(1.0), near
+    for k in range(2, 400):
+        term = term * near * _inverse(k)
+        harmonic = harmonic + _inverse(k)
+        total = total + term * harmonic
+        if (term.hi * harmonic.hi <= 1e-34 * total.hi).all():
+            break
+    return where(far, log(where(far, x, 1.0)) + EULER, exp(-near) * total)
 
 
 # --- log-gamma and its derivatives ------------------------------------------------------------------------------------
