@@ -46,53 +46,62 @@ def _of_any_numbers(function: Callable[..., Any], of_duals: Callable[..., Any]) 
 
 @rule(elementary.log, math.log)
 def log(x: Any) -> Any:
+    """`log`, with the derivatives of its arguments carried along."""
     v = value_of(x)
     return chain(tf.log(v), (x, 1.0 / v))
 
 
 @rule(elementary.log1p, math.log1p)
 def log1p(x: Any) -> Any:
+    """`log1p`, with the derivatives of its arguments carried along."""
     v = value_of(x)
     return chain(tf.log1p(v), (x, 1.0 / (1.0 + v)))
 
 
 @rule(elementary.exp, math.exp)
 def exp(x: Any) -> Any:
+    """`exp`, with the derivatives of its arguments carried along."""
     y = tf.exp(value_of(x))
     return chain(y, (x, y))
 
 
 @rule(elementary.expm1, math.expm1)
 def expm1(x: Any) -> Any:
+    """`expm1`, with the derivatives of its arguments carried along."""
     y = tf.expm1(value_of(x))
     return chain(y, (x, 1.0 + y))
 
 
 @rule(math.sqrt)
 def sqrt(x: Any) -> Any:
+    """`sqrt`, with the derivatives of its arguments carried along."""
     y = tf.sqrt(value_of(x))
     return chain(y, (x, 0.5 / y))
 
 
 @rule(math.sin)
 def sin(x: Any) -> Any:
+    """`sin`, with the derivatives of its arguments carried along."""
     sine, cosine = tf.sin_and_cos(value_of(x))
     return chain(sine, (x, cosine))
 
 
 @rule(math.cos)
 def cos(x: Any) -> Any:
+    """`cos`, with the derivatives of its arguments carried along."""
     sine, cosine = tf.sin_and_cos(value_of(x))
     return chain(cosine, (x, -sine))
 
 
 @rule(math.fabs)
 def fabs(x: Any) -> Any:
+    """`fabs`, with the derivatives of its arguments carried along."""
     return abs(x)
 
 
 @rule(primitives.fma)
 def fma(x: Any, y: Any, z: Any) -> Any:
+    """`fma`, with the derivatives of its arguments carried along."""
     return x * y + z
 
 
@@ -104,6 +113,7 @@ def two_sum(a: Any, b: Any) -> tuple[Any, float]:
 
 @rule(special.difference_of_products)
 def difference_of_products(a: Any, b: Any, c: Any, d: Any) -> Any:
+    """`difference_of_products`, with the derivatives of its arguments carried along."""
     return a * b - c * d
 
 
@@ -159,6 +169,7 @@ def _parts(x: Twofold) -> tuple[Twofold, Any]:
 
 @rule(special.log_of_products)
 def log_of_products(a: Any, b: Any, c: Any, d: Any) -> Any:
+    """`log_of_products`, with the derivatives of its arguments carried along."""
     va, vb, vc, vd = value_of(a), value_of(b), value_of(c), value_of(d)
     t = _ratio_less_1(va, vb, vc, vd)
     small = np.abs(t.hi) < 0.5
@@ -183,6 +194,7 @@ def exp_excess(v: Any) -> Any:
 
 @rule(divergences.log_ratio)
 def log_ratio(p: Any, q: Any, d: Any) -> Any:
+    """`log_ratio`, with the derivatives of its arguments carried along."""
     a, b = value_of(p), value_of(q)
     both_zero = (a.hi == 0.0) & (b.hi == 0.0)
     value = where(both_zero, 0.0, tf.log_of_quotient(where(both_zero, 1.0, a), where(both_zero, 1.0, b)))
@@ -191,6 +203,7 @@ def log_ratio(p: Any, q: Any, d: Any) -> Any:
 
 @rule(divergences.sharp_log_ratio)
 def sharp_log_ratio(p: Any, q: Any, d: Any, low: Any) -> Any:
+    """`sharp_log_ratio`, with the derivatives of its arguments carried along."""
     return log_ratio(p, q, d)
 
 
@@ -213,6 +226,7 @@ def bregman(p: Any, q: Any, d: Any, low: Any) -> Any:
 
 @rule(divergences.generalized_kl)
 def generalized_kl(p: Any, q: Any) -> Any:
+    """`generalized_kl`, with the derivatives of its arguments carried along."""
     return bregman(p, q, p - q, 0.0)
 
 
@@ -221,30 +235,35 @@ def generalized_kl(p: Any, q: Any) -> Any:
 
 @rule(special.log_gamma, math.lgamma)
 def log_gamma(x: Any) -> Any:
+    """`log_gamma`, with the derivatives of its arguments carried along."""
     v = value_of(x)
     return chain(tf.log_gamma(v), (x, tf.digamma(v)))
 
 
 @rule(special.digamma)
 def digamma(x: Any) -> Any:
+    """`digamma`, with the derivatives of its arguments carried along."""
     v = value_of(x)
     return chain(tf.digamma(v), (x, tf.trigamma(v)))
 
 
 @rule(special.trigamma)
 def trigamma(x: Any) -> Any:
+    """`trigamma`, with the derivatives of its arguments carried along."""
     v = value_of(x)
     return chain(tf.trigamma(v), (x, tf.tetragamma(v)))
 
 
 @rule(special.stirling)
 def stirling(x: Any) -> Any:
+    """`stirling`, with the derivatives of its arguments carried along."""
     v = value_of(x)
     return chain(tf.remainder_of_stirling(v), (x, tf.digamma_less_log(v)))
 
 
 @rule(special.stirling_slope)
 def stirling_slope(x: Any) -> Any:
+    """`stirling_slope`, with the derivatives of its arguments carried along."""
     v = value_of(x)
     return chain(tf.digamma_less_log(v), (x, tf.trigamma_less_powers(v)))
 
@@ -284,6 +303,7 @@ def digamma_bregman(a: Any, b: Any, d: Any) -> Any:
 
 @rule(bessel.bessel_ratio)
 def bessel_ratio(x: Any) -> Any:
+    """`bessel_ratio`, with the derivatives of its arguments carried along."""
     value, _, slope = tf.bessel_ratio(value_of(x))
     return chain(value, (x, slope))
 

@@ -40,7 +40,7 @@ DISCRETE = [
 ]
 
 
-def check(p, q, method):
+def assert_agrees(p, q, method):
     value, error = kl.kl_divergence(p, q, method=method, return_error=True)
     exact = kl.kl_divergence(p, q)
     assert value == pytest.approx(exact, rel=1e-8)
@@ -50,12 +50,12 @@ def check(p, q, method):
 
 @pytest.mark.parametrize(("p", "q"), CONTINUOUS, ids=str)
 def test_quadrature(p, q):
-    check(p, q, "quadrature")
+    assert_agrees(p, q, "quadrature")
 
 
 @pytest.mark.parametrize(("p", "q"), DISCRETE, ids=str)
 def test_sum(p, q):
-    check(p, q, "sum")
+    assert_agrees(p, q, "sum")
 
 
 @pytest.mark.parametrize(
