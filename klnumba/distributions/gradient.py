@@ -88,7 +88,6 @@ def kl_divergence_grad(p: Distribution, q: Distribution) -> tuple[Any, Gradient]
     for name, x in (("p", p), ("q", q)):
         if not isinstance(x, Distribution):
             raise TypeError(f"{name}: a distribution of klnumba.distributions, not {type(x).__name__}")
-    value = divergence(p, q)
     pair = find(type(p), type(q))
     if not pair.compiled:
         raise NotImplementedError(
@@ -98,6 +97,7 @@ def kl_divergence_grad(p: Distribution, q: Distribution) -> tuple[Any, Gradient]
     for family, why in REFUSED.items():
         if isinstance(p, family):
             raise NotImplementedError(f"KL({type(p).__name__} || {type(q).__name__}): {why}")
+    value = divergence(p, q)
     shape, dtype = np.shape(value), np.result_type(p.dtype, q.dtype)
     columns = [np.broadcast_to(x._column(name), shape).reshape(-1) for x in (p, q) for name in type(x).parameters]
     rows = slopes(_of_own_parameters(pair, type(p), type(q)), columns)
