@@ -112,6 +112,8 @@ def _together(p: Any, q: Any) -> Iterator[tuple[Any, Any]]:
     if not _one_number(loc, other) or not np.isfinite(loc):
         return
     yield p.dist(*of_p, **_scale(scale)), q.dist(*of_q, **_scale(factor))
+    if scale is None:  # SciPy's geometric distribution starts at 1, ours at 0
+        yield p.dist(*of_p, loc=-1.0), q.dist(*of_q, loc=-1.0)
     if scale is not None and _one_number(scale, factor) and 0.0 < scale < np.inf:
         yield p.dist(*of_p), q.dist(*of_q)
 

@@ -54,6 +54,7 @@ def test_scipy(name):
         (stats.expon(3.0, 2.0), stats.expon(3.0, 1.0), (D.Exponential(0.5), D.Exponential(1.0))),
         (stats.gamma(2.0, loc=-1.0), stats.gamma(3.0, loc=-1.0), (D.Gamma(2.0, 1.0), D.Gamma(3.0, 1.0))),
         (stats.beta(2, 3, loc=1, scale=5), stats.beta(1, 1, loc=1, scale=5), (D.Beta(2, 3), D.Beta(1, 1))),
+        (stats.geom(0.3), stats.geom(0.4), (D.Geometric(0.3), D.Geometric(0.4))),
         (stats.poisson(2.0, loc=4), stats.poisson(3.0, loc=4), (D.Poisson(2.0), D.Poisson(3.0))),
         (stats.chi2(3, 1.0, 2.0), stats.gamma(2.0, 1.0, 1.0), (D.Gamma(1.5, 0.25), D.Gamma(2.0, 1.0))),
     ],
