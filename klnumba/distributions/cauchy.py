@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from klnumba.distributions.constraint import POSITIVE, REAL
-from klnumba.distributions.distribution import Distribution, Parameter, Support
+from klnumba.distributions.location_scale import LocationScale
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import log, log1p
 
@@ -19,7 +18,7 @@ def cauchy_entropy(loc: float, scale: float) -> float:
     return LOG_4PI + log(scale)
 
 
-class Cauchy(Distribution):
+class Cauchy(LocationScale):
     """The Cauchy distribution: Student's t with one degree of freedom.
 
     Parameters
@@ -39,18 +38,8 @@ class Cauchy(Distribution):
     0.223144
     """
 
-    parameters = ("loc", "scale")
-    loc = Parameter(REAL)
-    scale = Parameter(POSITIVE)
     entropy_formula = staticmethod(cauchy_entropy)
     scipy_name = "cauchy"
-
-    def __init__(self, loc: Any = 0.0, scale: Any = 1.0, *, validate_args: bool = True) -> None:
-        super().__init__(validate_args, loc=loc, scale=scale)
-
-    @property
-    def support(self) -> Support:
-        return Support(-math.inf, math.inf)
 
     @property
     def mean(self) -> Any:
@@ -59,13 +48,6 @@ class Cauchy(Distribution):
     @property
     def variance(self) -> Any:
         return self._full(math.nan)
-
-    def _scipy_arguments(self) -> tuple[tuple[Any, ...], Any, Any]:
-        return (), self.loc, self.scale
-
-    @classmethod
-    def _from_scipy_arguments(cls, shapes: tuple[Any, ...], loc: Any, scale: Any) -> dict[str, Any]:
-        return {"loc": loc, "scale": scale}
 
 
 @register_kl(Cauchy, Cauchy, compiled=True)

@@ -187,12 +187,19 @@ def _from_torch(value: Any, name: str) -> Distribution:
         if kind in TORCH:
             return _family(kind)(**{x: _numbers(getattr(value, x)) for x in TORCH[kind]})  # type: ignore[no-any-return]
         if kind in TORCH_ODDS:
-            odds = "probs" if "probs" in value.__dict__ else "logits"
+            odds = _odds(value)
             return _family(kind)(**{x: _numbers(getattr(value, x)) for x in (*TORCH_ODDS[kind], odds)})  # type: ignore[no-any-return]
         if kind == "Independent":
             inner = ours(value.base_dist, name)
             return _family(kind)(inner, value.reinterpreted_batch_ndims)  # type: ignore[no-any-return]
     raise TypeError(f"{name}: torch.distributions' {type(value).__name__} has no counterpart here")
+
+
+def _odds(value: Any) -> str:
+    """What a distribution was made of. PyTorch derives the other one at its first use, with a loss, and keeps both."""
+    held = getattr(value, "_categorical", value)
+    names: list[str] = [name for name in held.__dict__ if name in ("probs", "logits")]
+    return names[0]  # they stand in the order in which they were set
 
 
 def _numbers(x: Any) -> Any:

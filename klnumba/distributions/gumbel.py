@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.distributions.constraint import POSITIVE, REAL
-from klnumba.distributions.distribution import Distribution, Parameter, Support
 from klnumba.distributions.laplace import Laplace
+from klnumba.distributions.location_scale import LocationScale
 from klnumba.distributions.normal import Normal
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.divergences import log_ratio
@@ -27,7 +26,7 @@ def gumbel_entropy(loc: float, scale: float) -> float:
     return 1.0 + EULER + log(scale)
 
 
-class Gumbel(Distribution):
+class Gumbel(LocationScale):
     """The Gumbel distribution of largest values.
 
     Parameters
@@ -47,18 +46,8 @@ class Gumbel(Distribution):
     0.365681
     """
 
-    parameters = ("loc", "scale")
-    loc = Parameter(REAL)
-    scale = Parameter(POSITIVE)
     entropy_formula = staticmethod(gumbel_entropy)
     scipy_name = "gumbel_r"
-
-    def __init__(self, loc: Any = 0.0, scale: Any = 1.0, *, validate_args: bool = True) -> None:
-        super().__init__(validate_args, loc=loc, scale=scale)
-
-    @property
-    def support(self) -> Support:
-        return Support(-math.inf, math.inf)
 
     @property
     def mean(self) -> Any:
@@ -67,13 +56,6 @@ class Gumbel(Distribution):
     @property
     def variance(self) -> Any:
         return self._full(PI_SQUARED_6 * np.square(self.scale))
-
-    def _scipy_arguments(self) -> tuple[tuple[Any, ...], Any, Any]:
-        return (), self.loc, self.scale
-
-    @classmethod
-    def _from_scipy_arguments(cls, shapes: tuple[Any, ...], loc: Any, scale: Any) -> dict[str, Any]:
-        return {"loc": loc, "scale": scale}
 
 
 def gumbel_excess(above: float, below: float, m: float, low: float) -> float:

@@ -6,8 +6,7 @@ import math
 from typing import Any
 
 from klnumba.distributions.cauchy import cauchy_cauchy
-from klnumba.distributions.constraint import POSITIVE
-from klnumba.distributions.distribution import Distribution, Parameter, Support, unmoved
+from klnumba.distributions.location_scale import PositiveScale
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import log
 
@@ -19,7 +18,7 @@ def half_cauchy_entropy(scale: float) -> float:
     return LOG_2PI + log(scale)
 
 
-class HalfCauchy(Distribution):
+class HalfCauchy(PositiveScale):
     """The distribution of abs(X), X Cauchy with median 0.
 
     Parameters
@@ -37,17 +36,8 @@ class HalfCauchy(Distribution):
     0.117783
     """
 
-    parameters = ("scale",)
-    scale = Parameter(POSITIVE)
     entropy_formula = staticmethod(half_cauchy_entropy)
     scipy_name = "halfcauchy"
-
-    def __init__(self, scale: Any = 1.0, *, validate_args: bool = True) -> None:
-        super().__init__(validate_args, scale=scale)
-
-    @property
-    def support(self) -> Support:
-        return Support(0.0, math.inf)
 
     @property
     def mean(self) -> Any:
@@ -56,14 +46,6 @@ class HalfCauchy(Distribution):
     @property
     def variance(self) -> Any:
         return self._full(math.inf)
-
-    def _scipy_arguments(self) -> tuple[tuple[Any, ...], Any, Any]:
-        return (), 0.0, self.scale
-
-    @classmethod
-    def _from_scipy_arguments(cls, shapes: tuple[Any, ...], loc: Any, scale: Any) -> dict[str, Any]:
-        unmoved(loc, cls.__name__)
-        return {"scale": scale}
 
 
 @register_kl(HalfCauchy, HalfCauchy, compiled=True)

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.distributions.constraint import POSITIVE
-from klnumba.distributions.distribution import Distribution, Parameter, Support, unmoved
 from klnumba.distributions.exponential import Exponential
+from klnumba.distributions.location_scale import PositiveScale
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import log
 from klnumba.formulas.special import HALF_LOG_2PI, LN2, excess_of_products
@@ -24,7 +23,7 @@ def half_normal_entropy(scale: float) -> float:
     return 0.5 + HALF_LOG_2PI - LN2 + log(scale)
 
 
-class HalfNormal(Distribution):
+class HalfNormal(PositiveScale):
     """The distribution of abs(X), X normal with mean 0.
 
     Parameters
@@ -42,17 +41,8 @@ class HalfNormal(Distribution):
     0.318147
     """
 
-    parameters = ("scale",)
-    scale = Parameter(POSITIVE)
     entropy_formula = staticmethod(half_normal_entropy)
     scipy_name = "halfnorm"
-
-    def __init__(self, scale: Any = 1.0, *, validate_args: bool = True) -> None:
-        super().__init__(validate_args, scale=scale)
-
-    @property
-    def support(self) -> Support:
-        return Support(0.0, math.inf)
 
     @property
     def mean(self) -> Any:
@@ -61,14 +51,6 @@ class HalfNormal(Distribution):
     @property
     def variance(self) -> Any:
         return self._full((1.0 - 2.0 / math.pi) * np.square(self.scale))
-
-    def _scipy_arguments(self) -> tuple[tuple[Any, ...], Any, Any]:
-        return (), 0.0, self.scale
-
-    @classmethod
-    def _from_scipy_arguments(cls, shapes: tuple[Any, ...], loc: Any, scale: Any) -> dict[str, Any]:
-        unmoved(loc, cls.__name__)
-        return {"scale": scale}
 
 
 @register_kl(HalfNormal, HalfNormal, compiled=True)

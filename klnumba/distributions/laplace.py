@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
-from klnumba.distributions.constraint import POSITIVE, REAL
-from klnumba.distributions.distribution import Distribution, Parameter, Support
+from klnumba.distributions.location_scale import LocationScale
 from klnumba.distributions.normal import Normal
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import exp, expm1, log
@@ -25,7 +23,7 @@ def laplace_entropy(loc: float, scale: float) -> float:
     return 1.0 + LN2 + log(scale)
 
 
-class Laplace(Distribution):
+class Laplace(LocationScale):
     """The Laplace distribution, two exponential tails back to back.
 
     Parameters
@@ -45,18 +43,8 @@ class Laplace(Distribution):
     0.377087
     """
 
-    parameters = ("loc", "scale")
-    loc = Parameter(REAL)
-    scale = Parameter(POSITIVE)
     entropy_formula = staticmethod(laplace_entropy)
     scipy_name = "laplace"
-
-    def __init__(self, loc: Any = 0.0, scale: Any = 1.0, *, validate_args: bool = True) -> None:
-        super().__init__(validate_args, loc=loc, scale=scale)
-
-    @property
-    def support(self) -> Support:
-        return Support(-math.inf, math.inf)
 
     @property
     def mean(self) -> Any:
@@ -65,13 +53,6 @@ class Laplace(Distribution):
     @property
     def variance(self) -> Any:
         return self._full(2.0 * np.square(self.scale))
-
-    def _scipy_arguments(self) -> tuple[tuple[Any, ...], Any, Any]:
-        return (), self.loc, self.scale
-
-    @classmethod
-    def _from_scipy_arguments(cls, shapes: tuple[Any, ...], loc: Any, scale: Any) -> dict[str, Any]:
-        return {"loc": loc, "scale": scale}
 
 
 @register_kl(Laplace, Laplace, compiled=True)

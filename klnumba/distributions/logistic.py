@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.distributions.constraint import POSITIVE, REAL
-from klnumba.distributions.distribution import Distribution, Parameter, Support
 from klnumba.distributions.gumbel import Gumbel
 from klnumba.distributions.laplace import Laplace
+from klnumba.distributions.location_scale import LocationScale
 from klnumba.distributions.normal import Normal
 from klnumba.distributions.odds import softplus
 from klnumba.distributions.registry import register_kl
@@ -26,7 +25,7 @@ def logistic_entropy(loc: float, scale: float) -> float:
     return 2.0 + log(scale)
 
 
-class Logistic(Distribution):
+class Logistic(LocationScale):
     """The logistic distribution.
 
     Parameters
@@ -46,18 +45,8 @@ class Logistic(Distribution):
     0.023319
     """
 
-    parameters = ("loc", "scale")
-    loc = Parameter(REAL)
-    scale = Parameter(POSITIVE)
     entropy_formula = staticmethod(logistic_entropy)
     scipy_name = "logistic"
-
-    def __init__(self, loc: Any = 0.0, scale: Any = 1.0, *, validate_args: bool = True) -> None:
-        super().__init__(validate_args, loc=loc, scale=scale)
-
-    @property
-    def support(self) -> Support:
-        return Support(-math.inf, math.inf)
 
     @property
     def mean(self) -> Any:
@@ -66,13 +55,6 @@ class Logistic(Distribution):
     @property
     def variance(self) -> Any:
         return self._full(PI_SQUARED_3 * np.square(self.scale))
-
-    def _scipy_arguments(self) -> tuple[tuple[Any, ...], Any, Any]:
-        return (), self.loc, self.scale
-
-    @classmethod
-    def _from_scipy_arguments(cls, shapes: tuple[Any, ...], loc: Any, scale: Any) -> dict[str, Any]:
-        return {"loc": loc, "scale": scale}
 
 
 @register_kl(Logistic, Normal, compiled=True)

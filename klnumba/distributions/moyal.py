@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
-from klnumba.distributions.constraint import POSITIVE, REAL
-from klnumba.distributions.distribution import Distribution, Parameter, Support
+from klnumba.distributions.location_scale import LocationScale
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import log, two_sum
 from klnumba.formulas.primitives import fma
@@ -22,7 +20,7 @@ def moyal_entropy(loc: float, scale: float) -> float:
     return log(scale) + (HALF_LOG_2PI + 0.5 * (1.0 + EULER + LN2))
 
 
-class Moyal(Distribution):
+class Moyal(LocationScale):
     """The Moyal distribution: of -log(Z*Z), Z standard normal, scaled and moved.
 
     Parameters
@@ -42,18 +40,8 @@ class Moyal(Distribution):
     0.359141
     """
 
-    parameters = ("loc", "scale")
-    loc = Parameter(REAL)
-    scale = Parameter(POSITIVE)
     entropy_formula = staticmethod(moyal_entropy)
     scipy_name = "moyal"
-
-    def __init__(self, loc: Any = 0.0, scale: Any = 1.0, *, validate_args: bool = True) -> None:
-        super().__init__(validate_args, loc=loc, scale=scale)
-
-    @property
-    def support(self) -> Support:
-        return Support(-math.inf, math.inf)
 
     @property
     def mean(self) -> Any:
@@ -62,13 +50,6 @@ class Moyal(Distribution):
     @property
     def variance(self) -> Any:
         return self._full(HALF_PI_SQUARED * np.square(self.scale))
-
-    def _scipy_arguments(self) -> tuple[tuple[Any, ...], Any, Any]:
-        return (), self.loc, self.scale
-
-    @classmethod
-    def _from_scipy_arguments(cls, shapes: tuple[Any, ...], loc: Any, scale: Any) -> dict[str, Any]:
-        return {"loc": loc, "scale": scale}
 
 
 @register_kl(Moyal, Moyal, compiled=True)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
-from klnumba.distributions.constraint import POSITIVE, REAL
-from klnumba.distributions.distribution import Distribution, Parameter, Support
+from klnumba.distributions.location_scale import LocationScale
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import log
 from klnumba.formulas.special import HALF_LOG_2PI, excess_of_products
@@ -19,7 +17,7 @@ def normal_entropy(loc: float, scale: float) -> float:
     return 0.5 + HALF_LOG_2PI + log(scale)
 
 
-class Normal(Distribution):
+class Normal(LocationScale):
     """The normal distribution.
 
     Parameters
@@ -37,18 +35,8 @@ class Normal(Distribution):
     0.125
     """
 
-    parameters = ("loc", "scale")
-    loc = Parameter(REAL)
-    scale = Parameter(POSITIVE)
     entropy_formula = staticmethod(normal_entropy)
     scipy_name = "norm"
-
-    def __init__(self, loc: Any = 0.0, scale: Any = 1.0, *, validate_args: bool = True) -> None:
-        super().__init__(validate_args, loc=loc, scale=scale)
-
-    @property
-    def support(self) -> Support:
-        return Support(-math.inf, math.inf)
 
     @property
     def mean(self) -> Any:
@@ -57,13 +45,6 @@ class Normal(Distribution):
     @property
     def variance(self) -> Any:
         return self._full(np.square(self.scale))
-
-    def _scipy_arguments(self) -> tuple[tuple[Any, ...], Any, Any]:
-        return (), self.loc, self.scale
-
-    @classmethod
-    def _from_scipy_arguments(cls, shapes: tuple[Any, ...], loc: Any, scale: Any) -> dict[str, Any]:
-        return {"loc": loc, "scale": scale}
 
 
 @register_kl(Normal, Normal, compiled=True)

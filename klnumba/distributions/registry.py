@@ -13,7 +13,6 @@ from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.evaluate import evaluate
 from klnumba.reduction import unit_of
 
-Rule = Callable[[Any, Any], Any]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
