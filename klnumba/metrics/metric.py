@@ -6,7 +6,7 @@ import os
 import threading
 import warnings
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -284,6 +284,12 @@ class RowMetric(Mergeable):
                 for name, part in self._parts().items():
                     part.merge(parts[name])
                 self._back = self._back or back
+
+    def clone(self) -> Self:
+        """A copy with a life of its own; rows that were kept in a file are kept in memory there."""
+        twin = super().clone()
+        twin._back = self._back
+        return twin
 
     # --- keeping -------------------------------------------------------------------------------------------------
 
