@@ -233,6 +233,29 @@ def plain() -> Callable[..., Any]:
     return accumulate
 
 
+def exact_sum() -> Callable[..., Any]:
+    """Add values to a fixed-point number; False, with the sum spoiled, where one is infinite or NaN."""
+
+    def total(values: Any, sums: Any, room: Any) -> Any:
+        for start in range(0, values.size, SWEPT):
+            cells = values[start : start + SWEPT]
+            most = _largest(cells)
+            if not most < math.inf:
+                return False
+            if most <= _MOST_SWEPT:
+                copy = room[0 : cells.size]
+                for k in range(cells.size):
+                    copy[k] = cells[k]
+                _sweep(copy, sums, 0)
+            else:
+                for k in range(cells.size):
+                    m, e = _magnitude(cells[k])
+                    _put(sums, 0, 0, m, e, np.int64(1) if cells[k] >= 0.0 else np.int64(-1))
+        return True
+
+    return total
+
+
 # --- weights ----------------------------------------------------------------------------------------------------------
 
 

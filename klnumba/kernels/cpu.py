@@ -201,5 +201,11 @@ def accumulated(weighted: bool) -> Any:
 
 
 @once
+def exact_sum() -> Any:
+    """The sum of finite values in fixed point; returns whether they were finite."""
+    return loop("exact-sum", accumulate.exact_sum(), BOOL(_CELLS, _LIMBS, VALUES))
+
+
+@once
 def extent() -> Any:
     return loop("extent", accumulate.extent(), types.void(_CELLS, VALUES))

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from klnumba import fixed_point
 from klnumba.formulas.exact_integers import BIAS
 from klnumba.kernels import accumulate, cpu, threads
-from klnumba.metrics import fixed_point
 from klnumba.metrics.sketch import Layout, Window
 
 Array = np.ndarray[Any, Any]
