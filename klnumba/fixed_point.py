@@ -56,6 +56,13 @@ def to_float(value: Fraction | int) -> float:
         return math.inf if value > 0 else -math.inf
 
 
+def rounded(whole: int, rest: float, count: int) -> float:
+    """What `sum_of` gave, or the sum of such, over a count, rounded once."""
+    if rest != 0.0 or not count:
+        return rest if rest != 0.0 else math.nan
+    return to_float(Fraction(whole, count << BIAS))
+
+
 def sum_of(values: np.ndarray[Any, Any]) -> tuple[int, float]:
     """The sum of float64 values: exactly, times 2**BIAS; where one is infinite or NaN, 0 and the sum of those."""
     limbs = zeros(1, 1)
