@@ -61,8 +61,7 @@ class Read:
         return ratio(self.weight, 1 << BIAS), self.finite_mean(), variance
 
     def _about_mean(self) -> int:
-        """The sum of w*(x - mean)**2 times the sum of w; with weights each row's w*x**2 was rounded, and this may be less
-        than nothing."""
+        """The sum of w*(x - mean)**2 times the sum of w; less than nothing only where w*x**2 was rounded."""
         return max(self.second * self.weight - self.first * self.first, 0)
 
     def _room(self) -> int:
