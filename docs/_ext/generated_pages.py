@@ -47,6 +47,7 @@ def write_pages(app: Sphinx) -> None:
         "accumulators_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "accumulators.json", "rows"),
         "benchmark_plot.rst": plot("benchmark.png", "Speed of klnumba and of other libraries"),
         "differences.md": _reference("torch_differences").markdown_table(),
+        "pair_differences.md": _reference("pair_differences").markdown_table(),
         "accuracy.md": measured(DATA / "accuracy.json", "rows"),
         "hard_rows.md": measured(DATA / "hard_rows.json", "rows"),
         "elementary_errors.md": measured(DATA / "elementary_errors.json", "errors"),
