@@ -15,7 +15,7 @@ Kind = Literal["prob", "log_prob", "logit"]
 Reduction = Literal["none", "mean", "sum"]
 Axis = int | tuple[int, ...] | None
 Invalid = Literal["nan", "raise"]
-Method = Literal["auto", "closed", "quadrature", "sum", "monte_carlo"]
+Method = Literal["auto", "closed", "quadrature", "sum", "bounds", "monte_carlo"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 ARRAYS = """p, q : array_like
@@ -87,9 +87,10 @@ def kl_divergence(
     ----------
     {arrays}
     {options}
-    method : {"auto", "closed", "quadrature", "sum", "monte_carlo"}, default "auto"
+    method : {"auto", "closed", "quadrature", "sum", "bounds", "monte_carlo"}, default "auto"
         Of two distributions: "auto" and "closed" take the closed form, and raise where there is none; "quadrature"
-        integrates (continuous ones over numbers), "sum" adds up (discrete ones), "monte_carlo" draws.
+        integrates (continuous ones over numbers), "sum" adds up (discrete ones), "monte_carlo" draws; "bounds" returns
+        a pair, a lower and an upper bound of KL between mixtures.
     return_error : bool, default False
         With the three last methods, return (value, error): an estimate of the absolute error; of draws, the standard
         error.
