@@ -17,6 +17,7 @@ from klnumba.installation import info, package_version, warmup
 
 if TYPE_CHECKING:
     from klnumba import distributions as distributions
+    from klnumba.scoring import score as score
 
 __version__ = package_version()
 
@@ -32,13 +33,16 @@ __all__ = [
     "kl_divergence",
     "rel_entr",
     "row_statistics",
+    "score",
     "warmup",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "distributions":  # loaded when it is first asked for
-        import importlib
+    import importlib
 
+    if name == "distributions":  # loaded when it is first asked for
         return importlib.import_module("klnumba.distributions")
+    if name == "score":
+        return importlib.import_module("klnumba.scoring").score
     raise AttributeError(f"module 'klnumba' has no attribute {name!r}")
