@@ -17,11 +17,21 @@ from klnumba.installation import info, package_version, warmup
 
 if TYPE_CHECKING:
     from klnumba import distributions as distributions
-    from klnumba.scoring import score as score
+    from klnumba import metrics as metrics
+    from klnumba import scoring as scoring
+    from klnumba.metrics import CrossEntropy, JensenShannonDivergence, KLDivergence
+    from klnumba.scoring import score
 
 __version__ = package_version()
 
+# loaded when they are first asked for: rooms, and names with the room they come from
+_ROOMS = ("distributions", "metrics", "scoring")
+_NAMES = dict.fromkeys(("CrossEntropy", "JensenShannonDivergence", "KLDivergence"), "metrics") | {"score": "scoring"}
+
 __all__ = [
+    "CrossEntropy",
+    "JensenShannonDivergence",
+    "KLDivergence",
     "cross_entropy",
     "distributions",
     "entropy",
@@ -31,9 +41,11 @@ __all__ = [
     "jeffreys_divergence",
     "js_divergence",
     "kl_divergence",
+    "metrics",
     "rel_entr",
     "row_statistics",
     "score",
+    "scoring",
     "warmup",
 ]
 
@@ -41,8 +53,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     import importlib
 
-    if name == "distributions":  # loaded when it is first asked for
-        return importlib.import_module("klnumba.distributions")
-    if name == "score":
-        return importlib.import_module("klnumba.scoring").score
+    if name in _ROOMS:
+        return importlib.import_module(f"klnumba.{name}")
+    if name in _NAMES:
+        return getattr(importlib.import_module(f"klnumba.{_NAMES[name]}"), name)
     raise AttributeError(f"module 'klnumba' has no attribute {name!r}")

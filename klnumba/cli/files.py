@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from klnumba.scoring.files import replacing
+from klnumba.metrics.files import replacing
 from klnumba.scoring.outputs import write_columns
 
 
@@ -18,5 +18,5 @@ def write_values(path: Path, values: npt.NDArray[Any], names: Sequence[str]) -> 
     if path.suffix.lower() != ".npy":
         write_columns(path, dict(zip(names, values.T, strict=True)))
         return
-    with replacing(path) as file:
+    with replacing(path.resolve()) as file:
         np.save(file, values, allow_pickle=False)

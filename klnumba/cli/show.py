@@ -29,14 +29,14 @@ def print_pairs(title: str, pairs: dict[str, Any]) -> None:
 
 def print_report(report: Report) -> None:
     """Print the statistics side by side."""
-    found = {name: dict(_flat(report[name].to_dict())) for name in report.states}
+    found = {name: dict(report[name].lines()) for name in report.states}
     title = f"KL(P||Q) in {report.unit}" if list(found) == ["kl"] else f"Rows of P and Q, in {report.unit}"
     table = Table(title=title, show_header=len(found) > 1, title_justify="left", caption=_caption(report))
     table.add_column("", style="bold", no_wrap=True)
     for name in found:
         table.add_column(name, justify="right", overflow="fold")
-    for name in next(iter(found.values())):
-        table.add_row(name.replace("_", " "), *(_text(one.get(name, "")) for one in found.values()))
+    for line in max(found.values(), key=len):
+        table.add_row(line, *(one.get(line, "") for one in found.values()))
     Console().print(table)
 
 

@@ -11,10 +11,10 @@ from typing import IO, Any, Literal
 
 import numpy as np
 
+from klnumba.metrics.files import replacing
 from klnumba.scoring import memory as limits
 from klnumba.scoring.blocks import BLOCK, SHARE, Watch
 from klnumba.scoring.errors import InputError
-from klnumba.scoring.files import replacing
 from klnumba.scoring.logarithms import coarsened, largest_cells, logarithms, normalised, pieces
 from klnumba.scoring.opening import open_source
 from klnumba.scoring.outputs import check_place
@@ -86,7 +86,7 @@ def cache_reference(
     width = _checked(rows, target, kind, temperature, top_k, dtype, valid_width)
     check_place(target, rows.files())
     writer = _Writer(rows, kind, temperature, top_k, np.dtype(dtype), width)
-    with shown(progress) as watch, replacing(target) as file:
+    with shown(progress) as watch, replacing(target.resolve()) as file:
         writer.write(file, limits.parse(memory), watch)
     rows.close()
     return target

@@ -10,21 +10,16 @@ import contextlib
 import json
 import os
 import shutil
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from klnumba.metrics import RunningStatistics
+from klnumba.metrics import RunningStatistics, files
 from klnumba.scoring.errors import InputError
-from klnumba.scoring.files import replacing
 from klnumba.scoring.outputs import write_columns
 from klnumba.scoring.source import Array
 
 VERSION = 1
-ABOUT = "about"
 COUNTS = ("steps", "rows", "masked", "parts", "problem")  # of a state, beside the statistics
 
 
@@ -90,39 +85,24 @@ class Journal:
         if columns is not None and self.suffix:
             write_columns(self.parts(state.parts + 1)[-1], columns)
             state.parts += 1
-        scalars: dict[str, dict[str, Any]] = {}
-        arrays: dict[str, Any] = {}
-        for name, statistics in state.statistics.items():
-            scalars[name] = {}
-            for key, value in statistics.state_dict().items():
-                if isinstance(value, np.ndarray):
-                    arrays[f"{name}/{key}"] = value
-                else:
-                    scalars[name][key] = value.item() if isinstance(value, np.generic) else value
         counts = {name: getattr(state, name) for name in COUNTS}
-        about = {"version": VERSION, "identity": self.identity, "state": counts, "statistics": scalars}
-        arrays[ABOUT] = np.frombuffer(json.dumps(about).encode(), np.uint8)
-        with replacing(self.file) as file:
-            np.savez(file, **arrays)
+        found = {name: statistics.state_dict() for name, statistics in state.statistics.items()}
+        files.write(self.file, {"journal": VERSION, "identity": self.identity, "state": counts, "statistics": found})
 
     def _load(self, state: State) -> State:
         try:
-            with np.load(self.file, allow_pickle=False) as stored:
-                about = json.loads(stored[ABOUT].tobytes())
-                arrays = {name: stored[name] for name in stored.files if name != ABOUT}
-            if about["version"] != VERSION:
-                raise InputError(f"{self.file}: version {about['version']!r} of the journal; this is {VERSION}")
-            self._compare(about["identity"])
+            kept = files.read(self.file)
+            if kept["journal"] != VERSION:
+                raise InputError(f"{self.file}: version {kept['journal']!r} of the journal; this is {VERSION}")
+            self._compare(kept["identity"])
             for name in state.statistics:
-                values = dict(about["statistics"][name])
-                values |= {key.partition("/")[2]: x for key, x in arrays.items() if key.partition("/")[0] == name}
-                state.statistics[name] = RunningStatistics.from_state_dict(values)
+                state.statistics[name] = RunningStatistics.from_state_dict(kept["statistics"][name])
             for name in COUNTS:
-                setattr(state, name, about["state"][name])
+                setattr(state, name, kept["state"][name])
         except InputError:
             raise
-        except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
-            raise InputError(f"{self.file}: damaged: {error}; remove the folder to begin again") from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{error}; remove {self.folder} to begin again") from error
         missing = [path for path in self.parts(state.parts) if not path.is_file()]
         if missing:
             raise InputError(f"{missing[0]}: is missing; remove the folder to begin again")

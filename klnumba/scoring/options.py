@@ -40,7 +40,10 @@ class Options:
                 none, none, stats=self.stats, kind=kind, normalize=self.normalize, base=self.base,
                 temperature=self.temperature, threads=threads, invalid=invalid,
             )  # fmt: skip
-            return {name: RunningStatistics(self.quantile_error, self.thresholds) for name in self.stats}
+            return {
+                name: RunningStatistics(quantile_error=self.quantile_error, thresholds=self.thresholds)
+                for name in self.stats
+            }
         except (TypeError, ValueError) as error:
             raise InputError(str(error)) from error
 

@@ -8,8 +8,8 @@ from typing import IO, Any
 
 import numpy as np
 
+from klnumba.metrics.files import replacing
 from klnumba.scoring.errors import InputError, needs
-from klnumba.scoring.files import replacing
 from klnumba.scoring.source import Array
 
 SUFFIXES = (".npy", ".csv", ".parquet")
@@ -39,7 +39,7 @@ def check_place(path: Path, inputs: Sequence[Path] = ()) -> None:
 
 def write_columns(path: Path, columns: dict[str, Array]) -> None:
     """Write columns of one length; the file is complete or, when the work is interrupted, as it was before."""
-    with replacing(path) as file:
+    with replacing(path.resolve()) as file:
         _write(file, path.suffix.lower(), columns)
 
 
@@ -78,7 +78,7 @@ def _table(columns: dict[str, Array]) -> Any:
 
 def join(path: Path, parts: Sequence[Path], shape: tuple[int, ...]) -> None:
     """Put parts, which `write_columns` wrote, together in one file."""
-    with replacing(path) as file:
+    with replacing(path.resolve()) as file:
         {".npy": _join_arrays, ".csv": _join_lines, ".parquet": _join_tables}[path.suffix.lower()](file, parts, shape)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from klnumba.metrics import RunningStatistics
-from klnumba.scoring.files import replacing
+from klnumba.metrics.files import replacing
 
 
 @dataclass
@@ -67,7 +67,7 @@ class Report:
 
     def save(self, path: Path) -> None:
         """Write the JSON; the file is complete or as it was before."""
-        with replacing(path) as file:
+        with replacing(path.resolve()) as file:
             file.write((self.to_json() + "\n").encode())
 
 
