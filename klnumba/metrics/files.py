@@ -65,7 +65,7 @@ def _without_arrays(kept: Mapping[str, Any], place: str, arrays: dict[str, np.nd
 def read(path: str | os.PathLike[str]) -> dict[str, Any]:
     """What `write` wrote; raises ValueError naming the file for anything else."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         kept = json.loads(str(arrays.pop(_HEADER)[()]))
     except _DAMAGE as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -75,7 +76,7 @@ class Deflated(Stream):
                         raise InputError(f"{self.name}: ends before row {first + count} of shape {self.row_shape}")
                     if first >= start:
                         yield np.frombuffer(raw, self.dtype).reshape(count, *self.row_shape)
-        except (zipfile.BadZipFile, EOFError, OSError) as error:
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
             raise InputError(f"{self.name}: {error}") from error
 
     def _parts(self, start: int) -> Iterator[tuple[int, int]]:

@@ -105,15 +105,16 @@ class Run:
 
     def _room(self) -> int:
         """How many steps a block may have."""
-        values = 64 * len(self.work.options.stats) * max(self.pairing.per_step, 1)
-        need = self.pairing.step_bytes() + (0 if self.pairing.at_once else values)
-        left = SHARE * max(self._left() - self.pairing.resident, 0)
+        pairing = self.pairing
+        values = 64 * len(self.work.options.stats) * max(pairing.per_step, 1)
+        need = pairing.step_bytes() + (0 if pairing.at_once else values)
+        left = SHARE * max(self._left() - pairing.resident, 0)
         if need > left:
             raise InputError(
                 f"memory: {memory.text(self.work.limit)} is too little: one row of P and Q takes {memory.text(need)}, "
                 f"and of the limit {memory.text(left)} are left for rows"
             )
-        return max(1, int(min(left, BLOCK) // max(need, 1)))
+        return max(1, int(min(left // max(need, 1), BLOCK // max(pairing.step_bytes(), pairing.input_bytes(), 1))))
 
     def _due(self) -> bool:
         size = sum(column.nbytes for columns in self.waiting for column in columns.values())

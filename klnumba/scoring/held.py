@@ -21,14 +21,15 @@ class Held(Source):
     copies = 0.0  # it is there already
 
     def __init__(self, array: Any, name: str) -> None:
-        self.array = take(array, name)[0]
+        found = take(array, name)[0]
+        self.array = found if found.ndim else found.reshape(1)
         super().__init__(name, self.array.dtype, self.array.shape)
 
     def read(self, start: int, stop: int) -> Array:
         return self.array[start:stop]
 
     def identity(self) -> Any:
-        ends = [np.ascontiguousarray(part) for part in (self.array[:1], self.array[-1:])] if self.array.ndim else []
+        ends = [np.ascontiguousarray(part) for part in (self.array[:1], self.array[-1:])]
         return {"shape": self.shape, "dtype": str(self.dtype), "ends": [zlib.crc32(part.tobytes()) for part in ends]}
 
     def flatten(self, axes: int) -> Source | None:

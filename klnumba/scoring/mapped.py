@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import mmap
 import os
+import zipfile
+import zlib
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,7 +25,7 @@ class Mapped(Source):
         super().__init__(name, numbers(dtype, name), shape)
         self.path, self.offset, self.fortran = path, offset, fortran and len(shape) > 1
         self.copies = 2.0 if self.fortran else 1.0
-        self._file: IO[bytes] | None = None
+        self._open: int | None = None
         self._check_size(path.stat().st_size)
 
     @property
@@ -41,9 +43,9 @@ class Mapped(Source):
             )
 
     def _descriptor(self) -> int:
-        if self._file is None:
-            self._file = self.path.open("rb")
-        return self._file.fileno()
+        if self._open is None:
+            self._open = os.open(self.path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        return self._open
 
     def read(self, start: int, stop: int) -> Array:
         count = (stop if self.rows is None else min(stop, self.rows)) - start
@@ -91,9 +93,13 @@ class Mapped(Source):
         return Mapped(self.path, self.name, self.dtype, shape, self.offset)
 
     def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        if self._open is not None:
+            os.close(self._open)
+            self._open = None
+
+    def __del__(self) -> None:
+        if getattr(self, "_open", None) is not None:
+            self.close()
 
 
 def open_npy(path: Path, member: str | None = None) -> Mapped:
@@ -113,7 +119,7 @@ def npy_header(file: IO[bytes], name: str) -> tuple[np.dtype[Any], tuple[int, ..
         shape, fortran, dtype = readers[version](file)
     except InputError:
         raise
-    except (ValueError, EOFError) as error:
+    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise InputError(f"{name}: {error}") from error
     return numbers(dtype, name), shape, fortran
 

@@ -33,6 +33,7 @@ class Shards(Source):
         self.columns, self.grain = first.columns, max(part.grain for part in parts)
         self.copies = 1.0 + max(part.copies for part in parts)
         self._open: Source | None = None
+        self._at = 0  # the row behind the last one that was read
 
     @property
     def resident(self) -> int:
@@ -42,6 +43,8 @@ class Shards(Source):
         """Which part holds a row, and the part's first row; None past the end."""
         first = 0
         for k, length in enumerate(self.lengths):
+            if length is None and row != self._at:  # a jump: only a part that is read on may end where it will
+                length = self.lengths[k] = self.parts[k].count()
             if length is None or row < first + length:
                 return k, first
             first += length
@@ -54,7 +57,7 @@ class Shards(Source):
             length = self.lengths[k]
             end = stop if length is None else min(stop, first + length)
             rows = self._current(k).read(start - first, end - first)
-            start += len(rows)
+            start = self._at = start + len(rows)
             if start < end:
                 if length is not None:
                     raise InputError(f"{self.parts[k].name}: ends before row {length} of shape {self.row_shape}")

@@ -69,6 +69,11 @@ class Source(ABC):
     def expect(self, start: int, stop: int) -> None:  # noqa: B027 - a hint, which a source need not take
         """Rows start:stop will be read next."""
 
+    def count(self) -> int:
+        """How many rows there are, if need be by reading them."""
+        assert self.rows is not None
+        return self.rows
+
     @abstractmethod
     def identity(self) -> Any:
         """What tells this content from another, fit for JSON: work on one is not continued on the other."""
@@ -115,6 +120,11 @@ class Stream(Source):
         if not parts:
             return np.empty((0, *self.row_shape), self.dtype)
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def count(self) -> int:
+        rows = sum(len(batch) for batch in self._batches(0)) if self.rows is None else self.rows
+        self.close()
+        return rows
 
     def batch_rows(self) -> int:
         return max(1, BATCH // max(self.row_bytes, 1))
