@@ -31,23 +31,19 @@ def print_report(report: Report) -> None:
     """Print the statistics side by side."""
     found = {name: dict(report[name].lines()) for name in report.states}
     title = f"KL(P||Q) in {report.unit}" if list(found) == ["kl"] else f"Rows of P and Q, in {report.unit}"
-    table = Table(title=title, show_header=len(found) > 1, title_justify="left", caption=_caption(report))
+    table = Table(title=title, show_header=len(found) > 1, title_justify="left")
     table.add_column("", style="bold", no_wrap=True)
     for name in found:
         table.add_column(name, justify="right", overflow="fold")
     for line in max(found.values(), key=len):
         table.add_row(line, *(one.get(line, "") for one in found.values()))
-    Console().print(table)
-
-
-def _caption(report: Report) -> str | None:
-    lines = []
+    console = Console()
+    console.print(table)
     if report.masked_rows:
-        lines.append(f"{report.masked_rows:,} more rows have no cell that the mask holds.")
+        console.print(f"{report.masked_rows:,} more rows have no cell that the mask holds.")
     if report.about.get("coarsened"):
         kept = report.about["reference"]["top_k"]
-        lines.append(f"Of the coarsened distributions: the {kept:,} largest cells of P, and all others as one.")
-    return "\n".join(lines) or None
+        console.print(f"Of the coarsened distributions: the {kept:,} largest cells of P, and all others as one.")
 
 
 def _text(value: Any) -> Text:

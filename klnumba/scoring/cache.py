@@ -87,7 +87,7 @@ def cache_reference(
     check_place(target, rows.files())
     writer = _Writer(rows, kind, temperature, top_k, np.dtype(dtype), width)
     with shown(progress) as watch, replacing(target.resolve()) as file:
-        writer.write(file, limits.parse(memory), watch)
+        writer.write(file, target.resolve().parent, limits.parse(memory), watch)
     rows.close()
     return target
 
@@ -124,13 +124,13 @@ class _Writer:
         self.rows, self.kind, self.temperature, self.top_k = rows, kind, temperature, top_k
         self.dtype, self.width = dtype, width
 
-    def write(self, file: IO[bytes], limit: int, watch: Watch | None) -> None:
+    def write(self, file: IO[bytes], folder: Path, limit: int, watch: Watch | None) -> None:
         """The log-probabilities as they come, then the places, which wait in a file of their own; the header last."""
         room = len(self._header(MANY))
         file.write(bytes(8 + room))
         step = self._step(limit)
         done, total = 0, self.rows.rows
-        with tempfile.TemporaryFile(dir=Path(file.name).parent) as waiting:
+        with tempfile.TemporaryFile(dir=folder) as waiting:
             while total is None or done < total:
                 part = self.rows.read(done, done + step if total is None else min(done + step, total))
                 if not len(part):

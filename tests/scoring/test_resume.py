@@ -125,7 +125,9 @@ def test_the_first_invalid_row_is_remembered(folder: Path) -> None:
 def test_an_unfinished_run_is_not_begun_again_unasked(folder: Path) -> None:
     with pytest.raises(Interrupted):
         run(stop=after(4))
-    with pytest.raises(InputError, match=r"out\.npy\.unfinished: holds a run that was interrupted: go on with --resume"):
+    with pytest.raises(
+        InputError, match=r"out\.npy\.unfinished: holds a run that was interrupted: go on with --resume"
+    ):
         run()
     run(resume=True)
     run(resume=True)  # nothing to go on with: begins, and ends with the same
@@ -242,7 +244,9 @@ def test_signals(number: signal.Signals, folder: Path) -> None:
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     limit = time.monotonic() + 60
-    while not Path("out.csv.unfinished/part-000002.csv").exists() and process.poll() is None and time.monotonic() < limit:
+    while (
+        not Path("out.csv.unfinished/part-000002.csv").exists() and process.poll() is None and time.monotonic() < limit
+    ):
         time.sleep(0.01)
     process.send_signal(number)
     out, error = process.communicate(timeout=60)
