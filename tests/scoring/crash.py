@@ -1,6 +1,7 @@
 """Runs that are killed at random points and resumed, in children of a process without other threads.
 
-Run as ``python -m tests.scoring.crash FOLDER SEED KILLS SUFFIX``; fails where a run came to other bytes than an unbroken one.
+Run as ``python -m tests.scoring.crash FOLDER SEED KILLS SUFFIX``; fails where a run came to other bytes than an
+unbroken one.
 """
 
 from __future__ import annotations

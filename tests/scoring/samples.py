@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,7 @@ def parquet(folder: Path, rows: np.ndarray) -> str:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = pa.table({name: column for name, column in zip("abcdefghijk", rows.T, strict=True)})
+    table = pa.table(dict(zip("abcdefghijk", rows.T, strict=True)))
     pq.write_table(table, folder / "rows.parquet", row_group_size=20)
     return str(folder / "rows.parquet")
 
@@ -87,7 +88,7 @@ def zarr(folder: Path, rows: np.ndarray) -> str:
 def folder_of_shards(folder: Path, rows: np.ndarray) -> str:
     (folder / "shards").mkdir()
     cuts = [0, 2, 3, 30, 30, 31, 33, 40, 41, 60, 70, len(rows)]
-    for k, (start, stop) in enumerate(zip(cuts, cuts[1:], strict=False)):
+    for k, (start, stop) in enumerate(itertools.pairwise(cuts)):
         np.save(folder / "shards" / f"part-{k}.npy", rows[start:stop])
     return str(folder / "shards")
 

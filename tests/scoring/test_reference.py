@@ -152,7 +152,7 @@ def test_refusals(tmp_path: Path) -> None:
         (dict(p=coarse, q=OTHERS[:, :5], **logit), "rows of 5 cells, but .* has 11"),
         (dict(p=coarse, q=OTHERS, mask=np.ones(CELLS, bool), **logit), "two axes, and no mask"),
         (dict(p=coarse, q=OTHERS, axis=0, **logit), "rows lie along the last axis, not 0"),
-        (dict(p=coarse, q=OTHERS, normalize=False), "normalize"),
+        ({"p": coarse, "q": OTHERS, "normalize": False}, "normalize"),
         (dict(p=coarse, q=OTHERS[:50], **logit), "83 and 50 rows|50 and 83 rows"),
     ):
         with pytest.raises(InputError, match=words):
@@ -161,13 +161,13 @@ def test_refusals(tmp_path: Path) -> None:
     np.testing.assert_array_equal(values(coarse, wide, tmp_path, valid_width=CELLS, **logit), same)
     target = tmp_path / "new.safetensors"
     for arguments, words in (
-        (dict(path=tmp_path / "new.npz"), "a reference is a .safetensors file"),
-        (dict(path=target, top_k=12), "top_k: from 1 to 11"),
-        (dict(path=target, kind="odds"), "kind: one of"),
-        (dict(path=target, dtype="float64"), "dtype: one of float32, float16"),
-        (dict(path=target, temperature=0.0), "temperature: a positive number"),
-        (dict(path=target, valid_width=12), "valid_width: from 1 to 11"),
-        (dict(path=target, memory="much"), "memory: bytes, or text"),
+        ({"path": tmp_path / "new.npz"}, "a reference is a .safetensors file"),
+        ({"path": target, "top_k": 12}, "top_k: from 1 to 11"),
+        ({"path": target, "kind": "odds"}, "kind: one of"),
+        ({"path": target, "dtype": "float64"}, "dtype: one of float32, float16"),
+        ({"path": target, "temperature": 0.0}, "temperature: a positive number"),
+        ({"path": target, "valid_width": 12}, "valid_width: from 1 to 11"),
+        ({"path": target, "memory": "much"}, "memory: bytes, or text"),
     ):
         with pytest.raises(InputError, match=words):
             cache_reference(LOGITS, **arguments)

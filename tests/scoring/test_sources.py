@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import zipfile
@@ -32,7 +33,7 @@ def test_parts_are_the_rows(made, cuts, monkeypatch) -> None:
     monkeypatch.setattr(source, "BATCH", 400)  # streams read a few rows at a time
     opened = open_source(made(), "p")
     assert opened.shape in ((ROWS, CELLS), (None, CELLS))
-    for start, stop in zip(cuts, cuts[1:], strict=False):
+    for start, stop in itertools.pairwise(cuts):
         part = opened.read(start, stop)
         assert part.shape == (stop - start, CELLS)
         np.testing.assert_array_equal(part, LOGITS[start:stop])
@@ -217,7 +218,7 @@ def test_truncated_files(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"rows\.npz: "):
         open_source(tmp_path / "rows.npz", "p").read(0, ROWS)
     (tmp_path / "rows.npz").write_bytes(whole[:-30])
-    with pytest.raises(InputError, match="not in the .npz format"):
+    with pytest.raises(InputError, match=r"not in the \.npz format"):
         open_source(tmp_path / "rows.npz", "p")
 
 
