@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from klnumba import arrays
+from klnumba import arrays, fixed_point
 from klnumba.arrays import Back, Rows, take
 from klnumba.engine import AGREE, LongRow, Task, values
-from klnumba.kernels import cpu, threads
+from klnumba.kernels import threads
 from klnumba.kernels.tiles import CHUNK
 
 STATISTICS = (
@@ -57,9 +57,7 @@ def reduce(
     found = Found(rows, [(task, "pq", result if reduction == "none" else None)], unit, invalid == "raise")
     found.run(_threads(count, rows))
     if reduction != "none":
-        total = found.total()
-        mean = total / rows.n if rows.n else math.nan
-        result[...] = mean if reduction == "mean" else total
+        result[...] = found.mean() if reduction == "mean" else found.total()
     if out is None:
         return back(result)
     if result is not out:
@@ -173,13 +171,13 @@ def _result(out: Any, shape: tuple[int, ...], dtype: Any, default: np.dtype[Any]
 
 
 class Found:
-    """The values of all rows, block by block: into results, or into sums of blocks."""
+    """The values of all rows, block by block: into results, or into exact sums of blocks."""
 
     def __init__(
         self, rows: Rows, wanted: list[tuple[Task, str, np.ndarray | None]], unit: float, strict: bool
     ) -> None:
         self.rows, self.wanted, self.unit, self.strict = rows, wanted, unit, strict
-        self.sums: dict[int, np.ndarray] = {}
+        self.sums: dict[int, tuple[int, float]] = {}
         self.bad: dict[int, Task] = {}
 
     def run(self, count: int) -> None:
@@ -221,21 +219,22 @@ class Found:
         if self.unit != 1.0 and task.name != AGREE:
             found /= self.unit
         if result is None:
-            state = np.zeros(2)
-            found.flags.writeable = False
-            cpu.ordered_sum()(found, state)
-            self.sums[first] = state if np.isfinite(state[0]) else np.array([state[0], 0.0])
+            self.sums[first] = fixed_point.sum_of(found)
         elif not np.may_share_memory(result, found):
             place = result.reshape(-1) if result.flags.c_contiguous else result.flat
             place[first : first + found.size] = found
 
     def total(self) -> float:
-        state = np.zeros(2)
-        for first in sorted(self.sums):
-            part = self.sums[first].copy()
-            part.flags.writeable = False
-            cpu.ordered_sum()(part, state)
-        return float(state[0] + state[1] if math.isfinite(state[0]) else state[0])
+        """The sum over all rows, rounded once."""
+        return self._sum_over(1)
+
+    def mean(self) -> float:
+        """The mean over all rows, rounded once."""
+        return self._sum_over(self.rows.n) if self.rows.n else math.nan
+
+    def _sum_over(self, rows: int) -> float:
+        whole, rest = (sum(parts) for parts in zip(*self.sums.values(), strict=True)) if self.sums else (0, 0.0)
+        return fixed_point.rounded(int(whole), rest, rows)
 
 
 def diagnosis(rows: Rows, task: Task, row: int) -> str:

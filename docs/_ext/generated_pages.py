@@ -44,6 +44,7 @@ def write_pages(app: Sphinx) -> None:
         "cli.rst": command_line(),
         "benchmark.md": _markdown_or_not_yet(DATA / "benchmark.md"),
         "pairs_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "pairs.json", "rows"),
+        "accumulators_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "accumulators.json", "rows"),
         "benchmark_plot.rst": plot("benchmark.png", "Speed of klnumba and of other libraries"),
         "differences.md": _reference("torch_differences").markdown_table(),
         "accuracy.md": measured(DATA / "accuracy.json", "rows"),

@@ -192,12 +192,18 @@ _CELLS = cells_of(np.dtype("float64"))
 
 @once
 def accumulated(weighted: bool) -> Any:
-    """Row values into the state of an accumulator."""
+    """Row values into the state of an accumulator; returns how many were taken."""
     first = (_CELLS, _CELLS) if weighted else (_CELLS,)
     sums = (_LIMBS, _LIMBS) if weighted else (_LIMBS,)
-    signature = types.void(*first, INDEX, _CELLS, _COUNTS, STATES, *sums, _COUNTS, _COUNTS, INDEX)
+    signature = INT(*first, INDEX, _CELLS, _COUNTS, STATES, *sums, _COUNTS, _COUNTS, INDEX, VALUES)
     build = accumulate.weighted if weighted else accumulate.plain
     return loop(_name("accumulate", "weighted" if weighted else "plain"), build(), signature)
+
+
+@once
+def exact_sum() -> Any:
+    """The sum of finite values in fixed point; returns whether they were finite."""
+    return loop("exact-sum", accumulate.exact_sum(), BOOL(_CELLS, _LIMBS, VALUES))
 
 
 @once

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
@@ -53,26 +53,21 @@ class Spill:
         if self.path.suffix != ".npy":
             raise ValueError(f"spill: a file that ends in .npy, not {self.path.name!r}")
         try:
-            self._file: IO[bytes] = self.path.open("x+b")
+            self.path.open("xb").close()
         except FileExistsError:
             raise ValueError(f"spill: {self.path} exists") from None
         self.size = 0
-        self._write_header()
-
-    def _write_header(self) -> None:
-        text = f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({self.size},), }}"
-        length = _HEADER_BYTES - 10
-        head = b"\x93NUMPY\x01\x00" + length.to_bytes(2, "little") + text.ljust(length - 1).encode() + b"\n"
-        self._file.seek(0)
-        self._file.write(head)
-        self._file.flush()
+        self.append(np.empty(0))
 
     def append(self, values: Array) -> None:
-        self._file.seek(_HEADER_BYTES + 8 * self.size)
-        self._file.write(values.astype("<f8", copy=False).tobytes())
-        self._file.flush()
+        """Values behind those that count, and then a header that counts them too."""
+        with self.path.open("r+b") as file:
+            file.seek(_HEADER_BYTES + 8 * self.size)
+            file.write(values.astype("<f8", copy=False).tobytes())
+            file.flush()
+            file.seek(0)
+            file.write(_header(self.size + values.size))
         self.size += values.size
-        self._write_header()
 
     def values(self) -> Array:
         """All values, mapped from the file and read-only."""
@@ -83,5 +78,12 @@ class Spill:
 
     def clear(self) -> None:
         self.size = 0
-        self._write_header()
-        self._file.truncate(_HEADER_BYTES)
+        self.append(np.empty(0))
+        os.truncate(self.path, _HEADER_BYTES)
+
+
+def _header(size: int) -> bytes:
+    """The head of an .npy file, always of one length."""
+    text = f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({size},), }}"
+    length = _HEADER_BYTES - 10
+    return b"\x93NUMPY\x01\x00" + length.to_bytes(2, "little") + text.ljust(length - 1).encode() + b"\n"

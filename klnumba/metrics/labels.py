@@ -19,6 +19,8 @@ def as_labels(groups: Any, rows: int) -> Array:
     found = np.asarray(groups)
     if found.shape != (rows,):
         raise ValueError(f"groups: one label a row, shape ({rows},), not {found.shape}")
+    if not rows:
+        return np.empty(0, np.int64)
     if found.dtype.kind == "O" and all(isinstance(x, str) for x in found):
         found = found.astype(str)
     if found.dtype.kind not in "iubU":

@@ -174,6 +174,8 @@ class RunningStatistics(Mergeable):
         return found if self._labels is not None else np.float64(found[0])
 
     def _ordered(self) -> State:
+        """A copy of the state with its groups in the order of their labels."""
+        self._state.carry()
         if self._labels is None:
             return self._state.copy()
         return self._state.of(*self._labels.ordered())

@@ -92,8 +92,8 @@ class Layout:
 
     def for_loop(self) -> Array:
         """As `kernels.accumulate` reads it."""
-        start = self._start
-        made = np.array([start, self.negative.first, start + self.negative.count, self.positive.first, self.shift])
+        sides = [(self.part_of(s).start, w.first, w.count) for s, w in ((-1, self.negative), (1, self.positive))]
+        made = np.array([*sides[0], *sides[1], self.shift])
         made.flags.writeable = False
         return made
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from klnumba import fixed_point
 from klnumba.formulas.exact_integers import BIAS
-from klnumba.kernels import accumulate, cpu
-from klnumba.metrics import fixed_point
+from klnumba.kernels import accumulate, cpu, threads
 from klnumba.metrics.sketch import Layout, Window
 
 Array = np.ndarray[Any, Any]
@@ -63,24 +63,27 @@ class State:
         """Take in row values; `labels` holds each row's group, where there is more than one."""
         if not values.size:
             return
-        self._make_room(values, weights)
-        room = self.layout.for_loop()
-        tables = (self.whole, self.part, room)
-        if self.masses is None:
-            cpu.accumulated(False)(values, labels, self.thresholds, self.counts, self.extremes, self.sums, *tables)
-        else:
-            if weights is None:
-                weights = frozen(np.ones(values.size))
-            rest = (labels, self.thresholds, self.counts, self.extremes, self.sums, self.masses, *tables)
-            cpu.accumulated(True)(values, weights, *rest)
-
-    def _make_room(self, values: Array, weights: Array | None) -> None:
         if self.pending + values.size > _MOST_PENDING:
             self.carry()
+        self.pending += values.size
         if weights is not None:
             self.take_weights()
-        self._spread(self.layout.holding(values))
-        self.pending += values.size
+        elif self.masses is not None:
+            weights = frozen(np.ones(values.size))
+        taken = 0
+        while taken < values.size:
+            columns = [None if x is None else x[taken:] for x in (values, weights, labels)]
+            taken += self._take(*columns)  # type: ignore[arg-type]
+            if taken < values.size:
+                self._spread(self.layout.holding(values[taken:]))
+
+    def _take(self, values: Array, weights: Array | None, labels: Array) -> int:
+        """Take in rows until one has no interval; how many."""
+        rows = (values,) if weights is None else (values, weights)
+        sums = (self.sums,) if self.masses is None else (self.sums, self.masses)
+        rest = (self.whole, self.part, self.layout.for_loop(), threads.scratch(np.dtype(np.float64))[2])
+        loop = cpu.accumulated(weights is not None)
+        return int(loop(*rows, labels, self.thresholds, self.counts, self.extremes, *sums, *rest))
 
     def _spread(self, layout: Layout) -> None:
         if layout != self.layout:
@@ -98,6 +101,8 @@ class State:
 
     def carry(self) -> None:
         """Give every sum its one form."""
+        if not self.pending:
+            return
         fixed_point.carry(self.sums)
         if self.masses is not None:
             fixed_point.carry(self.masses)
@@ -138,6 +143,7 @@ class State:
         over = self.part >> accumulate.PART_BITS
         self.part &= accumulate.PART - 1
         self.whole += over
+        self.pending = 1
         self.carry()
 
     def together(self) -> State:
@@ -153,6 +159,7 @@ class State:
         high = (self.part >> half).sum(axis=0, keepdims=True) + (low >> half)
         total.whole += high >> half
         total.part = ((high & ((1 << half) - 1)) << half) + (low & ((1 << half) - 1))
+        total.pending = 1
         total.carry()
         return total
 
@@ -207,6 +214,7 @@ class State:
                     f"{name}: {here.dtype} of shape {here.shape}, not {there.dtype} of shape {there.shape}"
                 )
             setattr(state, name, np.array(there, order="C"))
+        state.pending = 1
         return state
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from klnumba import fixed_point
 from klnumba.kernels import accumulate
-from klnumba.metrics import fixed_point
 from klnumba.metrics.state import State
 
 QUANTILES = (0.001, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.999)

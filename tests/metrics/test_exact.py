@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import klnumba as kl
+from klnumba import fixed_point
 from klnumba.formulas import exact_integers
-from klnumba.metrics import RunningStatistics, fixed_point
+from klnumba.metrics import RunningStatistics
 from klnumba.metrics.summary import Read
 from tests.metrics.states import SETTINGS, assert_same, merged_at_random, of_rows, pieces, taken
 
@@ -179,3 +181,32 @@ def test_groups_equal_separate_accumulators(rows):
         assert repr(made.summaries()[name]) == repr(alone.summary())
         assert made.mean()[k] == alone.mean()
     assert repr(made.summary()) == repr(of_rows(values).summary())
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_functions_add_up_exactly_too(reduction):
+    """One call, a call on the rows in another order, and a metric over batches: one value."""
+    rng = np.random.default_rng(8)
+    p, q = rng.dirichlet(np.full(3, 0.2), (2, 40_000)) + 1e-30
+    rows = kl.kl_divergence(p, q)
+    total = sum(map(Fraction, rows.tolist()))
+    want = float(total / len(rows) if reduction == "mean" else total)
+    order = rng.permutation(len(p))
+    assert float(kl.kl_divergence(p, q, reduction=reduction)) == want
+    assert float(kl.kl_divergence(p[order], q[order], reduction=reduction)) == want
+    metric = kl.KLDivergence(reduction=reduction)
+    for k in range(0, len(p), 7000):
+        metric.update(p[k : k + 7000], q[k : k + 7000])
+    assert float(metric.compute()) == want
+
+
+@SETTINGS
+@given(st.lists(st.floats(), min_size=1, max_size=30))
+def test_sum_of(values):
+    whole, rest = fixed_point.sum_of(np.array(values))
+    if all(map(math.isfinite, values)):
+        assert Fraction(whole, 1 << exact_integers.BIAS) == sum(map(Fraction, values))
+        assert rest == 0.0
+    else:
+        with np.errstate(invalid="ignore"):
+            np.testing.assert_equal(rest, np.sum([x for x in values if not math.isfinite(x)]))

@@ -1,4 +1,4 @@
-"""Fixed-point numbers, written by `kernels.accumulate`, as Python's integers."""
+"""Fixed-point numbers, written by `kernels.accumulate`, as Python's integers: sums that depend on no order."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from klnumba.formulas.exact_integers import BIAS, LIMB_BITS, LIMB_MASK, LIMBS
+from klnumba.kernels import cpu, threads
 
 Limbs = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -28,9 +29,8 @@ def carry(numbers: Limbs) -> None:
 
 
 def as_integer(number: Limbs) -> int:
-    """A carried number times 2**BIAS."""
-    low = int.from_bytes(number[:-1].astype("<u4").tobytes(), "little")
-    return low + (int(number[-1]) << (LIMB_BITS * (LIMBS - 1)))
+    """A number times 2**BIAS, carried or not."""
+    return sum(int(number[k]) << (LIMB_BITS * int(k)) for k in np.flatnonzero(number))
 
 
 def from_integer(value: int) -> Limbs:
@@ -44,7 +44,7 @@ def from_integer(value: int) -> Limbs:
 
 
 def as_fraction(number: Limbs) -> Fraction:
-    """The value of a carried number."""
+    """The value of a number."""
     return Fraction(as_integer(number), 1 << BIAS)
 
 
@@ -54,3 +54,20 @@ def to_float(value: Fraction | int) -> float:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf
+
+
+def rounded(whole: int, rest: float, count: int) -> float:
+    """What `sum_of` gave, or the sum of such, over a count, rounded once."""
+    if rest != 0.0 or not count:
+        return rest if rest != 0.0 else math.nan
+    return to_float(Fraction(whole, count << BIAS))
+
+
+def sum_of(values: np.ndarray[Any, Any]) -> tuple[int, float]:
+    """The sum of float64 values: exactly, times 2**BIAS; where one is infinite or NaN, 0 and the sum of those."""
+    limbs = zeros(1, 1)
+    values.flags.writeable = False
+    if cpu.exact_sum()(values, limbs, threads.scratch(np.dtype(np.float64))[2]):
+        return as_integer(limbs[0, 0]), 0.0
+    with np.errstate(invalid="ignore"):
+        return 0, float(values[~np.isfinite(values)].sum())
