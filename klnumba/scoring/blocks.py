@@ -111,10 +111,12 @@ class Run:
         left = SHARE * max(self._left() - pairing.resident, 0)
         if need > left:
             raise InputError(
-                f"memory: {memory.text(self.work.limit)} is too little: one row of P and Q takes {memory.text(need)}, "
-                f"and of the limit {memory.text(left)} are left for rows"
+                f"memory: {memory.text(self.work.limit)} more than the process holds is too little: one row of P and Q "
+                f"takes {memory.text(need)}, reading them {memory.text(pairing.resident)}, and {memory.text(left)} are left"
             )
-        return max(1, int(min(left // max(need, 1), BLOCK // max(pairing.step_bytes(), pairing.input_bytes(), 1))))
+        most = int(left // max(need, 1))
+        usual = int(BLOCK // max(pairing.step_bytes(), pairing.input_bytes(), 1))
+        return max(1, min(most, max(usual, pairing.grain if pairing.grain <= most else 1)))
 
     def _due(self) -> bool:
         size = sum(column.nbytes for columns in self.waiting for column in columns.values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -13,6 +14,9 @@ from klnumba.arrays import take
 from klnumba.scoring.archives import chosen
 from klnumba.scoring.errors import InputError, needs
 from klnumba.scoring.source import Array, Source, Stream, numbers
+
+
+TOGETHER = 10  # chunks that Zarr reads at a time
 
 
 class Held(Source):
@@ -48,6 +52,12 @@ class Sliced(Source):
         self.item, self.path = item, path
         chunks = getattr(item, "shards", None) or getattr(item, "chunks", None)
         self.grain = int(chunks[0]) if chunks else 1
+        self._chunk = math.prod(chunks) * self.dtype.itemsize if chunks else 0
+
+    @property
+    def resident(self) -> int:
+        """Of the chunks that are decoded side by side, the stored and the decoded bytes."""
+        return 2 * min(TOGETHER * self._chunk, self.grain * self.row_bytes)
 
     def read(self, start: int, stop: int) -> Array:
         return np.asarray(self.item[start:stop])

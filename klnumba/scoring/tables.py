@@ -15,6 +15,8 @@ from klnumba.scoring.errors import InputError, needs
 from klnumba.scoring.source import Array, Stream, file_identity
 
 FLOAT64 = np.dtype(np.float64)
+PAGE = 1 << 20  # bytes of a page of Parquet, as most writers make them
+BUFFER = 1 << 14  # bytes of a column that are read at a time
 
 
 class Csv(Stream):
@@ -102,7 +104,9 @@ class Parquet(Stream):
         with self._file() as file:
             schema = file.schema_arrow
             rows = file.metadata.num_rows
-            self.groups = [file.metadata.row_group(k).num_rows for k in range(file.num_row_groups)]
+            groups = [file.metadata.row_group(k) for k in range(file.num_row_groups)]
+            self.groups = [group.num_rows for group in groups]
+            self._group = max((group.total_byte_size for group in groups), default=0)
         index = (schema.pandas_metadata or {}).get("index_columns", [])
         self.fields = [field for field in schema if field.name not in index]
         if not self.fields:
@@ -121,9 +125,14 @@ class Parquet(Stream):
         """Integers and truth values become float64, which also holds what is missing."""
         return np.dtype(kind.to_pandas_dtype()) if self._arrow.types.is_floating(kind) else FLOAT64
 
+    @property
+    def resident(self) -> int:
+        """Of each column a page, stored and decoded, unless the row group is smaller."""
+        return 4 * min(PAGE * len(self.fields), self._group)
+
     def _file(self) -> Any:
         try:
-            return self._parquet.ParquetFile(self.path, memory_map=False, pre_buffer=False)
+            return self._parquet.ParquetFile(self.path, memory_map=False, pre_buffer=False, buffer_size=BUFFER)
         except (self._arrow.ArrowException, OSError) as error:
             raise InputError(f"{self.path}: {error}") from error
 

@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.scoring import samples
+
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the memory in use from /proc")
 
 ROWS, CELLS = 12_000, 32_000  # two files of 1.4 GiB, of which the disk holds next to nothing
@@ -69,6 +71,19 @@ def test_files_larger_than_the_limit(large: Path, limit: int) -> None:
 def test_layouts_that_are_copied(large: Path, sides: tuple[str, str]) -> None:
     report, most = score(*(f"{large}/{side}.npy" for side in sides), "--kind", "logit", "--memory", "400MiB")
     assert report["rows"] == ROWS // 10
+    assert most <= 400 * 2**20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "made", [samples.deflated_npz, samples.parquet_lists, samples.zarr], ids=lambda made: made.__name__
+)
+def test_formats_that_are_decoded(made, large: Path) -> None:
+    pytest.importorskip(samples.NEEDS.get(made, "numpy"), reason="the library of this format")
+    sparse(large / "middle.npy", 3000)
+    rows = np.load(large / "middle.npy", mmap_mode="r")  # 366 MiB
+    report, most = score(made(large, rows), f"{large}/middle.npy", "--kind", "logit", "--memory", "400MiB")
+    assert report["rows"] == 3000
     assert most <= 400 * 2**20
 
 

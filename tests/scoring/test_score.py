@@ -196,7 +196,7 @@ def test_refusals(tmp_path: Path) -> None:
         ({"p": LOGITS, "q": OTHERS, "thresholds": (np.nan,)}, "thresholds"),
         ({"p": LOGITS, "q": OTHERS, "threads": 0}, "threads: a positive integer"),
         ({"p": LOGITS, "q": OTHERS, "memory": "much"}, "memory: bytes, or text"),
-        ({"p": LOGITS, "q": OTHERS, "memory": 100}, "memory: 100 bytes is too little"),
+        ({"p": LOGITS, "q": OTHERS, "memory": 100}, "memory: 100 bytes more than the process holds is too little"),
         ({"p": LOGITS, "q": OTHERS, "output": tmp_path / "out.txt"}, "unknown suffix"),
         ({"p": LOGITS, "q": OTHERS, "report": tmp_path / "no" / "out.json"}, "no such folder"),
         ({"p": LOGITS, "q": OTHERS, "resume": True}, "resume: without an output"),
