@@ -121,12 +121,14 @@ def pairs() -> str:
         notes = ", ".join(filter(None, (forms, row.get("note"))))
         text = f"{row['largest_error']:.1e}" + (f" ({notes})" if notes else "")
         errors.setdefault((p, q), []).append(text)
-    lines = [_line(("p", "q", "form", "largest relative error")), _line(["---"] * 4)]
+    systems = _reference("systems")
+    lines = [_line(("p", "q", "form", "largest relative error", "also in")), _line(["---"] * 5)]
     for pair in registered_pairs():
         names = (pair.p.__name__, pair.q.__name__)
         if pair.function.__name__ != "infinite":
             text = (pair.function.__doc__ or "").splitlines()[0] if pair.function.__doc__ else ""
-            lines.append(_line((*names, text, ", ".join(errors.get(names, ["not measured"])))))
+            others = ", ".join(systems.NAMES[letter] for letter in systems.of_pair(*names)) or "none"
+            lines.append(_line((*names, text, ", ".join(errors.get(names, ["not measured"])), others)))
     return "\n".join([*lines, ""])
 
 

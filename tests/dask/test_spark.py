@@ -2,6 +2,7 @@
 
 import importlib.util
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +39,8 @@ def test_a_partition_without_spark():
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("java") is None, reason="Java is not installed: Spark needs it")
-def test_spark():
+def test_spark(monkeypatch):
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed")
     module = example()
     p, q = np.random.default_rng(0).dirichlet(np.ones(4), (2, 300))
