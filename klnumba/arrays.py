@@ -158,7 +158,14 @@ class Rows:
 
     Rows that lie in memory as the loops want them are used where they are;
     others are copied a block at a time.
+
+    Attributes
+    ----------
+    named : klnumba.labelled.Named, optional
+        The labels of rows and cells, where they have any.
     """
+
+    named: Any = None
 
     def __init__(
         self, p: np.ndarray, q: np.ndarray, reduced: tuple[int, ...], where: np.ndarray | None, zero: float,
