@@ -71,10 +71,10 @@ def _labelled(name: str, p: Any, q: Any, out: Any, where: Any, dtype: Any, align
         raise TypeError("out: not with a Series or DataFrame, since the result has its labels")
     first, second, mask, named = labelled.of_cells(p, q, where, align)
     if mask is True:
-        return named(np.asarray(pointwise(name, first, second, dtype=dtype)))
+        return named(np.asarray(np.ma.filled(pointwise(name, first, second, dtype=dtype), math.nan)))
     shape = np.broadcast_shapes(arrays.common_shape(first, second), np.shape(mask))
     kind = compute_dtype(first, second) if dtype is None else np.dtype(dtype)
-    return named(pointwise(name, first, second, np.full(shape, math.nan, kind), mask))
+    return named(np.ma.filled(pointwise(name, first, second, np.full(shape, math.nan, kind), mask), math.nan))
 
 
 def _fits(shape: tuple[int, ...], out: tuple[int, ...]) -> bool:

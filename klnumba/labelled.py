@@ -13,7 +13,7 @@ import numpy as np
 
 from klnumba import arrays
 from klnumba.arrays import take
-from klnumba.labels import check, listed, match, numbers, places, plain
+from klnumba.labels import check, listed, match, numbers, only, places, plain
 
 
 def present(p: Any, q: Any) -> bool:
@@ -24,7 +24,7 @@ def present(p: Any, q: Any) -> bool:
 
 
 def _labelled(x: Any) -> bool:
-    return isinstance(x, _kinds())
+    return type(x).__module__ != "builtins" and isinstance(x, _kinds())
 
 
 def _kinds() -> tuple[type, ...]:
@@ -75,23 +75,26 @@ class Named:
         pandas = sys.modules["pandas"]
         if not result.ndim:
             return result[()]
-        if result.ndim == 2 and self.columns is not None:
+        if result.ndim == 2 and result.shape == self._shape():
             return pandas.DataFrame(result, index=self.rows, columns=self.columns)
         if result.ndim == 1 and self.rows is not None and len(self.rows) == result.size:
             return pandas.Series(result, index=self.rows, name=self.name)
         return result
 
+    def _shape(self) -> tuple[int, ...]:
+        return () if self.rows is None or self.columns is None else (len(self.rows), len(self.columns))
+
     def row(self, at: int) -> Any:
         """The label of a row, or its number."""
-        return at if self.rows is None or at >= len(self.rows) else self.rows[at]
+        return at if self.rows is None or at >= len(self.rows) else only(self.rows, at)
 
     def cell(self, at: int) -> Any:
         """The label of a cell, or its number; of a whole table, the labels of its row and column."""
         if self.columns is None:
             return at
         if self.whole:
-            return self.row(at // len(self.columns)), self.columns[at % len(self.columns)]
-        return self.columns[at] if at < len(self.columns) else at
+            return self.row(at // len(self.columns)), only(self.columns, at % len(self.columns))
+        return only(self.columns, at) if at < len(self.columns) else at
 
 
 # --- what the functions call -----------------------------------------------------------------------------------------
@@ -184,10 +187,10 @@ def _mask(where: Any, named: Named, turned: bool, moved: bool) -> Any:
         array = np.asarray(where)
         return array.T if turned else array
     frame = where.T if turned and where.ndim == 2 else where
-    array = np.asarray(frame.to_numpy())
     for dtype in {where.dtype} if where.ndim == 1 else set(where.dtypes):
-        if not getattr(dtype, "kind", "O") == "b" or array.dtype != bool:
+        if getattr(dtype, "kind", "O") != "b" or np.any(where.isna()):
             raise TypeError(f"where: boolean, without missing values, not {dtype}")
+    array = np.asarray(frame.to_numpy(bool))
     wanted = [(-1, named.columns, frame.index if frame.ndim == 1 else frame.columns)]
     if frame.ndim == 2:
         wanted.append((-2, named.rows, frame.index))

@@ -57,11 +57,15 @@ def _number_type(dtype: Any) -> np.dtype[Any] | None:
 
 
 def plain(index: Any) -> Any:
-    """An index that can be matched with any other: categories and intervals as the values that they are."""
+    """An index that can be matched with any other: categories and intervals as the values they are, None as NaN."""
     pandas = sys.modules["pandas"]
     if isinstance(index, pandas.CategoricalIndex):
         index = index.astype(index.categories.dtype)
-    return index.astype(object) if isinstance(index, pandas.IntervalIndex) else index
+    if isinstance(index, pandas.IntervalIndex):
+        return index.astype(object)
+    if index.nlevels == 1 and index.dtype == object and index.hasnans:
+        return index.where(index.notna(), np.nan)
+    return index
 
 
 def match(
@@ -77,7 +81,7 @@ def match(
         raise ValueError(f"p and q: the levels of the {what} labels are in different orders")
     for name, labels in (("p", p), ("q", q)):
         if not labels.is_unique:
-            raise ValueError(f"{name}: {what} label {labels[labels.duplicated()][0]!r} occurs twice")
+            raise ValueError(f"{name}: {what} label {only(labels[labels.duplicated()])!r} occurs twice")
     if p is q or (p.dtype == q.dtype and p.equals(q)):
         return p, None, None
     found = places(q, p, "q")
@@ -88,7 +92,7 @@ def match(
         sides = (("q", p[ours]), ("p", q[theirs]))
         raise ValueError("; ".join(f"{name} lacks {what} {listed(labels)}" for name, labels in sides if len(labels)))
     if ours.any() and theirs.any():
-        _warn_of_types(p[ours], q[theirs], what)
+        _warn_of_types(p[ours], q[theirs], what, bool(ours.all()))
     if keep:
         if ours.all() and len(p) and len(q):
             raise ValueError(f"p and q: no {what} label in common")
@@ -104,8 +108,15 @@ def match(
 def places(index: Any, labels: Any, name: str) -> np.ndarray:
     """Where an index has the labels; -1 where it does not."""
     if not index.is_unique:
-        raise ValueError(f"{name}: label {index[index.duplicated()][0]!r} occurs twice")
+        raise ValueError(f"{name}: label {only(index[index.duplicated()])!r} occurs twice")
+    if index.dtype != labels.dtype and object in (index.dtype, labels.dtype):
+        index, labels = index.astype(object), labels.astype(object)  # else text and dates would be taken as times
     return np.asarray(index.get_indexer(labels))
+
+
+def only(labels: Any, at: int = 0) -> Any:
+    """One label, as a plain value."""
+    return labels[at : at + 1].tolist()[0]
 
 
 def listed(labels: Any) -> str:
@@ -113,21 +124,21 @@ def listed(labels: Any) -> str:
     return text + (f" and {len(labels) - LISTED} more" if len(labels) > LISTED else "")
 
 
-def _warn_of_types(p: Any, q: Any, what: str) -> None:
-    """Labels that only one side has and that read the same, such as 1 and "1"."""
-    if p.inferred_type == q.inferred_type != "mixed":
+def _warn_of_types(p: Any, q: Any, what: str, none_in_common: bool) -> None:
+    """Warn of labels that only one side has and that read the same, such as 1 and "1", or are of unlike types."""
+    types = [x.inferred_type + (" with a time zone" if getattr(x, "tz", None) else "") for x in (p, q)]
+    if types[0] == types[1] != "mixed":
         return
-    read = {str(label): label for label in p}
-    for label in q:
-        other = read.get(str(label))
-        if other is not None or str(label) in read:
-            warnings.warn(
-                f"p and q: {what} labels {other!r} ({type(other).__name__}) and {label!r} ({type(label).__name__}) "
-                "differ in type, and are taken as two labels",
-                UserWarning,
-                stacklevel=_outside(),
-            )
-            return
+    text = None
+    read = {str(label): label for label in p.tolist()}
+    twin = next((label for label in q.tolist() if str(label) in read), None)
+    if twin is not None:
+        ours = read[str(twin)]
+        text = f"labels {ours!r} ({type(ours).__name__}) and {twin!r} ({type(twin).__name__}) differ in type"
+    elif none_in_common:
+        text = f"labels are of the types {types[0]} and {types[1]}"
+    if text is not None:
+        warnings.warn(f"p and q: {what} {text}, and are not the same", UserWarning, stacklevel=_outside())
 
 
 def _outside() -> int:

@@ -173,7 +173,8 @@ def estimate(x: np.ndarray, y: np.ndarray, k: int, method: str) -> float:
             f"x and y: {tied} of {n} points have {k} neighbours at the distance 0, and no density there; "
             'if values are rounded, ties="jitter"'
         )
-    return d * float(np.mean(np.log(nu) - np.log(rho))) + correction + math.log(m / (n - 1))
+    ratio = float(np.mean(np.log(nu) - np.log(rho)))
+    return float(d * ratio + correction + math.log(m / (n - 1)))
 
 
 def _standard_error(x: np.ndarray, y: np.ndarray, k: int, method: str, count: int, rng: np.random.Generator) -> float:
@@ -194,8 +195,7 @@ def _quantile(confidence: float | None) -> float:
         return math.nan
     if not 0.0 < real(confidence, "confidence") < 1.0:
         raise ValueError(f"confidence: a number between 0 and 1, not {confidence!r}")
-    found: float = NormalDist().inv_cdf(0.5 + 0.5 * float(confidence))
-    return found
+    return NormalDist().inv_cdf(0.5 + 0.5 * float(confidence))
 
 
 # --- the points ------------------------------------------------------------------------------------------------------
