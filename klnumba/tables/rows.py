@@ -9,7 +9,7 @@ import numpy as np
 
 from klnumba import divergence
 from klnumba.labelled import Table, put, table
-from klnumba.labels import check, listed, match, numbers
+from klnumba.labels import check, listed, match, numbers, only
 from klnumba.optional import load
 from klnumba.reduction import one_of
 
@@ -237,7 +237,9 @@ def _weights(frame: Any, weights: Any) -> np.ndarray:
         raise ValueError(f"weights: one a row, {len(frame)}, not shape {found.shape}")
     bad = np.flatnonzero(~(np.isfinite(found) & (found >= 0.0)))
     if bad.size:
-        raise ValueError(f"weights: finite and not negative, but row {frame.index[bad[0]]!r} has {found[bad[0]]}")
+        raise ValueError(
+            f"weights: finite and not negative, but row {only(frame.index, int(bad[0]))!r} has {found[bad[0]]}"
+        )
     return found
 
 
