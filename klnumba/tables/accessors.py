@@ -59,8 +59,8 @@ class FrameAccessor(SeriesAccessor):
     >>> import klnumba.tables
     >>> p = pd.DataFrame({"red": [2, 1], "blue": [2, 3]}, index=["May", "June"])
     >>> p.kl.divergence(p.sum(), base=2).round(4)
-    May     0.0488
-    June    0.0456
+    May     0.0466
+    June    0.0510
     Name: kl, dtype: float64
     """
 
