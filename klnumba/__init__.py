@@ -17,10 +17,19 @@ from klnumba.installation import info, package_version, warmup
 
 if TYPE_CHECKING:
     from klnumba import distributions as distributions
+    from klnumba import metrics as metrics
+    from klnumba.metrics import CrossEntropy, JensenShannonDivergence, KLDivergence
 
 __version__ = package_version()
 
+# loaded when they are first asked for: rooms, and names with the room they come from
+_ROOMS = ("distributions", "metrics")
+_NAMES = dict.fromkeys(("CrossEntropy", "JensenShannonDivergence", "KLDivergence"), "metrics")
+
 __all__ = [
+    "CrossEntropy",
+    "JensenShannonDivergence",
+    "KLDivergence",
     "cross_entropy",
     "distributions",
     "entropy",
@@ -30,6 +39,7 @@ __all__ = [
     "jeffreys_divergence",
     "js_divergence",
     "kl_divergence",
+    "metrics",
     "rel_entr",
     "row_statistics",
     "warmup",
@@ -37,8 +47,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "distributions":  # loaded when it is first asked for
-        import importlib
+    import importlib
 
-        return importlib.import_module("klnumba.distributions")
+    if name in _ROOMS:
+        return importlib.import_module(f"klnumba.{name}")
+    if name in _NAMES:
+        return getattr(importlib.import_module(f"klnumba.{_NAMES[name]}"), name)
     raise AttributeError(f"module 'klnumba' has no attribute {name!r}")

@@ -95,6 +95,12 @@ def _bfloat16(x: Any, torch: Any) -> np.ndarray:
     return np.asarray(x.view(torch.int16).numpy()).view(ml_dtypes.bfloat16)
 
 
+def one_of(value: Any, allowed: tuple[str, ...], name: str) -> None:
+    """Refuse a value that is not allowed."""
+    if value not in allowed:
+        raise ValueError(f"{name}: one of {', '.join(map(repr, allowed))}, not {value!r}")
+
+
 def compute_dtype(*arrays: np.ndarray) -> np.dtype[Any]:
     """float32 where every argument is float32 or narrower, else float64."""
     for array in arrays:

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from klnumba import arrays, labelled, labels
-from klnumba.arrays import compute_dtype, take
+from klnumba import arrays, labelled
+from klnumba.arrays import compute_dtype, one_of, take
 from klnumba.kernels import cpu, threads
+from klnumba.labels import ALIGN
 
 
 def pointwise(
@@ -23,10 +24,10 @@ def pointwise(
     names: tuple[str, str] = ("p", "q"),
 ) -> Any:
     """A formula of two numbers over two arrays, with the ufuncs' `out`, `where` and `dtype`."""
+    if align != "outer":
+        one_of(align, ALIGN, "align")
     if labelled.present(x, y):
         return _labelled(name, x, y, out, where, dtype, align)
-    if align != "outer":
-        labels.check(align)
     first, back = take(x, names[0])
     second, other = take(y, names[1])
     back = other if back is arrays._as_is else back

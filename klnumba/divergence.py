@@ -36,7 +36,7 @@ OPTIONS = """kind : {"prob", "log_prob", "logit"}, default "prob"
     temperature : float, default 1.0
         Divides logits first.
     reduction : {"none", "mean", "sum"}, default "none"
-        One value a row, or their mean or sum in a fixed order.
+        One value a row, or their mean or sum, added up exactly and rounded once.
     where : array_like of bool, optional
         Cells that belong to the support; the others are left out of both rows.
     keepdims : bool, default False

@@ -13,7 +13,7 @@ import numpy as np
 
 from klnumba import arrays
 from klnumba.arrays import take
-from klnumba.labels import check, listed, match, numbers, only, places, plain
+from klnumba.labels import listed, match, numbers, only, places, plain
 
 
 def present(p: Any, q: Any) -> bool:
@@ -107,7 +107,6 @@ def of_rows(
 
     Rows are those of p; one that q lacks has no mass in q. Cells are those of both.
     """
-    check(align)
     turned, whole = _direction(p, q, axis)
     first = table(p, "p", turned)
     second = first if q is p else table(q, "q", turned)
@@ -129,7 +128,6 @@ def of_rows(
 
 def of_cells(p: Any, q: Any, where: Any, align: str) -> tuple[np.ndarray, np.ndarray, Any, Named]:
     """The arrays of a function of single cells: p, q, where, the way back. Rows and cells are those of both."""
-    check(align)
     first = table(p, "p", False)
     second = first if q is p else table(q, "q", False)
     merged: list[Any] = []

@@ -15,12 +15,6 @@ ALIGN = ("outer", "strict")
 LISTED = 5  # labels that an error text names
 
 
-def check(align: Any) -> None:
-    """Refuse what is no way of matching."""
-    if align not in ALIGN:
-        raise ValueError(f"align: one of {', '.join(map(repr, ALIGN))}, not {align!r}")
-
-
 def numbers(x: Any, name: str) -> np.ndarray:
     """The cells of a Series or DataFrame: as they are where all columns have one NumPy dtype, else as floats.
 

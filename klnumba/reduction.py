@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 import numbers
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from klnumba import arrays, labelled, labels
-from klnumba.arrays import Back, Rows, take
+from klnumba import arrays, fixed_point, labelled
+from klnumba.arrays import Back, Rows, one_of, take
 from klnumba.engine import AGREE, LongRow, Task, values
-from klnumba.kernels import cpu, threads
+from klnumba.formulas.exact_integers import BIAS
+from klnumba.kernels import threads
 from klnumba.kernels.tiles import CHUNK
+from klnumba.labels import ALIGN
 
 STATISTICS = (
     "kl",
@@ -58,9 +61,7 @@ def reduce(
     found = Found(rows, [(task, "pq", result if reduction == "none" else None)], unit, invalid == "raise")
     found.run(_threads(count, rows))
     if reduction != "none":
-        total = found.total()
-        mean = total / rows.n if rows.n else math.nan
-        result[...] = mean if reduction == "mean" else total
+        result[...] = found.mean() if reduction == "mean" else found.total()
     if out is None:
         return back(result)
     if result is not out:
@@ -104,12 +105,6 @@ def _task(name: str, kind: str, normalize: bool, temperature: float, weight: flo
     return Task(name, kind, normalize or kind == "logit", float(weight), float(temperature))
 
 
-def one_of(value: Any, allowed: tuple[str, ...], name: str) -> None:
-    """Refuse a value that is not allowed."""
-    if value not in allowed:
-        raise ValueError(f"{name}: one of {', '.join(map(repr, allowed))}, not {value!r}")
-
-
 def real(value: Any, name: str) -> float:
     """The value, if it is a real number."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
@@ -144,10 +139,10 @@ def _prepare(
     """The rows of a call; a result in float64 that is asked for is computed in float64."""
     zero = -math.inf if task.logs else 0.0
     named = None
+    if align != "outer":
+        one_of(align, ALIGN, "align")
     if labelled.present(p, q):
         p, q, axis, where, named = labelled.of_rows(p, q, axis, where, align, zero, name)
-    elif align != "outer":
-        labels.check(align)
     first, back = take(p, "p")
     second = first
     if q is not p:
@@ -192,13 +187,13 @@ def _result(out: Any, shape: tuple[int, ...], dtype: Any, default: np.dtype[Any]
 
 
 class Found:
-    """The values of all rows, block by block: into results, or into sums of blocks."""
+    """The values of all rows, block by block: into results, or into exact sums of blocks."""
 
     def __init__(
         self, rows: Rows, wanted: list[tuple[Task, str, np.ndarray | None]], unit: float, strict: bool
     ) -> None:
         self.rows, self.wanted, self.unit, self.strict = rows, wanted, unit, strict
-        self.sums: dict[int, np.ndarray] = {}
+        self.sums: dict[int, tuple[int, float]] = {}
         self.bad: dict[int, Task] = {}
 
     def run(self, count: int) -> None:
@@ -240,21 +235,24 @@ class Found:
         if self.unit != 1.0 and task.name != AGREE:
             found /= self.unit
         if result is None:
-            state = np.zeros(2)
-            found.flags.writeable = False
-            cpu.ordered_sum()(found, state)
-            self.sums[first] = state if np.isfinite(state[0]) else np.array([state[0], 0.0])
+            self.sums[first] = fixed_point.sum_of(found)
         elif not np.may_share_memory(result, found):
             place = result.reshape(-1) if result.flags.c_contiguous else result.flat
             place[first : first + found.size] = found
 
     def total(self) -> float:
-        state = np.zeros(2)
-        for first in sorted(self.sums):
-            part = self.sums[first].copy()
-            part.flags.writeable = False
-            cpu.ordered_sum()(part, state)
-        return float(state[0] + state[1] if math.isfinite(state[0]) else state[0])
+        """The sum over all rows, rounded once."""
+        return self._sum_over(1)
+
+    def mean(self) -> float:
+        """The mean over all rows, rounded once."""
+        return self._sum_over(self.rows.n) if self.rows.n else math.nan
+
+    def _sum_over(self, rows: int) -> float:
+        rest = sum(rest for _, rest in self.sums.values())
+        if rest != 0.0:
+            return rest
+        return fixed_point.to_float(Fraction(sum(whole for whole, _ in self.sums.values()), rows << BIAS))
 
 
 def diagnosis(rows: Rows, task: Task, row: int) -> str:

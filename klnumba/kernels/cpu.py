@@ -9,7 +9,7 @@ import numpy as np
 from numba import from_dtype, types
 
 from klnumba.formulas import divergences, finish, log_cells
-from klnumba.kernels import exact, exact_short, fast, logits, logs, pointwise
+from klnumba.kernels import accumulate, exact, exact_short, fast, logits, logs, pointwise
 from klnumba.kernels.compiler import loop, once
 from klnumba.kernels.tiles import FLAGS, FLOAT, INDEX, INT, STATES, VALUES, buffer_of, cells_of, room_of
 
@@ -183,3 +183,29 @@ def widen() -> Any:
 @once
 def ordered_sum() -> Any:
     return loop("ordered-sum", pointwise.ordered_sum(), types.void(cells_of(np.dtype("float64")), VALUES))
+
+
+_COUNTS = types.Array(types.int64, 2, "C")
+_LIMBS = types.Array(types.int64, 3, "C")
+_CELLS = cells_of(np.dtype("float64"))
+
+
+@once
+def accumulated(weighted: bool) -> Any:
+    """Row values into the state of an accumulator; returns how many were taken."""
+    first = (_CELLS, _CELLS) if weighted else (_CELLS,)
+    sums = (_LIMBS, _LIMBS) if weighted else (_LIMBS,)
+    signature = INT(*first, INDEX, _CELLS, _COUNTS, STATES, *sums, _COUNTS, _COUNTS, INDEX, VALUES)
+    build = accumulate.weighted if weighted else accumulate.plain
+    return loop(_name("accumulate", "weighted" if weighted else "plain"), build(), signature)
+
+
+@once
+def exact_sum() -> Any:
+    """The sum of finite values in fixed point; returns whether they were finite."""
+    return loop("exact-sum", accumulate.exact_sum(), BOOL(_CELLS, _LIMBS, VALUES))
+
+
+@once
+def extent() -> Any:
+    return loop("extent", accumulate.extent(), types.void(_CELLS, VALUES))

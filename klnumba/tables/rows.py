@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from klnumba import divergence
+from klnumba.arrays import one_of
 from klnumba.labelled import Table, put, table
-from klnumba.labels import check, listed, match, numbers, only
+from klnumba.labels import ALIGN, listed, match, numbers, only
 from klnumba.optional import load
-from klnumba.reduction import one_of
 
 CELLS = 1 << 28  # groups times values: 2 GiB of counts
 
@@ -97,7 +97,7 @@ def kl_matrix(p: Any, q: Any = None, *, align: divergence.Align = "outer", **opt
     May   0.0000  0.2075
     June  0.1887  0.0000
     """
-    check(align)
+    one_of(align, ALIGN, "align")
     unknown = options.keys() - {"kind", "normalize", "base", "temperature", "dtype", "threads", "invalid"}
     if unknown:
         raise TypeError(f"kl_matrix: takes no {', '.join(sorted(unknown))}")

@@ -9,8 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from klnumba.arrays import one_of
 from klnumba.labels import numbers
-from klnumba.reduction import one_of, real, unit_of
+from klnumba.reduction import real, unit_of
 from klnumba.tables.neighbours import sample
 
 METHODS = ("knn", "bias-reduced")
