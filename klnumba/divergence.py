@@ -148,7 +148,7 @@ def kl_divergence(
         raise ValueError("method, return_error, samples, rng: for distributions; of arrays, every cell is summed")
     return reduce(
         "kl", p, q, kind, axis, normalize, base, temperature, reduction, where, keepdims, out, dtype, threads, invalid,
-        align,
+        align=align,
     )  # fmt: skip
 
 
@@ -197,7 +197,7 @@ def cross_entropy(
         return between(p, q, base)
     return reduce(
         "cross_entropy", p, q, kind, axis, normalize, base, temperature, reduction, where, keepdims, out, dtype,
-        threads, invalid, align,
+        threads, invalid, align=align,
     )  # fmt: skip
 
 
@@ -242,7 +242,7 @@ def js_divergence(
         raise ValueError(f"weight: a number from 0 to 1, not {weight!r}")
     return reduce(
         "js", p, q, kind, axis, normalize, base, temperature, reduction, where, keepdims, out, dtype, threads, invalid,
-        align, weight,
+        weight, align,
     )  # fmt: skip
 
 
@@ -286,7 +286,7 @@ def jeffreys_divergence(
         return between(p, q, base)
     return reduce(
         "jeffreys", p, q, kind, axis, normalize, base, temperature, reduction, where, keepdims, out, dtype, threads,
-        invalid, align,
+        invalid, align=align,
     )  # fmt: skip
 
 
@@ -325,7 +325,7 @@ def entropy(
     """
     return reduce(
         "entropy", p, p, kind, axis, normalize, base, temperature, reduction, where, keepdims, out, dtype, threads,
-        invalid, align,
+        invalid, align=align,
     )  # fmt: skip
 
 

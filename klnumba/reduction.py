@@ -44,8 +44,8 @@ SOURCES = {
 
 def reduce(
     name: str, p: Any, q: Any, kind: str, axis: Any, normalize: bool, base: float | None, temperature: float,
-    reduction: str, where: Any, keepdims: bool, out: Any, dtype: Any, count: int | None, invalid: str, align: str,
-    weight: float = 0.5,
+    reduction: str, where: Any, keepdims: bool, out: Any, dtype: Any, count: int | None, invalid: str,
+    weight: float = 0.5, align: str = "outer",
 ) -> Any:  # fmt: skip
     """A divergence of every row, or its mean or sum over the rows."""
     task = _task(name, kind, normalize, temperature, weight)
@@ -71,7 +71,7 @@ def reduce(
 
 def statistics(
     p: Any, q: Any, stats: Any, kind: str, axis: Any, normalize: bool, base: float | None,
-    temperature: float, where: Any, keepdims: bool, dtype: Any, count: int | None, invalid: str, align: str,
+    temperature: float, where: Any, keepdims: bool, dtype: Any, count: int | None, invalid: str, align: str = "outer",
 ) -> dict[str, Any]:  # fmt: skip
     """Several statistics of every row."""
     if isinstance(stats, str):
