@@ -70,7 +70,8 @@ def kl_from_samples(
         "knn" compares the distances to the k-th neighbour in `x` and in `y`, equation (5) of [1]_. "bias-reduced" takes
         the larger of the two around each point, counts the neighbours in both samples within it, and compares the
         distances to the farthest of them, equation (29), which is for k = 1 there. So both densities are taken over one
-        and the same neighbourhood, which helps where they are far apart; of vectors it can be slow there.
+        and the same neighbourhood: better for points of one or two numbers, worse for more. Of vectors it is slow where
+        the samples are far apart.
     ties : {"raise", "jitter"}, default "raise"
         What to do where the distance to a neighbour is zero, since values are repeated: a density has no such places,
         so that there is no estimate. "jitter" takes the values of each coordinate in which some are repeated as
