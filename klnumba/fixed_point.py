@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -43,17 +42,19 @@ def from_integer(value: int) -> Limbs:
     return number
 
 
-def as_fraction(number: Limbs) -> Fraction:
-    """The value of a number."""
-    return Fraction(as_integer(number), 1 << BIAS)
-
-
-def to_float(value: Fraction | int) -> float:
-    """The float64 nearest to a number; infinite beyond the largest."""
+def ratio(above: int, below: int) -> float:
+    """above/below rounded once: infinite beyond the largest float64, NaN where `below` is 0."""
+    if not below:
+        return math.nan
     try:
-        return float(value)
+        return above / below
     except OverflowError:
-        return math.inf if value > 0 else -math.inf
+        return math.copysign(math.inf, above)
+
+
+def rounded(whole: int, rest: float, count: int) -> float:
+    """What `sum_of` gave, or the sum of such, over a count, rounded once."""
+    return rest if rest != 0.0 else ratio(whole, count << BIAS)
 
 
 def sum_of(values: np.ndarray[Any, Any]) -> tuple[int, float]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import numbers
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ import numpy as np
 from klnumba import arrays, fixed_point, labelled
 from klnumba.arrays import Back, Rows, one_of, take
 from klnumba.engine import AGREE, LongRow, Task, values
-from klnumba.formulas.exact_integers import BIAS
 from klnumba.kernels import threads
 from klnumba.kernels.tiles import CHUNK
 from klnumba.labels import ALIGN
@@ -249,10 +247,8 @@ class Found:
         return self._sum_over(self.rows.n) if self.rows.n else math.nan
 
     def _sum_over(self, rows: int) -> float:
-        rest = sum(rest for _, rest in self.sums.values())
-        if rest != 0.0:
-            return rest
-        return fixed_point.to_float(Fraction(sum(whole for whole, _ in self.sums.values()), rows << BIAS))
+        whole, rest = (sum(parts) for parts in zip(*self.sums.values(), strict=True)) if self.sums else (0, 0.0)
+        return fixed_point.rounded(int(whole), rest, rows)
 
 
 def diagnosis(rows: Rows, task: Task, row: int) -> str:

@@ -1,7 +1,7 @@
 """Accumulators: update, merge, compute; exact, whatever way the rows came in."""
 
 from klnumba.metrics.divergences import CrossEntropy, JensenShannonDivergence, KLDivergence
-from klnumba.metrics.metric import GroupValues
+from klnumba.metrics.metric import GroupValues, RowMetric
 from klnumba.metrics.recent import Decayed, Windowed
 from klnumba.metrics.running import RunningStatistics
 from klnumba.metrics.summary import Summary
@@ -12,6 +12,7 @@ __all__ = [
     "GroupValues",
     "JensenShannonDivergence",
     "KLDivergence",
+    "RowMetric",
     "RunningStatistics",
     "Summary",
     "Windowed",

@@ -105,7 +105,7 @@ class RowMetric(Mergeable):
         self._take(p, q, weights, where, groups)
 
     def _take(self, p: Any, q: Any, weights: Any, where: Any, groups: Any) -> tuple[Array, Array | None, Array | None]:
-        self._check_shapes(p, q)
+        self.check_shapes(p, q)
         values = self._rows_values(p, q, where, self.axis)
         mass = None if weights is None else checked_weights(weights, values.size)
         names = None if groups is None else as_labels(np.reshape(groups, -1), values.size)
@@ -123,7 +123,8 @@ class RowMetric(Mergeable):
             self._back = back
         return values, mass, names
 
-    def _check_shapes(self, p: Any, q: Any) -> None:
+    def check_shapes(self, p: Any, q: Any) -> None:
+        """Raise where `update` would."""
         shapes = [tuple(np.shape(x)) for x in (p, q)]
         if shapes[0] != shapes[1]:
             raise RuntimeError(

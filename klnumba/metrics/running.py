@@ -12,9 +12,10 @@ import numpy as np
 
 from klnumba.metrics.labels import Label, Labels, as_labels
 from klnumba.metrics.mergeable import Mergeable
+from klnumba.metrics.reading import Read, values_of
 from klnumba.metrics.sketch import shift_for
 from klnumba.metrics.state import State, frozen
-from klnumba.metrics.summary import Read, Summary, values_of
+from klnumba.metrics.summary import Summary
 
 Array = np.ndarray[Any, Any]
 
@@ -190,7 +191,7 @@ class RunningStatistics(Mergeable):
         """A summary for each label."""
         with self._lock:
             names, state = self.labels or [], self._ordered()
-        return {name: Read(state.of(k)).summary(self.quantile_error) for k, name in enumerate(names)}
+        return {name: Read(state, k).summary(self.quantile_error) for k, name in enumerate(names)}
 
     def quantile(self, share: float) -> float:
         """The least value that at least this share of the weight does not exceed, within `quantile_error`.

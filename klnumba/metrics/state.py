@@ -70,6 +70,8 @@ class State:
             self.take_weights()
         elif self.masses is not None:
             weights = frozen(np.ones(values.size))
+        if labels.size:
+            values, weights, labels = _by_group(values, weights, labels)
         taken = 0
         while taken < values.size:
             columns = [None if x is None else x[taken:] for x in (values, weights, labels)]
@@ -216,6 +218,13 @@ class State:
             setattr(state, name, np.array(there, order="C"))
         state.pending = 1
         return state
+
+
+def _by_group(values: Array, weights: Array | None, labels: Array) -> tuple[Array, Array | None, Array]:
+    """The rows of a batch group by group: what a group keeps is then brought into the cache once."""
+    narrow = labels.astype(np.uint16) if labels.max() < 1 << 16 else labels
+    order = narrow.argsort(kind="stable")
+    return frozen(values[order]), None if weights is None else frozen(weights[order]), frozen(labels[order])
 
 
 def frozen(array: Array) -> Array:
