@@ -52,6 +52,7 @@ def write_pages(app: Sphinx) -> None:
         "hard_rows.md": measured(DATA / "hard_rows.json", "rows"),
         "elementary_errors.md": measured(DATA / "elementary_errors.json", "errors"),
         "special_errors.md": measured(DATA / "special_errors.json", "errors"),
+        "sample_errors.md": measured(DATA / "sample_errors.json", "errors"),
         "pairs.md": pairs(),
         "infinite_pairs.md": infinite_pairs(),
         "gradients.md": gradients(),
