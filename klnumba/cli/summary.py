@@ -8,6 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from klnumba.jsonable import as_json
+
+__all__ = ["as_json", "summarise"]
+
 PERCENT = (0.1, 1, 5, 25, 50, 75, 95, 99, 99.9)
 
 
@@ -34,14 +38,3 @@ def summarise(values: npt.NDArray[Any]) -> dict[str, Any]:
         "quantiles": {f"{percent}%": float(value) for percent, value in zip(PERCENT, quantiles, strict=True)},
         "max": float(valid.max()) if valid.size else math.nan,
     }
-
-
-def as_json(item: Any) -> Any:
-    """Make `item` fit for JSON, which has no infinity and no NaN: "inf", "-inf" and null."""
-    if isinstance(item, dict):
-        return {str(key): as_json(value) for key, value in item.items()}
-    if isinstance(item, (list, tuple)):
-        return [as_json(value) for value in item]
-    if isinstance(item, float):
-        return None if math.isnan(item) else str(item) if math.isinf(item) else item
-    return item if isinstance(item, (str, int, bool)) or item is None else str(item)

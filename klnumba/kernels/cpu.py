@@ -9,7 +9,7 @@ import numpy as np
 from numba import from_dtype, types
 
 from klnumba.formulas import divergences, finish, log_cells
-from klnumba.kernels import exact, exact_short, fast, logits, logs, pointwise
+from klnumba.kernels import binning, exact, exact_short, fast, logits, logs, pointwise
 from klnumba.kernels.compiler import loop, once
 from klnumba.kernels.tiles import FLAGS, FLOAT, INDEX, INT, STATES, VALUES, buffer_of, cells_of, room_of
 
@@ -183,3 +183,20 @@ def widen() -> Any:
 @once
 def ordered_sum() -> Any:
     return loop("ordered-sum", pointwise.ordered_sum(), types.void(cells_of(np.dtype("float64")), VALUES))
+
+
+NUMBERS = cells_of(np.dtype("float64"))
+PLACES = types.Array(types.int64, 1, "C")
+
+
+@once
+def count_numbers() -> Any:
+    """How many numbers of a column each cell has."""
+    return loop("count-numbers", binning.counting(), types.void(NUMBERS, NUMBERS, INT, PLACES, PLACES))
+
+
+@once
+def weigh_numbers() -> Any:
+    """The weights of the numbers in each cell, and their squares."""
+    signature = types.void(NUMBERS, NUMBERS, NUMBERS, INT, PLACES, VALUES, VALUES)
+    return loop("weigh-numbers", binning.weighing(), signature)

@@ -1,0 +1,7 @@
+"""Tables: what changed between two data frames, column by column, with the evidence."""
+
+from klnumba.tables.comparison import Comparison
+from klnumba.tables.frames import compare
+from klnumba.tables.profile import Profile
+
+__all__ = ["Comparison", "Profile", "compare"]

@@ -1,0 +1,333 @@
+"""A fitted reference: frozen cells and exact counts of every column, without a row of the data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from klnumba.kernels import threads
+from klnumba.tables import cells as cell
+from klnumba.tables import counting, fitting
+from klnumba.tables.cells import Array, Cells
+from klnumba.tables.columns import Column, frame_columns
+from klnumba.tables.counting import Progress, Tally
+from klnumba.tables.weighting import split_weights
+
+if TYPE_CHECKING:
+    from klnumba.tables.comparison import Comparison
+
+VERSION = 1
+Bits = dict[str, Any]
+
+
+@dataclass
+class Profile:
+    """The frozen cells of the columns of a table and how many rows each cell has.
+
+    A profile holds counts, edges and the names of categories, and no row. Counts are exact integers: however the rows
+    are split over batches, processes and merges, the profile is the same, bit for bit. (With weights, up to the
+    rounding of their sums.)
+
+    Attributes
+    ----------
+    cells : dict of str to Bins or Categories
+        The cells of each column.
+    tallies : dict of str to Tally
+        What they hold.
+    problems : dict of str to str
+        Why a column has no cells or can no longer be counted.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from klnumba.tables import Profile
+    >>> profile = Profile.fit(pd.DataFrame({"size": [1.5, 2.5, 2.5, 4.0]}), bins=2)
+    >>> profile.cells["size"].labels()[1:3]
+    ['[1.5, 2.75)', '[2.75, 4]']
+    >>> Profile.from_json(profile.to_json()) == profile
+    True
+    """
+
+    cells: dict[str, Cells]
+    tallies: dict[str, Tally]
+    problems: dict[str, str] = field(default_factory=dict)
+    known: frozenset[str] = frozenset()  # columns whose distribution is given, not sampled
+
+    @classmethod
+    def fit(
+        cls, reference: Any, *, columns: Iterable[Any] | None = None, weights: Any = None, bins: Any = "auto",
+        progress: Progress | None = None,
+    ) -> Profile:  # fmt: skip
+        """Fit the cells on a reference, and count it.
+
+        Parameters
+        ----------
+        reference : DataFrame
+            Of pandas, polars or pyarrow.
+        columns : sequence of str, optional
+            Which columns; all by default.
+        weights : str or array_like, optional
+            The column that holds the weights of the rows, or the weights. Cells are fitted without them.
+        bins : str, int, sequence or dict
+            The rule, as in `klnumba.tables.compare`.
+        progress : callable, optional
+            Called with how many columns are done, and of how many.
+
+        Returns
+        -------
+        Profile
+
+        Raises
+        ------
+        ValueError
+            If a column is not there, a name stands there twice, or a rule or a weight is out of its range.
+        TypeError
+            If `reference` is no data frame.
+        """
+        fitted, found, numbers = cls._cells(reference, columns, weights, bins)
+        profile = fitted._empty(numbers is not None)
+        profile._add(found, numbers, progress)
+        return profile
+
+    @classmethod
+    def _cells(cls, reference: Any, columns: Any, weights: Any, bins: Any) -> tuple[Profile, dict[str, Column], Any]:
+        fitting.check_rule(bins)
+        found, numbers = split_weights(frame_columns(reference, "reference"), weights, "reference")
+        found = chosen(found, columns, "reference")
+        if isinstance(bins, dict):
+            for name in bins:
+                if str(name) not in found:
+                    raise ValueError(f"bins: {name!r} is not in reference")
+        fitted: dict[str, Cells | str] = {}
+
+        def work(name: str) -> None:
+            try:
+                fitted[name] = fitting.fit(found[name], fitting.rule_of(bins, name))
+            except Exception as error:  # conversions are other libraries': what they raise is the column's status
+                fitted[name] = str(error) or type(error).__name__
+
+        threads.run(work, found, threads.choose(None, sum(column.rows for column in found.values())))
+        cells, problems = {}, {}
+        for name in found:
+            one = fitted[name]
+            if isinstance(one, str):
+                problems[name] = one
+            else:
+                cells[name] = one
+        return cls(cells, {}, problems), found, numbers
+
+    def _empty(self, weighted: bool) -> Profile:
+        tallies = {name: counting.empty(one, weighted) for name, one in self.cells.items()}
+        return Profile(dict(self.cells), tallies, dict(self.problems))
+
+    def empty(self) -> Profile:
+        """The same cells with no rows in them: what to count a part of the data with.
+
+        Returns
+        -------
+        Profile
+        """
+        weighted = any(tally.squares is not None for tally in self.tallies.values())
+        return self._empty(weighted)
+
+    def update(self, batch: Any, *, weights: Any = None, progress: Progress | None = None) -> Profile:
+        """Count more rows into the same cells.
+
+        Parameters
+        ----------
+        batch : DataFrame
+            It needs every column of the profile; others are left out.
+        weights : str or array_like, optional
+            Weights of the rows, where the profile has them.
+        progress : callable, optional
+            Called with how many columns are done, and of how many.
+
+        Returns
+        -------
+        Profile
+            This one.
+
+        Raises
+        ------
+        ValueError
+            If a column is missing, or one side has weights and the other none. The profile is then as it was before.
+        TypeError
+            If `batch` is no data frame.
+        """
+        found, numbers = split_weights(frame_columns(batch, "batch"), weights, "batch")
+        missing = [name for name in self.cells if name not in found]
+        if missing:
+            raise ValueError(f"batch: column {missing[0]!r} is not there")
+        self._add(found, numbers, progress)
+        return self
+
+    def _add(self, found: dict[str, Column], weights: Array | None, progress: Progress | None) -> None:
+        names = list(self.cells)
+        held = next(iter(self.tallies.values()), None)
+        if held is not None and (held.squares is None) != (weights is None):
+            raise ValueError(f"weights: the profile has {'none' if held.squares is None else 'them'}, the batch not so")
+        counted = counting.count([found[name] for name in names], [self.cells[name] for name in names], weights, progress)
+        for name, tally in zip(names, counted, strict=True):
+            if isinstance(tally, str):
+                self._give_up(name, tally)
+            else:
+                self.tallies[name] = self.tallies[name] + tally
+
+    def _give_up(self, name: str, reason: str) -> None:
+        self.problems[name] = reason
+        del self.cells[name], self.tallies[name]
+
+    def merge(self, other: Profile) -> Profile:
+        """The two together, as a new profile.
+
+        Parameters
+        ----------
+        other : Profile
+            With the same cells.
+
+        Returns
+        -------
+        Profile
+
+        Raises
+        ------
+        ValueError
+            If the columns or the cells of a column differ; the text names the column.
+        """
+        problems = {**other.problems, **self.problems}
+        mine, theirs = ({name for name in one.cells if name not in problems} for one in (self, other))
+        if mine != theirs:
+            raise ValueError(f"profiles: column {min(mine ^ theirs)!r} is in one and not in the other")
+        merged = Profile({}, {}, problems, self.known | other.known)
+        for name, one in self.cells.items():
+            if name in problems:
+                continue
+            if not one.same_as(other.cells[name]):
+                raise ValueError(f"profiles: column {name!r} has other cells in one than in the other")
+            merged.cells[name] = one
+            try:
+                merged.tallies[name] = self.tallies[name] + other.tallies[name]
+            except ValueError as error:
+                raise ValueError(f"profiles: column {name!r}: {error}") from None
+        return merged
+
+    def __add__(self, other: Any) -> Profile:
+        return self.merge(other) if isinstance(other, Profile) else NotImplemented
+
+    def __radd__(self, other: Any) -> Profile:
+        """`sum` begins with 0."""
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Profile) and self.to_dict() == other.to_dict()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def compare(self, current: Any, **options: Any) -> Comparison:
+        """Compare this reference with a frame, or with a profile of the same cells.
+
+        Parameters
+        ----------
+        current : DataFrame or Profile
+            The other side.
+        **options
+            Those of `klnumba.tables.compare`, but for `bins`.
+
+        Returns
+        -------
+        Comparison
+        """
+        from klnumba.tables.frames import compare
+
+        return compare(self, current, **options)
+
+    def to_dict(self) -> Bits:
+        """Plain values, for JSON.
+
+        Returns
+        -------
+        dict
+        """
+        columns = {}
+        for name, one in self.cells.items():
+            tally = self.tallies[name]
+            columns[name] = one.to_dict() | {
+                "rows": tally.rows,
+                "counts": tally.counts.tolist(),
+                "squares": None if tally.squares is None else tally.squares.tolist(),
+                "unseen": None if tally.unseen is None else sorted(map(list, tally.unseen.items()), key=repr),
+                "known": name in self.known,
+            }
+        return {"klnumba_profile": VERSION, "columns": columns, "problems": dict(self.problems)}
+
+    def to_json(self) -> str:
+        """The profile as text, in a versioned format, with every count exact.
+
+        Returns
+        -------
+        str
+        """
+        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Profile:
+        """Read what `to_json` wrote.
+
+        Parameters
+        ----------
+        text : str
+
+        Returns
+        -------
+        Profile
+
+        Raises
+        ------
+        ValueError
+            If the text is no profile, or of a version that this one does not know.
+        """
+        try:
+            found = json.loads(text)
+        except ValueError as error:
+            raise ValueError(f"text: no JSON: {error}") from None
+        if not isinstance(found, dict) or "klnumba_profile" not in found:
+            raise ValueError("text: not a profile")
+        if found["klnumba_profile"] != VERSION:
+            raise ValueError(f"text: a profile of version {found['klnumba_profile']}, this reads {VERSION}")
+        try:
+            return cls._from_dict(found)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"text: a damaged profile: {error!r}") from None
+
+    @classmethod
+    def _from_dict(cls, found: Bits) -> Profile:
+        profile = cls({}, {}, dict(found["problems"]))
+        for name, column in found["columns"].items():
+            one = cell.from_dict(column)
+            weighted = column["squares"] is not None
+            kind: Any = np.float64 if weighted or column["known"] else np.int64
+            counts = np.array(column["counts"], kind)
+            squares = np.array(column["squares"], np.float64) if weighted else None
+            unseen = None if column["unseen"] is None else {label: count for label, count in column["unseen"]}
+            if counts.shape != (one.size,) or (squares is not None and squares.shape != counts.shape):
+                raise ValueError(f"text: a damaged profile: column {name!r} has {counts.size} counts, not {one.size}")
+            profile.cells[name], profile.tallies[name] = one, Tally(counts, squares, column["rows"], unseen)
+        profile.known = frozenset(name for name, column in found["columns"].items() if column["known"])
+        return profile
+
+
+def chosen(found: dict[str, Column], columns: Iterable[Any] | None, name: str) -> dict[str, Column]:
+    """The wanted columns, in the order in which they are wanted."""
+    if columns is None:
+        return found
+    if isinstance(columns, str):
+        raise TypeError(f"columns: a sequence of names, not the text {columns!r}")
+    wanted: Sequence[str] = [str(one) for one in columns]
+    for one in wanted:
+        if one not in found:
+            raise ValueError(f"columns: {one!r} is not in {name}")
+    return {one: found[one] for one in wanted}
