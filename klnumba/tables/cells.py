@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -51,7 +52,7 @@ class Bins:
         text = _texts(self.kind, self.edges)
         if not text:
             return ["a finite value", "above", "-inf", "+inf", MISSING_LABEL]
-        bins = [f"[{low}, {high})" for low, high in zip(text, text[1:], strict=False)]
+        bins = [f"[{low}, {high})" for low, high in itertools.pairwise(text)]
         bins[-1] = bins[-1][:-1] + "]"
         return [f"below {text[0]}", *bins, f"above {text[-1]}", "-inf", "+inf", MISSING_LABEL]
 

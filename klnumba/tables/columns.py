@@ -94,7 +94,9 @@ def frame_columns(frame: Any, name: str, columns: Iterable[Any] | None = None) -
     try:
         table = nw.from_native(frame, eager_only=True)
     except TypeError as error:
-        raise TypeError(f"{name}: a data frame in memory (pandas, polars, pyarrow), not {type(frame).__name__}") from error
+        raise TypeError(
+            f"{name}: a data frame in memory (pandas, polars, pyarrow), not {type(frame).__name__}"
+        ) from error
     wanted = names if columns is None else [*map(str, columns)]
     for one in wanted:
         if one not in names:
@@ -119,8 +121,7 @@ def _column(nw: Any, name: str, series: Any) -> Column:
     if dtype == nw.Datetime:
         if dtype.time_zone is None:
             return Numbers(name, "datetime", rows, lambda: _naive(series.to_numpy()))
-        utc = lambda: series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)  # noqa: E731
-        return Numbers(name, "datetime", rows, lambda: _naive(utc().to_numpy()), aware=True)
+        return Numbers(name, "datetime", rows, lambda: _naive(_in_utc(series).to_numpy()), aware=True)
     if dtype == nw.Duration:
         return Numbers(name, "timedelta", rows, lambda: _naive(series.to_numpy()))
     if dtype in (nw.String, nw.Categorical, nw.Enum):
@@ -128,6 +129,10 @@ def _column(nw: Any, name: str, series: Any) -> Column:
     if dtype == nw.Object:
         return _object(name, series)
     return Unusable(name, rows, f"holds {dtype}, which has no cells")
+
+
+def _in_utc(series: Any) -> Any:
+    return series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
 
 
 def _naive(values: Array) -> Array:

@@ -149,10 +149,10 @@ class Comparison:
         -------
         pandas.DataFrame
             Columns "column", "kind", "n_reference", "n_current", their effective numbers, "cells" (that either side
-            has), "kl", "kl_reverse" (KL(current || reference)), "js", "psi" (the symmetric sum), "kl_corrected" (without
-            the bias of small samples; may be negative), "standard_error", "ci_low", "ci_high", "g", "dof", "p_value",
-            "p_adjusted", "largest_cell", the parts of kl ("kl_missing", "kl_tails", "kl_new", "kl_reshaping") and
-            "status".
+            has), "kl", "kl_reverse" (KL(current || reference)), "js", "psi" (the symmetric sum), "kl_corrected"
+            (without the bias of small samples; may be negative), "standard_error", "ci_low", "ci_high", "g", "dof",
+            "p_value", "p_adjusted", "largest_cell", the parts of kl ("kl_missing", "kl_tails", "kl_new",
+            "kl_reshaping") and "status".
         """
         pd = load("pandas")
         frame = pd.DataFrame(self.rows())
@@ -166,21 +166,12 @@ class Comparison:
         -------
         list of dict
         """
-        rows = []
-        for name, found in self.results.items():
-            labels, groups = found.cells.labels(), found.cells.groups()
-            for k in map(int, np.flatnonzero(found.used)):
-                rows.append({
-                    "column": name,
-                    "cell": labels[k],
-                    "part": GROUPS[groups[k]],
-                    "n_reference": found.reference.counts[k].item(),
-                    "n_current": found.current.counts[k].item(),
-                    "p_reference": float(found.p[k]),
-                    "p_current": float(found.q[k]),
-                    "contribution": float(found.shares[k]),
-                })  # fmt: skip
-        return rows
+        return [
+            _cell(name, found, label, group, k)
+            for name, found in self.results.items()
+            for k, label, group in zip(range(found.cells.size), found.cells.labels(), found.cells.groups(), strict=True)
+            if found.used[k]
+        ]
 
     @property
     def contributions(self) -> Any:
@@ -263,5 +254,19 @@ class Comparison:
         return report.table(self)
 
     def __repr__(self) -> str:
-        compared, changed = len(self.results), sum(found.values["p_adjusted"] < 0.05 for found in self.results.values())
-        return f"<Comparison of {compared} columns: {changed} changed at p_adjusted < 0.05, {len(self.problems)} with problems>"
+        changed = sum(found.values["p_adjusted"] < 0.05 for found in self.results.values())
+        text = f"{len(self.results)} columns: {changed} changed at p_adjusted < 0.05"
+        return f"<Comparison of {text}, {len(self.problems)} with problems>"
+
+
+def _cell(name: str, found: Result, label: str, group: int, k: int) -> dict[str, Any]:
+    return {
+        "column": name,
+        "cell": label,
+        "part": GROUPS[group],
+        "n_reference": found.reference.counts[k].item(),
+        "n_current": found.current.counts[k].item(),
+        "p_reference": float(found.p[k]),
+        "p_current": float(found.q[k]),
+        "contribution": float(found.shares[k]),
+    }

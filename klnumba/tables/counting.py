@@ -35,9 +35,7 @@ class Tally:
         if (self.squares is None) != (other.squares is None):
             raise ValueError("one has weights, the other has none")
         squares = None if self.squares is None or other.squares is None else self.squares + other.squares
-        return Tally(
-            self.counts + other.counts, squares, self.rows + other.rows, _together(self.unseen, other.unseen)
-        )
+        return Tally(self.counts + other.counts, squares, self.rows + other.rows, _together(self.unseen, other.unseen))
 
     def effective(self, cells: Array | None = None) -> float:
         """The effective number of rows in some cells: (sum of weights)^2 / sum of their squares."""
@@ -112,19 +110,18 @@ def _joined(parts: list[tuple[int, Tally | str]]) -> Tally | str:
 
 def _part(column: Column, cells: Cells, weights: Array | None, start: int, stop: int) -> Tally | str:
     try:
+        if isinstance(column, Unusable):
+            raise ColumnError(column.reason)
         if column.kind != cells.kind or column.aware != getattr(cells, "aware", False):
             raise ColumnError(f"holds {_kind(column)}, but the reference {_kind(cells)}")
         if isinstance(column, Labels):
             return _labels(column, cells, weights)
-        assert isinstance(column, Numbers)
         return _numbers(column, cells, weights, start, stop)
     except Exception as error:  # conversions are other libraries': whatever they raise is the column's status
         return str(error) or type(error).__name__
 
 
 def _kind(item: Column | Cells) -> str:
-    if isinstance(item, Unusable):
-        return item.reason.removeprefix("holds ")
     names = {"number": "numbers", "boolean": "truth values", "datetime": "times", "timedelta": "durations",
              "category": "categories"}  # fmt: skip
     zone = "" if item.kind != "datetime" else " with a zone" if getattr(item, "aware", False) else " without a zone"

@@ -78,7 +78,7 @@ def fit(column: Column, rule: Any) -> Cells:
 def merged(found: Sequence[Any], counts: Array) -> dict[Label, int]:
     """Counts by label; what has none is left out."""
     held: dict[Label, int] = {}
-    for k in np.flatnonzero(counts):
+    for k in map(int, np.flatnonzero(counts)):
         label = label_of(found[k])
         held[label] = held.get(label, 0) + int(counts[k])
     return held
@@ -149,7 +149,7 @@ def _sampled(raw: Array) -> Array:
 def _edges(raw: Array, rule: Any) -> Array:
     if not isinstance(rule, (str, int, np.integer)):
         return explicit_edges(rule)
-    if rule in ("auto", "quantile"):
+    if isinstance(rule, str) and rule in ("auto", "quantile"):
         return _quantiles(raw, rule)
     values = _finite(raw)
     if not values.size:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -105,9 +106,7 @@ def compare(
     return _measured(profile, tallies, problems, others, settings, extra)
 
 
-def _settings(
-    smoothing: Any, base: Any, missing: Any, confidence: Any, correction: Any, like: Any
-) -> Settings:
+def _settings(smoothing: Any, base: Any, missing: Any, confidence: Any, correction: Any, like: Any) -> Settings:
     smoothings.check(smoothing)
     unit = unit_of(base)
     if missing not in MISSING_RULES:
@@ -151,7 +150,7 @@ def _progress(progress: Any) -> Callable[[int, int], None] | None:
         called: Callable[[int, int], None] = progress
         return called
     try:
-        from tqdm.auto import tqdm
+        tqdm = importlib.import_module("tqdm.auto").tqdm
     except ModuleNotFoundError:
         return None
     bar = tqdm(unit="column")
@@ -163,9 +162,7 @@ def _progress(progress: Any) -> Callable[[int, int], None] | None:
     return show
 
 
-def _reference(
-    reference: Any, columns: Any, weights: Any, bins: Any, report: Any
-) -> tuple[Profile, Any]:
+def _reference(reference: Any, columns: Any, weights: Any, bins: Any, report: Any) -> tuple[Profile, Any]:
     if not isinstance(reference, Profile):
         return Profile.fit(reference, columns=columns, weights=weights, bins=bins, progress=report), reference
     if not (isinstance(bins, str) and bins == "auto"):
@@ -252,4 +249,5 @@ def _scaled(counts: Array, kept: Array, n: float) -> Array:
     total = found.sum()
     if total == 0.0 or total == n:
         return found
-    return found / total if np.isinf(n) else found * (n / total)
+    scaled: Array = found / total if np.isinf(n) else found * (n / total)
+    return scaled

@@ -12,6 +12,7 @@ from klnumba.optional import load
 from klnumba.tables.cells import Array
 
 HALF = 0.5
+LARGE = 2000.0  # from here on the law of noncentral chi-squared numbers is approximated
 
 
 def estimate(reference: Array, n: Array, current: Array, m: Array, confidence: float) -> dict[str, Array]:
@@ -61,7 +62,7 @@ def estimate(reference: Array, n: Array, current: Array, m: Array, confidence: f
     corrected = plain - (cells - 1) / 2.0 * over_n
     low, high = _interval(corrected, bias, scale, 1.0 - confidence)
     high = np.where(_vanished(reference, n, current, m, 1.0 - confidence), np.inf, high)
-    error = np.sqrt(2.0 * scale * bias + variance)
+    error = np.sqrt(2.0 * scale * bias + 4.0 * scale * np.maximum(corrected, 0.0))
     single = cells == 1
     return {
         "kl_corrected": np.where(single, 0.0, corrected),
@@ -114,13 +115,12 @@ def _interval(corrected: Array, bias: Array, scale: Array, alpha: float) -> tupl
 
 def _noncentrality(x: Array, df: Array, alpha: float, *, upper: bool) -> Array:
     """The noncentrality for which x is the upper (or lower) end of the range that holds 1 - alpha."""
-    cdf: Any = load("scipy.special").chndtr
 
     def beyond(noncentrality: Array) -> Array:
         """Positive where the range lies wholly above x (upper end), or above all of it (lower end)."""
         share = alpha / 2.0 * noncentrality / (noncentrality + df)
         target = 1.0 - alpha + share if upper else share
-        found: Array = target - cdf(x, df, noncentrality)
+        found: Array = target - _cdf(x, df, noncentrality)
         return found
 
     low = np.zeros_like(x)
@@ -132,3 +132,24 @@ def _noncentrality(x: Array, df: Array, alpha: float, *, upper: bool) -> Array:
         low = np.where(above, low, middle)
     found: Array = (low + high) / 2.0
     return np.where(beyond(np.zeros_like(x)) > 0.0, 0.0, found)
+
+
+def _cdf(x: Array, df: Array, noncentrality: Array) -> Array:
+    """The distribution function of noncentral chi-squared numbers.
+
+    For large ones SciPy adds up many terms, and M. Sankaran's approximation (Biometrika 50, pp. 199-204, 1963) has an
+    error that no simulation would see.
+    """
+    special: Any = load("scipy.special")
+    large = x > LARGE
+    found: Array = np.empty_like(x)
+    found[~large] = special.chndtr(x[~large], df[~large], noncentrality[~large])
+    y, k, shift = x[large], df[large], noncentrality[large]
+    first, second, third = k + shift, k + 2.0 * shift, k + 3.0 * shift
+    h = 1.0 - 2.0 / 3.0 * first * third / second**2
+    p = second / first**2
+    m = (h - 1.0) * (1.0 - 3.0 * h)
+    centre = 1.0 + h * p * (h - 1.0 - 0.5 * (2.0 - h) * m * p)
+    spread = h * np.sqrt(2.0 * p) * (1.0 + 0.5 * m * p)
+    found[large] = special.ndtr(((y / first) ** h - centre) / spread)
+    return found

@@ -170,7 +170,9 @@ class Profile:
         held = next(iter(self.tallies.values()), None)
         if held is not None and (held.squares is None) != (weights is None):
             raise ValueError(f"weights: the profile has {'none' if held.squares is None else 'them'}, the batch not so")
-        counted = counting.count([found[name] for name in names], [self.cells[name] for name in names], weights, progress)
+        counted = counting.count(
+            [found[name] for name in names], [self.cells[name] for name in names], weights, progress
+        )
         for name, tally in zip(names, counted, strict=True):
             if isinstance(tally, str):
                 self._give_up(name, tally)
@@ -312,7 +314,7 @@ class Profile:
             kind: Any = np.float64 if weighted or column["known"] else np.int64
             counts = np.array(column["counts"], kind)
             squares = np.array(column["squares"], np.float64) if weighted else None
-            unseen = None if column["unseen"] is None else {label: count for label, count in column["unseen"]}
+            unseen = None if column["unseen"] is None else dict(column["unseen"])
             if counts.shape != (one.size,) or (squares is not None and squares.shape != counts.shape):
                 raise ValueError(f"text: a damaged profile: column {name!r} has {counts.size} counts, not {one.size}")
             profile.cells[name], profile.tallies[name] = one, Tally(counts, squares, column["rows"], unseen)
