@@ -37,6 +37,11 @@ class Pair:
         found: Array = (self.reference > 0) | (self.current > 0)
         return found
 
+    def select(self, columns: Array) -> Pair:
+        """Some of the columns."""
+        sides = (self.reference, self.n, self.current, self.m, self.groups)
+        return Pair(*(side[columns] for side in sides))
+
 
 @dataclass(frozen=True)
 class Measured:
@@ -47,13 +52,30 @@ class Measured:
     q: Array
     shares: Array
 
+    def spread(self, places: Array) -> Measured:
+        """The columns at their places among others, which are NaN."""
+        columns = {name: _spread(values, places) for name, values in self.columns.items()}
+        return Measured(columns, *(_spread(values, places) for values in (self.p, self.q, self.shares)))
+
+
+def _spread(values: Array, places: Array) -> Array:
+    found = np.full((places.size, *values.shape[1:]), np.nan)
+    found[places] = values
+    return found
+
 
 def measure(pair: Pair, smoothing: str | float, confidence: float, unit: float) -> Measured:
-    """Every statistic of every column, divergences in units of `unit` nats."""
+    """Every statistic of every column, divergences in units of `unit` nats; NaN where a side has no rows."""
+    some = (pair.n > 0) & (pair.m > 0)
+    found = _measure(pair.select(some), smoothing, confidence, unit)
+    return found if some.all() else found.spread(some)
+
+
+def _measure(pair: Pair, smoothing: str | float, confidence: float, unit: float) -> Measured:
     used = pair.used
     left, right = (smooth(side, n, used, smoothing) for side, n in ((pair.reference, pair.n), (pair.current, pair.m)))
     found = kl.row_statistics(left, right, stats=("kl", "reverse_kl", "js", "jeffreys"))
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore"):
         p, q = (side / side.sum(axis=1, keepdims=True) for side in (left, right))
     names = {"kl": "kl", "kl_reverse": "reverse_kl", "js": "js", "psi": "jeffreys"}
     divergences = {name: found[source] for name, source in names.items()}
@@ -105,7 +127,7 @@ def _within(p: Array, q: Array, inside: Array) -> Array:
     left, right = np.where(inside, p, 0.0), np.where(inside, q, 0.0)
     mass = left.sum(axis=1)
     some = (mass > 0) & (right.sum(axis=1) > 0)
-    found = np.where(np.isnan(p).any(axis=1), np.nan, 0.0)
+    found = np.zeros(len(p))
     if some.any():
         found[some] = mass[some] * kl.kl_divergence(left[some], right[some])
     return found
@@ -128,14 +150,8 @@ def independence(pair: Pair) -> dict[str, Array]:
         to_reference = np.where(known, 0.0, kl.kl_divergence(reference, both))
         g = 2.0 * (n * to_reference + m * kl.kl_divergence(current, both))
     dof = np.maximum((both > 0).sum(axis=1) - 1, 0)
-    empty = ~(m > 0) | ~(pair.n > 0)
     p_value = load("scipy.special").chdtrc(np.maximum(dof, 1), g / _williams(both, n, m, dof))
-    p_value = np.where(dof > 0, p_value, 1.0)
-    return {
-        "g": np.where(empty, np.nan, g),
-        "dof": dof,
-        "p_value": np.where(empty, np.nan, p_value),
-    }
+    return {"g": g, "dof": dof.astype(np.float64), "p_value": np.where(dof > 0, p_value, 1.0)}
 
 
 def _williams(both: Array, n: Array, m: Array, dof: Array) -> Array:
