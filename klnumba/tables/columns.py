@@ -82,32 +82,25 @@ def _check_range(values: Array) -> None:
         raise ColumnError("holds times that do not fit into microseconds")
 
 
-def frame_columns(frame: Any, name: str, columns: Iterable[Any] | None = None) -> dict[str, Column]:
+def frame_columns(frame: Any, name: str) -> dict[str, Column]:
     """The columns of a frame by name; `name` is the argument's, for the error texts."""
     nw = load("narwhals.stable.v2")
-    if isinstance(frame, np.ndarray) or not hasattr(frame, "columns"):
-        raise TypeError(f"{name}: a data frame, not {type(frame).__name__}")
-    names = [*map(str, _native_names(frame))]
-    if len(set(names)) < len(names):
-        twice = sorted({one for one in names if names.count(one) > 1})
-        raise ValueError(f"{name}: column names must differ, but {', '.join(map(repr, twice))} stand there twice")
+    if hasattr(frame, "iloc"):
+        _check_names(frame.columns, name)  # narwhals' own text names no argument
     try:
         table = nw.from_native(frame, eager_only=True)
     except TypeError as error:
-        raise TypeError(
-            f"{name}: a data frame in memory (pandas, polars, pyarrow), not {type(frame).__name__}"
-        ) from error
-    wanted = names if columns is None else [*map(str, columns)]
-    for one in wanted:
-        if one not in names:
-            raise ValueError(f"columns: {one!r} is not in {name}")
-    series = dict(zip(names, table.iter_columns(), strict=True))
-    return {one: _column(nw, one, series[one]) for one in wanted}
+        found = type(frame).__name__
+        raise TypeError(f"{name}: a data frame in memory (pandas, polars, pyarrow), not {found}") from error
+    names = [*map(str, table.columns)]
+    return {one: _column(nw, one, series) for one, series in zip(names, table.iter_columns(), strict=True)}
 
 
-def _native_names(frame: Any) -> Iterable[Any]:
-    names: Iterable[Any] = frame.column_names if hasattr(frame, "column_names") else frame.columns
-    return names
+def _check_names(names: Iterable[Any], name: str) -> None:
+    found = [*map(str, names)]
+    if len(set(found)) < len(found):
+        twice = sorted({one for one in found if found.count(one) > 1})
+        raise ValueError(f"{name}: column names must differ, but {', '.join(map(repr, twice))} stand there twice")
 
 
 def _column(nw: Any, name: str, series: Any) -> Column:
@@ -126,8 +119,12 @@ def _column(nw: Any, name: str, series: Any) -> Column:
         return Numbers(name, "timedelta", rows, lambda: _naive(series.to_numpy()))
     if dtype in (nw.String, nw.Categorical, nw.Enum):
         return Labels(name, rows, lambda: _codes(series))
+    if hasattr(getattr(series.to_native(), "dtype", None), "tz"):  # zones that narwhals cannot name
+        return Numbers(name, "datetime", rows, lambda: _times(series.to_native()), aware=True)
     if dtype == nw.Object:
         return _object(name, series)
+    if series.null_count() == rows:
+        return Numbers(name, "number", rows, lambda: np.full(rows, np.nan))
     return Unusable(name, rows, f"holds {dtype}, which has no cells")
 
 

@@ -113,12 +113,31 @@ def _part(column: Column, cells: Cells, weights: Array | None, start: int, stop:
         if isinstance(column, Unusable):
             raise ColumnError(column.reason)
         if column.kind != cells.kind or column.aware != getattr(cells, "aware", False):
+            if _all_missing(column):
+                return _missing(cells, stop - start, None if weights is None else weights[start:stop])
             raise ColumnError(f"holds {_kind(column)}, but the reference {_kind(cells)}")
         if isinstance(column, Labels):
             return _labels(column, cells, weights)
         return _numbers(column, cells, weights, start, stop)
     except Exception as error:  # conversions are other libraries': whatever they raise is the column's status
         return str(error) or type(error).__name__
+
+
+def _all_missing(column: Numbers | Labels) -> bool:
+    """Whether a column has no value, which leaves its type open: an empty column of a file reads as numbers."""
+    if isinstance(column, Labels):
+        return bool((column.read()[0] < 0).all())
+    return bool(np.isnan(column.values()).all())
+
+
+def _missing(cells: Cells, rows: int, weights: Array | None) -> Tally:
+    tally = empty(cells, weights is not None)
+    tally.rows = rows
+    if weights is None or tally.squares is None:
+        tally.counts[-1] = rows
+    else:
+        tally.counts[-1], tally.squares[-1] = weights.sum(), (weights * weights).sum()
+    return tally
 
 
 def _kind(item: Column | Cells) -> str:

@@ -190,7 +190,7 @@ def _current(
     others = [name for name in found if name not in profile.cells and name not in profile.problems]
     problems = {name: "is not in current" for name in profile.cells if name not in found}
     side = Profile({name: one for name, one in profile.cells.items() if name in found}, {})._empty(numbers is not None)
-    side._add(found, numbers, report)
+    side._add(side._counted(found, numbers, report))
     return side.tallies, problems | side.problems, others if columns is None else []
 
 

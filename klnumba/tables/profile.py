@@ -90,7 +90,7 @@ class Profile:
         """
         fitted, found, numbers = cls._cells(reference, columns, weights, bins)
         profile = fitted._empty(numbers is not None)
-        profile._add(found, numbers, progress)
+        profile._add(profile._counted(found, numbers, progress))
         return profile
 
     @classmethod
@@ -162,26 +162,32 @@ class Profile:
         missing = [name for name in self.cells if name not in found]
         if missing:
             raise ValueError(f"batch: column {missing[0]!r} is not there")
-        self._add(found, numbers, progress)
+        counted = self._counted(found, numbers, progress)
+        for name, tally in counted.items():
+            if isinstance(tally, str):
+                raise ValueError(f"batch: column {name!r} {tally}")
+        self._add(counted)
         return self
 
-    def _add(self, found: dict[str, Column], weights: Array | None, progress: Progress | None) -> None:
+    def _counted(
+        self, found: dict[str, Column], weights: Array | None, progress: Progress | None
+    ) -> dict[str, Tally | str]:
+        """The tally of each column, or why there is none."""
         names = list(self.cells)
         held = next(iter(self.tallies.values()), None)
         if held is not None and (held.squares is None) != (weights is None):
             raise ValueError(f"weights: the profile has {'none' if held.squares is None else 'them'}, the batch not so")
-        counted = counting.count(
-            [found[name] for name in names], [self.cells[name] for name in names], weights, progress
-        )
-        for name, tally in zip(names, counted, strict=True):
+        columns, cells = [found[name] for name in names], [self.cells[name] for name in names]
+        return dict(zip(names, counting.count(columns, cells, weights, progress), strict=True))
+
+    def _add(self, counted: dict[str, Tally | str]) -> None:
+        """Add what could be counted; columns that could not are given up."""
+        for name, tally in counted.items():
             if isinstance(tally, str):
-                self._give_up(name, tally)
+                self.problems[name] = tally
+                del self.cells[name], self.tallies[name]
             else:
                 self.tallies[name] = self.tallies[name] + tally
-
-    def _give_up(self, name: str, reason: str) -> None:
-        self.problems[name] = reason
-        del self.cells[name], self.tallies[name]
 
     def merge(self, other: Profile) -> Profile:
         """The two together, as a new profile.
