@@ -142,6 +142,22 @@ class Comparison:
             row |= {"kind": self.profile.cells[name].kind, "n_reference": self.profile.tallies[name].rows}
         return row | dict.fromkeys(self.extra) | {"status": reason}
 
+    def by_evidence(self) -> list[str]:
+        """The columns that were compared, the strongest evidence of change first.
+
+        Returns
+        -------
+        list of str
+            By the adjusted p-value, then by the lower end of the interval and by kl; columns without values last.
+        """
+
+        def order(name: str) -> tuple[float, float, float]:
+            values = self.results[name].values
+            return values["p_adjusted"], -values["ci_low"], -values["kl"]
+
+        empty = [name for name, found in self.results.items() if found.empty is not None]
+        return sorted((name for name in self.results if name not in empty), key=order) + empty
+
     def to_frame(self) -> Any:
         """One row a column.
 
