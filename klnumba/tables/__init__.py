@@ -1,7 +1,8 @@
 """Tables: what changed between two data frames, column by column, with the evidence."""
 
+from klnumba.tables.chunks import Chunks, scan
 from klnumba.tables.comparison import Comparison
 from klnumba.tables.frames import compare
 from klnumba.tables.profile import Profile
 
-__all__ = ["Comparison", "Profile", "compare"]
+__all__ = ["Chunks", "Comparison", "Profile", "compare", "scan"]

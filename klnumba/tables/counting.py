@@ -13,6 +13,7 @@ from klnumba.kernels.binning import LANES, cell_count
 from klnumba.kernels.tiles import TILE
 from klnumba.tables.cells import Array, Categories, Cells, Label
 from klnumba.tables.columns import BLOCK, Column, ColumnError, Labels, Numbers, Unusable, as_float, label_of
+from klnumba.tables.fitting import plain
 
 MOST_UNSEEN = 1000  # new categories that are remembered by name
 
@@ -178,7 +179,7 @@ def _new_numbers(raw: Array, cells: Categories) -> dict[Label, int] | None:
     found, counts = np.unique(values, return_counts=True)
     if found.size > MOST_UNSEEN:
         return None
-    return {float(value): int(number) for value, number in zip(found, counts, strict=True)}
+    return {plain(value): int(number) for value, number in zip(found, counts, strict=True)}
 
 
 def _labels(column: Labels, cells: Cells, weights: Array | None) -> Tally:

@@ -1,81 +1,197 @@
-"""Cells fitted on a reference: the rules by which bins and categories are chosen."""
+"""Cells fitted on a reference that comes in one piece or in many: what is kept of each, and what follows from all.
+
+The same rows give the same cells, however they are cut into pieces: extremes, counts and categories are exact, and
+quantiles are those of a sample that depends on the places of the rows alone.
+"""
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from klnumba.tables import rules
 from klnumba.tables.cells import Array, Bins, Categories, Cells, Label
-from klnumba.tables.columns import Column, ColumnError, Labels, Numbers, Unusable, label_of
+from klnumba.tables.columns import Column, ColumnError, Labels, Numbers, Unusable, as_float, label_of
 
-Rule = str | int | Sequence[float] | Array
-
-RULES = ("auto", "quantile", "sturges", "doane", "fd", "category")
-AUTO_BINS = 20
-ROWS_A_BIN = 25
-QUANTILE_BINS = 10
-MOST_BINS = 256
 FEW = 32  # whole numbers with no more different values than this are categories
 MOST_CATEGORIES = 1000
-SAMPLE = 1 << 17  # rows from which quantiles are taken
+MOST_COUNTED = 1 << 21  # categories that are counted at a time; beyond, the rarest are forgotten
+SAMPLE = 1 << 17  # rows from which quantiles are taken, at most
+BLOCK = 1 << 20
 
 
-def check_rule(bins: Any) -> None:
-    """Refuse what is no rule, before any work is done."""
-    if isinstance(bins, Mapping):
-        for name, rule in bins.items():
-            if isinstance(rule, Mapping):
-                raise TypeError(f"bins: one rule for column {name!r}, not a mapping")
-            check_rule(rule)
-    elif isinstance(bins, str):
-        if bins not in RULES:
-            raise ValueError(f"bins: one of {', '.join(map(repr, RULES))}, an integer or edges, not {bins!r}")
-    elif isinstance(bins, (bool, float)) or bins is None:
-        raise TypeError(f"bins: a rule's name, an integer or edges, not {bins!r}")
-    elif isinstance(bins, (int, np.integer)):
-        if not 1 <= bins <= MOST_CATEGORIES:
-            raise ValueError(f"bins: from 1 to {MOST_CATEGORIES}, not {bins}")
+def level_of(rows: int) -> int:
+    """Of so many rows, one in 2**level is taken."""
+    return max(0, math.ceil(math.log2(rows / SAMPLE))) if rows > SAMPLE else 0
+
+
+def places(start: int, stop: int, level: int) -> Array:
+    """The rows of a sample from start to stop: those whose place, well mixed, ends in `level` zero bits."""
+    if not level:
+        return np.arange(start, stop)
+    mask = np.uint64((1 << level) - 1)
+    found = []
+    for first in range(start, stop, BLOCK):
+        here = np.arange(first, min(first + BLOCK, stop), dtype=np.uint64)
+        found.append(here[(_mixed(here) & mask) == 0].astype(np.int64))
+    return np.concatenate(found) if found else np.empty(0, np.int64)
+
+
+_whole = functools.lru_cache(maxsize=4)(places)  # the columns of one table have the same rows
+
+
+def _mixed(x: Array) -> Array:
+    """G. L. Steele, D. Lea and C. H. Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014."""
+    x = (x + np.uint64(0x9E3779B97F4A7C15)).astype(np.uint64)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed: Array = x ^ (x >> np.uint64(31))
+    return mixed
+
+
+@dataclass
+class NumberDraft:
+    """What is kept of the pieces of a column of numbers."""
+
+    kind: str
+    aware: bool
+    rule: Any
+    rows: int = 0
+    finite: int = 0
+    low: float = math.inf
+    high: float = -math.inf
+    level: int = 0
+    sample: list[tuple[Array, Array]] = field(default_factory=list)  # places and numbers
+    few: dict[Label, int] | None = field(default_factory=dict)  # the different numbers, where they may be categories
+
+    @property
+    def open(self) -> bool:
+        """Whether no value has been seen, which leaves the kind open."""
+        return not self.finite
+
+    @property
+    def name(self) -> str:
+        """The rule's name where numbers may become categories."""
+        return self.rule if isinstance(self.rule, str) and self.kind == "number" else ""
+
+    def add(self, column: Numbers) -> None:
+        """One more piece."""
+        raw = column.read()
+        start, stop = self.rows, self.rows + raw.size
+        self.rows = stop
+        self._take(raw, start, stop)
+        values = as_float(raw)
+        low, high = (float(values.min()), float(values.max())) if values.size else (math.nan, math.nan)
+        if not (math.isfinite(low) and math.isfinite(high)):
+            values = values[np.isfinite(values)]
+            low, high = (float(values.min()), float(values.max())) if values.size else (math.inf, -math.inf)
+        self.finite += values.size
+        self.low, self.high = min(self.low, low), max(self.high, high)
+        if self.few is not None:
+            self._count(values)
+
+    def _take(self, raw: Array, start: int, stop: int) -> None:
+        """Add the piece's part of the sample, and thin what was taken before."""
+        level = level_of(stop)
+        if level > self.level:
+            mask = np.uint64((1 << level) - 1)
+            for k, (at, values) in enumerate(self.sample):
+                kept = (_mixed(at.astype(np.uint64)) & mask) == 0
+                self.sample[k] = at[kept], values[kept]
+            self.level = level
+        at = (_whole if start == 0 else places)(start, stop, level)
+        self.sample.append((at, as_float(raw if at.size == raw.size else raw[at - start])))
+
+    def _count(self, values: Array) -> None:
+        """Count the different numbers while they are few and whole, or, for the rule "category", all of them."""
+        if self.name == "category":
+            counts: dict[Label, int] | None = _distinct(values)
+        elif self.name == "auto":
+            taken = self.sample[-1][1]
+            counts = _few_whole(values) if _few_whole(taken[np.isfinite(taken)]) is not None else None
+        else:
+            counts = None
+        self.few = None if self.few is None or counts is None else _together(self.few, counts)
+        if self.name != "category" and self.few is not None and len(self.few) > FEW:
+            self.few = None
+
+    def cells(self) -> Cells:
+        """The cells that follow."""
+        if isinstance(self.rule, str) and self.rule == "category" and self.kind not in ("number", "boolean"):
+            raise ColumnError(f"bins: a column of kind {self.kind} has no categories")
+        if self.kind == "boolean":
+            return Categories("boolean", (False, True))
+        if self.few:
+            return categories("number", self.few)
+        sample = np.concatenate([values for _, values in self.sample]) if self.sample else np.empty(0)
+        sample = sample[np.isfinite(sample)]
+        return Bins(self.kind, rules.edges(self.rule, sample, self.finite, self.low, self.high), self.aware)
+
+
+@dataclass
+class LabelDraft:
+    """What is kept of the pieces of a column of categories."""
+
+    kind: str = "category"
+    aware: bool = False
+    rows: int = 0
+    counts: dict[Label, int] = field(default_factory=dict)
+
+    @property
+    def open(self) -> bool:
+        """Whether no value has been seen, which leaves the kind open."""
+        return not self.counts
+
+    def add(self, column: Labels) -> None:
+        """One more piece."""
+        codes, found = column.read()
+        counts = np.bincount(codes.astype(np.int64) + 1, minlength=len(found) + 1)[1:]
+        self.rows += column.rows
+        self.counts = _together(self.counts, named(found, counts))
+        if len(self.counts) > MOST_COUNTED:
+            kept = sorted(self.counts, key=lambda label: (-self.counts[label], str(label)))[: MOST_COUNTED // 2]
+            self.counts = {label: self.counts[label] for label in kept}
+
+    def cells(self) -> Cells:
+        """The cells that follow."""
+        return categories(self.kind, self.counts)
+
+
+Draft = NumberDraft | LabelDraft
+
+
+def drafted(draft: Draft | None, column: Column, rule: Any) -> Draft:
+    """A draft with one more piece of its column."""
+    if isinstance(column, Unusable):
+        raise ColumnError(column.reason)
+    if draft is None or (draft.open and (draft.kind, draft.aware) != (column.kind, column.aware)):
+        rows = 0 if draft is None else draft.rows
+        fresh: Draft = LabelDraft(rows=rows)
+        if isinstance(column, Numbers):
+            fresh = NumberDraft(column.kind, column.aware, rule, rows)
+        draft = fresh
+    kind = LabelDraft if isinstance(column, Labels) else NumberDraft
+    if isinstance(draft, kind) and draft.kind == column.kind:
+        add: Any = draft.add
+        add(column)
+    elif isinstance(column, Numbers) and bool(np.isnan(column.values()).all()):
+        draft.rows += column.rows
     else:
-        explicit_edges(bins)
-
-
-def rule_of(bins: Any, column: str) -> Any:
-    """The rule of one column; a mapping leaves "auto" to those it does not name."""
-    return bins.get(column, "auto") if isinstance(bins, Mapping) else bins
-
-
-def explicit_edges(edges: Any) -> Array:
-    """Edges that a caller gave."""
-    array = np.asarray(edges)
-    if array.dtype.kind in "mM":
-        array = array.astype(f"{array.dtype.kind}8[us]").view(np.int64)
-    if array.ndim != 1 or array.size < 2 or array.dtype.kind not in "fiu":
-        raise ValueError("bins: edges are a sequence of at least two numbers")
-    found = array.astype(np.float64)
-    if not np.isfinite(found).all():
-        raise ValueError("bins: edges are finite; what lies outside them has cells of its own")
-    if (np.diff(found) <= 0).any():
-        raise ValueError(f"bins: edges increase, but number {int(np.argmin(np.diff(found) > 0)) + 1} does not")
-    return found
+        raise ColumnError(f"holds {column.kind} values after {draft.kind} values")
+    return draft
 
 
 def fit(column: Column, rule: Any) -> Cells:
-    """The cells of a column of the reference."""
-    if isinstance(column, Unusable):
-        raise ColumnError(column.reason)
-    if isinstance(column, Labels):
-        codes, found = column.read()
-        counts = np.bincount(codes.astype(np.int64) + 1, minlength=len(found) + 1)[1:]
-        return categories("category", merged(found, counts))
-    if column.kind == "boolean":
-        return Categories("boolean", (False, True))
-    return fit_numbers(column, rule)
+    """The cells of a column that is there in one piece."""
+    return drafted(None, column, rule).cells()
 
 
-def merged(found: Sequence[Any], counts: Array) -> dict[Label, int]:
+def named(found: Any, counts: Array) -> dict[Label, int]:
     """Counts by label; what has none is left out."""
     held: dict[Label, int] = {}
     for k in map(int, np.flatnonzero(counts)):
@@ -85,110 +201,43 @@ def merged(found: Sequence[Any], counts: Array) -> dict[Label, int]:
 
 
 def categories(kind: str, counts: Mapping[Label, int]) -> Categories:
-    """The most frequent categories by name, ties in the order of their texts."""
+    """The most frequent categories by name, ties in the order of their texts; numbers then stand in their order."""
     order = sorted(counts, key=lambda label: (-counts[label], str(label)))
-    return Categories(kind, tuple(order[:MOST_CATEGORIES]), max(len(order) - MOST_CATEGORIES, 0))
+    kept = order[:MOST_CATEGORIES]
+    if kind == "number":
+        kept.sort(key=float)
+    return Categories(kind, tuple(kept), len(order) - len(kept))
 
 
-def fit_numbers(column: Numbers, rule: Any) -> Cells:
-    """Bins, or categories where there are a few whole numbers."""
-    raw = column.read()
-    if column.kind == "number" and isinstance(rule, str) and rule in ("auto", "category"):
-        few = _few_whole(raw) if rule == "auto" else _distinct(raw)
-        if few is not None:
-            return categories("number", few)
-    elif isinstance(rule, str) and rule == "category":
-        raise ColumnError(f"bins: a column of kind {column.kind} has no categories")
-    return Bins(column.kind, _edges(raw, rule), column.aware)
+def _together(first: dict[Label, int], second: dict[Label, int]) -> dict[Label, int]:
+    if not first:
+        return second
+    for label, count in second.items():
+        first[label] = first.get(label, 0) + count
+    return first
 
 
-def _finite(raw: Array) -> Array:
-    from klnumba.tables.columns import as_float
-
-    values = as_float(raw)
-    kept = np.isfinite(values)
-    return values if kept.all() else values[kept]
+def _distinct(values: Array) -> dict[Label, int]:
+    found, counts = np.unique(values, return_counts=True)
+    return {plain(value): int(count) for value, count in zip(found, counts, strict=True)}
 
 
-def _distinct(raw: Array) -> dict[Label, int]:
-    values, counts = np.unique(_finite(raw), return_counts=True)
-    return {_plain(value): int(count) for value, count in zip(values, counts, strict=True)}
-
-
-def _few_whole(raw: Array) -> dict[Label, int] | None:
+def _few_whole(values: Array) -> dict[Label, int] | None:
     """The different values if they are few and whole, else None."""
-    values = _finite(_sampled(raw))
-    if not values.size or (values != np.rint(values)).any() or np.unique(values).size > FEW:
-        return None
-    values = _finite(raw)
+    if not values.size:
+        return {}
     low, high = values.min(), values.max()
-    if (values != np.rint(values)).any() or max(abs(low), abs(high)) >= 2.0**53:
+    if max(abs(low), abs(high)) >= 2.0**53 or (values != np.rint(values)).any():
         return None
-    if high - low < 1 << 16:
-        counts = np.bincount((values - low).astype(np.int64))
-        places = np.flatnonzero(counts)
-        if places.size > FEW:
-            return None
-        return {int(low) + int(k): int(counts[k]) for k in places}
-    found = _distinct(values)
-    return found if len(found) <= FEW else None
+    if high - low >= 1 << 16:
+        found = _distinct(values)
+        return found if len(found) <= FEW else None
+    counts = np.bincount((values - low).astype(np.int64))
+    held = np.flatnonzero(counts)
+    return {int(low) + int(k): int(counts[k]) for k in held} if held.size <= FEW else None
 
 
-def _plain(value: float) -> Label:
+def plain(value: float) -> Label:
+    """A whole number as an integer."""
     number = float(value)
     return int(number) if number.is_integer() and abs(number) < 2.0**53 else number
-
-
-def _sampled(raw: Array) -> Array:
-    """`SAMPLE` rows, drawn with a fixed seed; all where there are no more."""
-    if raw.size <= SAMPLE:
-        return raw
-    return raw[np.sort(np.random.default_rng(0).integers(raw.size, size=SAMPLE))]
-
-
-def _edges(raw: Array, rule: Any) -> Array:
-    if not isinstance(rule, (str, int, np.integer)):
-        return explicit_edges(rule)
-    if isinstance(rule, str) and rule in ("auto", "quantile"):
-        return _quantiles(raw, rule)
-    values = _finite(raw)
-    if not values.size:
-        return np.empty(0)
-    low, high = values.min(), values.max()
-    if low == high:
-        return np.array([low, high])
-    bins = int(rule) if not isinstance(rule, str) else _number_of_bins(values, rule)
-    edges = np.unique(np.linspace(low, high, bins + 1))
-    edges[-1] = high
-    return edges
-
-
-def _number_of_bins(values: Array, rule: str) -> int:
-    """How many bins of equal width NumPy's rule takes, at most `MOST_BINS`."""
-    n, span = values.size, float(np.ptp(values))
-    if rule == "fd":
-        low, high = np.quantile(values, [0.25, 0.75])
-        width = 2.0 * (high - low) / n ** (1.0 / 3.0)
-        if not width > 0.0:
-            rule = "sturges"
-        else:
-            return int(min(MOST_BINS, max(1, math.ceil(min(span / width, 1e9)))))
-    bins = math.log2(n) + 1.0
-    deviation = float(values.std())
-    if rule == "doane" and n > 2 and deviation > 0.0:
-        skewness = float(np.mean(((values - values.mean()) / deviation) ** 3))
-        bins += math.log2(1.0 + abs(skewness) / math.sqrt(6.0 * (n - 2) / ((n + 1.0) * (n + 3.0))))
-    return int(min(MOST_BINS, max(1, math.ceil(bins))))
-
-
-def _quantiles(raw: Array, rule: str) -> Array:
-    """Edges with equal shares of the reference between them; a value that fills a bin alone stands alone."""
-    sample = _finite(_sampled(raw))
-    whole = _finite(raw) if raw.size > SAMPLE or not sample.size else sample
-    if not whole.size:
-        return np.empty(0)
-    low, high = whole.min(), whole.max()
-    count = QUANTILE_BINS if rule == "quantile" else min(AUTO_BINS, max(2, whole.size // ROWS_A_BIN))
-    inner = np.quantile(sample, np.arange(1, count) / count, method="inverted_cdf") if sample.size else np.empty(0)
-    inner = np.unique(inner[inner > low])
-    return np.concatenate([[low], inner, [high]])

@@ -12,12 +12,11 @@ from klnumba.reduction import real, unit_of
 from klnumba.tables import likeness
 from klnumba.tables import smoothing as smoothings
 from klnumba.tables.cells import MISSING, Array
-from klnumba.tables.columns import frame_columns
+from klnumba.tables.chunks import Chunks
 from klnumba.tables.comparison import Comparison, Result, Settings
 from klnumba.tables.counting import Tally
 from klnumba.tables.profile import Profile
 from klnumba.tables.statistics import CORRECTIONS, Pair, adjusted, measure
-from klnumba.tables.weighting import split_weights
 
 MISSING_RULES = ("cell", "drop")
 
@@ -33,9 +32,9 @@ def compare(
 
     Parameters
     ----------
-    reference : DataFrame or Profile
-        Of pandas, polars or pyarrow, or a fitted profile.
-    current : DataFrame or Profile
+    reference : DataFrame, Chunks or Profile
+        Of pandas, polars or pyarrow; a table in pieces (`klnumba.tables.scan`); or a fitted profile.
+    current : DataFrame, Chunks or Profile
         The table to compare with it; a profile needs the same cells.
     columns : sequence of str, optional
         Which columns; by default all of `reference`, and a line for each that only `current` has.
@@ -88,7 +87,7 @@ def compare(
     --------
     >>> import numpy as np, pandas as pd
     >>> from klnumba.tables import compare
-    >>> rng = np.random.default_rng(0)
+    >>> rng = np.random.default_rng(2)
     >>> before = pd.DataFrame({"age": rng.normal(40, 9, 4000), "city": rng.choice(["A", "B"], 4000)})
     >>> after = pd.DataFrame({"age": rng.normal(43, 9, 3000), "city": rng.choice(["A", "B"], 3000)})
     >>> found = compare(before, after)
@@ -125,10 +124,10 @@ def _weights(weights: Any, reference: Any, current: Any) -> tuple[Any, Any]:
     if weights is None:
         return None, None
     if isinstance(weights, str):
-        first, second = (weights if weights in _names(side) else None for side in (reference, current))
-        if first is None and second is None:
+        held = [weights in _names(side) for side in (reference, current)]
+        if not any(held):
             raise ValueError(f"weights: {weights!r} is in neither table")
-        return first, second
+        return tuple(weights if here else None for here in held)  # type: ignore[return-value]
     try:
         first, second = weights
     except (TypeError, ValueError):
@@ -136,9 +135,11 @@ def _weights(weights: Any, reference: Any, current: Any) -> tuple[Any, Any]:
     return first, second
 
 
-def _names(frame: Any) -> list[str]:
-    names = getattr(frame, "column_names", None)
-    return [*map(str, getattr(frame, "columns", ()) if names is None else names)]
+def _names(table: Any) -> list[str]:
+    if isinstance(table, Chunks):
+        table = next(iter(table), None)
+    names = getattr(table, "column_names", None)  # pyarrow's; its `columns` are the data
+    return [*map(str, getattr(table, "columns", ()) if names is None else names)]
 
 
 def _progress(progress: Any) -> Callable[[int, int], None] | None:
@@ -186,12 +187,8 @@ def _current(
     """The tallies of the other side, why a column has none, and the columns that only it has."""
     if isinstance(current, Profile):
         return _from_profile(profile, current)
-    found, numbers = split_weights(frame_columns(current, "current"), weights, "current")
-    others = [name for name in found if name not in profile.cells and name not in profile.problems]
-    problems = {name: "is not in current" for name in profile.cells if name not in found}
-    side = Profile({name: one for name, one in profile.cells.items() if name in found}, {})._empty(numbers is not None)
-    side._add(side._counted(found, numbers, report))
-    return side.tallies, problems | side.problems, others if columns is None else []
+    side = profile._count(current, weights, report, "current")
+    return side.tallies, side.problems, side.others if columns is None else []
 
 
 def _from_profile(profile: Profile, current: Profile) -> tuple[dict[str, Tally], dict[str, str], list[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +11,12 @@ import numpy as np
 
 from klnumba.kernels import threads
 from klnumba.tables import cells as cell
-from klnumba.tables import counting, fitting
+from klnumba.tables import counting, fitting, rules
 from klnumba.tables.cells import Array, Cells
-from klnumba.tables.columns import Column, frame_columns
+from klnumba.tables.chunks import Chunks
+from klnumba.tables.columns import Column, ColumnError, Unusable, frame_columns
 from klnumba.tables.counting import Progress, Tally
+from klnumba.tables.fitting import Draft
 from klnumba.tables.weighting import split_weights
 
 if TYPE_CHECKING:
@@ -56,6 +58,7 @@ class Profile:
     tallies: dict[str, Tally]
     problems: dict[str, str] = field(default_factory=dict)
     known: frozenset[str] = frozenset()  # columns whose distribution is given, not sampled
+    others: list[str] = field(default_factory=list, repr=False)  # of a batch: the columns that have no cells
 
     @classmethod
     def fit(
@@ -66,8 +69,8 @@ class Profile:
 
         Parameters
         ----------
-        reference : DataFrame
-            Of pandas, polars or pyarrow.
+        reference : DataFrame or Chunks
+            Of pandas, polars or pyarrow, or a table in pieces (`klnumba.tables.scan`), which is read twice.
         columns : sequence of str, optional
             Which columns; all by default.
         weights : str or array_like, optional
@@ -88,37 +91,33 @@ class Profile:
         TypeError
             If `reference` is no data frame.
         """
-        fitted, found, numbers = cls._cells(reference, columns, weights, bins)
-        profile = fitted._empty(numbers is not None)
-        profile._add(profile._counted(found, numbers, progress))
+        rules.check_rule(bins)
+        profile = cls._drafted(reference, columns, weights, bins)
+        for found, numbers in _pieces(reference, weights, "reference"):
+            if not profile.tallies:
+                profile = profile._empty(numbers is not None)
+            profile._add(profile._counted(found, numbers, progress))
         return profile
 
     @classmethod
-    def _cells(cls, reference: Any, columns: Any, weights: Any, bins: Any) -> tuple[Profile, dict[str, Column], Any]:
-        fitting.check_rule(bins)
-        found, numbers = split_weights(frame_columns(reference, "reference"), weights, "reference")
-        found = chosen(found, columns, "reference")
-        if isinstance(bins, dict):
-            for name in bins:
-                if str(name) not in found:
-                    raise ValueError(f"bins: {name!r} is not in reference")
-        fitted: dict[str, Cells | str] = {}
-
-        def work(name: str) -> None:
+    def _drafted(cls, reference: Any, columns: Any, weights: Any, bins: Any) -> Profile:
+        """The cells that fit the reference, and nothing counted."""
+        drafts: dict[str, Draft | None] = {}
+        problems: dict[str, str] = {}
+        for first, (found, _) in enumerate(_pieces(reference, weights, "reference")):
+            if not first:
+                found = chosen(found, columns, "reference")
+                _check_names(bins, found)
+                drafts = dict.fromkeys(found)
+            _draft(drafts, problems, found, bins)
+        cells: dict[str, Cells] = {}
+        for name, draft in drafts.items():
             try:
-                fitted[name] = fitting.fit(found[name], fitting.rule_of(bins, name))
-            except Exception as error:  # conversions are other libraries': what they raise is the column's status
-                fitted[name] = str(error) or type(error).__name__
-
-        threads.run(work, found, threads.choose(None, sum(column.rows for column in found.values())))
-        cells, problems = {}, {}
-        for name in found:
-            one = fitted[name]
-            if isinstance(one, str):
-                problems[name] = one
-            else:
-                cells[name] = one
-        return cls(cells, {}, problems), found, numbers
+                if draft is not None and name not in problems:
+                    cells[name] = draft.cells()
+            except ColumnError as error:
+                problems[name] = str(error)
+        return cls(cells, {}, {name: problems[name] for name in drafts if name in problems})
 
     def _empty(self, weighted: bool) -> Profile:
         tallies = {name: counting.empty(one, weighted) for name, one in self.cells.items()}
@@ -139,7 +138,7 @@ class Profile:
 
         Parameters
         ----------
-        batch : DataFrame
+        batch : DataFrame or Chunks
             It needs every column of the profile; others are left out.
         weights : str or array_like, optional
             Weights of the rows, where the profile has them.
@@ -154,30 +153,43 @@ class Profile:
         Raises
         ------
         ValueError
-            If a column is missing, or one side has weights and the other none. The profile is then as it was before.
+            If a column is missing or of another kind, or one side has weights and the other none. The profile is
+            then as it was before.
         TypeError
             If `batch` is no data frame.
         """
-        found, numbers = split_weights(frame_columns(batch, "batch"), weights, "batch")
-        missing = [name for name in self.cells if name not in found]
-        if missing:
-            raise ValueError(f"batch: column {missing[0]!r} is not there")
-        counted = self._counted(found, numbers, progress)
-        for name, tally in counted.items():
-            if isinstance(tally, str):
-                raise ValueError(f"batch: column {name!r} {tally}")
-        self._add(counted)
+        more = self._count(batch, weights, progress, "batch")
+        held = next(iter(self.tallies.values()), None)
+        if held is not None and (held.squares is None) != (weights is None):
+            raise ValueError(f"weights: the profile has {'none' if held.squares is None else 'them'}, the batch not so")
+        for name in self.cells:
+            if name in more.problems:
+                raise ValueError(f"batch: column {name!r} {more.problems[name]}")
+        self.tallies = {name: tally + more.tallies[name] for name, tally in self.tallies.items()}
         return self
+
+    def _count(self, batch: Any, weights: Any, progress: Progress | None, title: str) -> Profile:
+        """A batch in these cells; a column that is not there, or cannot be counted, is a problem."""
+        side: Profile | None = None
+        for found, numbers in _pieces(batch, weights, title):
+            if side is None:
+                side = self._empty(numbers is not None)
+                side.problems = {name: f"is not in {title}" for name in self.cells if name not in found}
+                side.others = [name for name in found if name not in self.cells and name not in self.problems]
+                side.cells = {name: one for name, one in side.cells.items() if name in found}
+                side.tallies = {name: side.tallies[name] for name in side.cells}
+            side._add(side._counted(found, numbers, progress))
+        if side is None:
+            raise ValueError(f"{title}: no piece of a table")
+        return side
 
     def _counted(
         self, found: dict[str, Column], weights: Array | None, progress: Progress | None
     ) -> dict[str, Tally | str]:
         """The tally of each column, or why there is none."""
         names = list(self.cells)
-        held = next(iter(self.tallies.values()), None)
-        if held is not None and (held.squares is None) != (weights is None):
-            raise ValueError(f"weights: the profile has {'none' if held.squares is None else 'them'}, the batch not so")
-        columns, cells = [found[name] for name in names], [self.cells[name] for name in names]
+        lost = Unusable("", 0, "is not in every piece")
+        columns, cells = [found.get(name, lost) for name in names], [self.cells[name] for name in names]
         return dict(zip(names, counting.count(columns, cells, weights, progress), strict=True))
 
     def _add(self, counted: dict[str, Tally | str]) -> None:
@@ -326,6 +338,35 @@ class Profile:
             profile.cells[name], profile.tallies[name] = one, Tally(counts, squares, column["rows"], unseen)
         profile.known = frozenset(name for name, column in found["columns"].items() if column["known"])
         return profile
+
+
+def _pieces(table: Any, weights: Any, name: str) -> Iterator[tuple[dict[str, Column], Array | None]]:
+    """The columns and the weights of a frame, or of every piece of one."""
+    if isinstance(table, Chunks) and weights is not None and not isinstance(weights, str):
+        raise TypeError("weights: of a table in pieces, the name of a column")
+    for piece in table if isinstance(table, Chunks) else (table,):
+        yield split_weights(frame_columns(piece, name), weights, name)
+
+
+def _draft(drafts: dict[str, Draft | None], problems: dict[str, str], found: dict[str, Column], bins: Any) -> None:
+    """Add a piece to the draft of every column, on all threads."""
+
+    def work(name: str) -> None:
+        try:
+            if name not in found:
+                raise ColumnError("is not in every piece")
+            drafts[name] = fitting.drafted(drafts[name], found[name], rules.rule_of(bins, name))
+        except Exception as error:  # conversions are other libraries': what they raise is the column's status
+            problems[name] = str(error) or type(error).__name__
+
+    names = [name for name in drafts if name not in problems]
+    threads.run(work, names, threads.choose(None, sum(column.rows for column in found.values())))
+
+
+def _check_names(bins: Any, found: dict[str, Column]) -> None:
+    for name in bins if isinstance(bins, dict) else ():
+        if str(name) not in found:
+            raise ValueError(f"bins: {name!r} is not in reference")
 
 
 def chosen(found: dict[str, Column], columns: Iterable[Any] | None, name: str) -> dict[str, Column]:

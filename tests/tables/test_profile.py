@@ -119,7 +119,7 @@ def test_a_mismatch_names_the_column():
 
 def test_a_refused_batch_changes_nothing():
     profile = copy.deepcopy(WHOLE)
-    with pytest.raises(ValueError, match="batch: column 'few' is not there"):
+    with pytest.raises(ValueError, match="batch: column 'few' is not in batch"):
         profile.update(DATA.drop(columns="few"))
     with pytest.raises(ValueError, match="batch: column 'number' holds categories, but the reference numbers"):
         profile.update(DATA.assign(number="x"))
