@@ -129,6 +129,7 @@ class Comparison:
             "cells": int(found.used.sum()),
         }
         row |= {key: found.values[key] for key in VALUES}
+        row["dof"] = int(row["dof"]) if found.empty is None else None
         row["largest_cell"] = labels[found.largest] if found.empty is None else None
         row |= {key: found.values[key] for key in PARTS}
         row |= {key: values.get(name) for key, values in self.extra.items()}

@@ -94,7 +94,7 @@ def compare(
     >>> found.to_frame()[["column", "p_adjusted", "status"]].round(3)
       column  p_adjusted status
     0    age       0.000     ok
-    1   city       0.616     ok
+    1   city       0.907     ok
     """
     settings = _settings(smoothing, base, missing, confidence, correction, like)
     first, second = _weights(weights, reference, current)
