@@ -101,7 +101,12 @@ def compare(
     report = _progress(progress)
     profile, raw = _reference(reference, columns, first, bins, report)
     tallies, problems, others = _current(profile, current, columns, second, report)
-    extra = likeness.column(like, raw, current, profile) if like is not None else {}
+    extra = {}
+    if like is not None:
+        if raw is None or isinstance(raw, Chunks) or isinstance(current, (Chunks, Profile)):
+            raise TypeError("like: needs both tables as data frames, whose values it looks at again")
+        compared = [name for name in profile.cells if name in tallies and name not in problems]
+        extra = likeness.column(like, raw, current, compared)
     return _measured(profile, tallies, problems, others, settings, extra)
 
 

@@ -1,0 +1,131 @@
+"""What other tools report for some pairs of columns, recorded with their versions.
+
+``python -m tests.reference.other_tools TOOL``, in an environment that has the tool, runs it on every pair and writes
+its values into ``other_tools.json``, beside those of the other tools.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+FILE = Path(__file__).with_suffix(".json")
+
+
+def pairs() -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Pairs of columns, reference first; numbers, or words as objects. NumPy promises this stream for ever."""
+    draw = np.random.RandomState(0)
+    words = np.array(["a", "b", "c", "d"], dtype=object)
+    return {
+        "same law": (draw.normal(size=800), draw.normal(size=700)),
+        "shifted": (draw.normal(size=900), draw.normal(0.4, 1.2, size=600)),
+        "skewed": (draw.exponential(size=1000), draw.exponential(1.5, size=1000)),
+        "few numbers": (draw.randint(0, 8, 500).astype(float), draw.randint(2, 10, 400).astype(float)),
+        "words": (
+            words[draw.choice(4, 600, p=[0.4, 0.3, 0.2, 0.1])],
+            words[draw.choice(4, 500, p=[0.3, 0.3, 0.2, 0.2])],
+        ),
+        "a new word": (words[draw.randint(0, 3, 400)], words[draw.randint(0, 4, 400)]),
+    }
+
+
+def evidently(reference: Any, current: Any, numeric: bool) -> float:
+    """The score of its Kullback-Leibler test."""
+    import pandas as pd
+    from evidently.legacy.calculations.stattests import kl_div_stat_test
+    from evidently.legacy.core import ColumnType
+
+    kind = ColumnType.Numerical if numeric else ColumnType.Categorical
+    return float(kl_div_stat_test(pd.Series(reference), pd.Series(current), kind, None).drift_score)
+
+
+def psi10(reference: Any, current: Any, numeric: bool) -> float:
+    """feature-engine's population stability index over ten equally frequent bins."""
+    import pandas as pd
+    from feature_engine.selection import DropHighPSIFeatures
+
+    n, m = len(reference), len(current)
+    frame = pd.DataFrame({
+        "x": [*reference, *current], "spare": 0.0, "part": [0] * n + [1] * m,
+    })  # fmt: skip
+    made = DropHighPSIFeatures(
+        split_col="part", cut_off=0, variables=["x"], bins=10, strategy="equal_frequency", missing_values="ignore",
+        threshold=100.0,
+    )  # fmt: skip
+    return float(made.fit(frame).psi_values_["x"])
+
+
+def great_expectations(reference: Any, current: Any, numeric: bool) -> float | None:
+    """The observed value of its Kullback-Leibler expectation; None where that is infinite."""
+    import great_expectations as gx
+    import pandas as pd
+
+    context = gx.get_context(mode="ephemeral")
+    asset = context.data_sources.add_pandas("p").add_dataframe_asset("a")
+    batches = asset.add_batch_definition_whole_dataframe("b")
+    learn = gx.expectations.ExpectColumnKLDivergenceToBeLessThan(
+        column="x", partition_object=None, threshold=None, bucketize_data=numeric
+    )
+    first = batches.get_batch({"dataframe": pd.DataFrame({"x": reference})}).validate(learn, result_format="COMPLETE")
+    partition = first.result["details"]["expected_partition"]
+    check = gx.expectations.ExpectColumnKLDivergenceToBeLessThan(
+        column="x", partition_object=partition, threshold=1.0, bucketize_data=numeric
+    )
+    found = batches.get_batch({"dataframe": pd.DataFrame({"x": current})}).validate(check)
+    value = found.result["observed_value"]
+    return None if value is None else float(value)
+
+
+def tfdv(reference: Any, current: Any, numeric: bool) -> float:
+    """The drift of its comparator: Jensen-Shannon divergence of numbers, largest difference of words."""
+    import pandas as pd
+    import tensorflow_data_validation as data
+
+    first, second = (data.generate_statistics_from_dataframe(pd.DataFrame({"x": x})) for x in (reference, current))
+    schema = data.infer_schema(first)
+    comparator = data.get_feature(schema, "x").drift_comparator
+    limit = comparator.jensen_shannon_divergence if numeric else comparator.infinity_norm
+    limit.threshold = 1e-12
+    found = data.validate_statistics(second, schema, previous_statistics=first)
+    return float(found.drift_skew_info[0].drift_measurements[0].value)
+
+
+def scipy(reference: Any, current: Any, numeric: bool) -> float:
+    """``scipy.stats.entropy`` of counts that NumPy made."""
+    from scipy import stats
+
+    if numeric:
+        counts, edges = np.histogram(reference)
+        return float(stats.entropy(counts, np.histogram(current, edges)[0]))
+    names = sorted({*reference, *current})
+    return float(stats.entropy(*([list(side).count(name) for name in names] for side in (reference, current))))
+
+
+PACKAGES = {
+    "evidently": "evidently",
+    "psi10": "feature-engine",
+    "great_expectations": "great_expectations",
+    "tfdv": "tensorflow-data-validation",
+    "scipy": "scipy",
+}
+
+
+def main(tool: str) -> None:
+    """Run a tool on every pair."""
+    run = globals()[tool]
+    values: dict[str, Any] = {}
+    for name, (reference, current) in pairs().items():
+        value = run(reference, current, reference.dtype != object)
+        values[name] = "inf" if value is not None and np.isinf(value) else value
+    found = json.loads(FILE.read_text()) if FILE.is_file() else {}
+    found[tool] = {"package": PACKAGES[tool], "version": version(PACKAGES[tool]), "values": values}
+    FILE.write_text(json.dumps(dict(sorted(found.items())), indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
