@@ -111,9 +111,9 @@ def _filled(reference: Array, current: Array) -> float:
 def _psi10(reference: Array, current: Array) -> float:
     """Deciles of the reference, the outer ones open; zeros become 1e-4, and nothing is normalised after that."""
     reference, current = reference[~np.isnan(reference)], current[~np.isnan(current)]
-    if not reference.size or not current.size:
+    if not np.isfinite(reference).any() or not current.size:
         return math.nan
-    edges = np.unique(np.quantile(reference, np.linspace(0, 1, 11)))[1:-1]
+    edges = np.unique(np.quantile(_finite(reference), np.linspace(0, 1, 11)))[1:-1]
     counts = (np.bincount(np.searchsorted(edges, side), minlength=edges.size + 1) for side in (reference, current))
     return _psi(*(one.astype(float) for one in counts))
 
