@@ -6,6 +6,7 @@ its values into ``other_tools.json``, beside those of the other tools.
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import sys
 from importlib.metadata import version
@@ -82,17 +83,56 @@ def great_expectations(reference: Any, current: Any, numeric: bool) -> float | N
 
 
 def tfdv(reference: Any, current: Any, numeric: bool) -> float:
-    """The drift of its comparator: Jensen-Shannon divergence of numbers, largest difference of words."""
-    import pandas as pd
-    import tensorflow_data_validation as data
+    """The drift that its compiled comparator measures, of numbers in bits, of words the largest difference of shares.
 
-    first, second = (data.generate_statistics_from_dataframe(pd.DataFrame({"x": x})) for x in (reference, current))
-    schema = data.infer_schema(first)
-    comparator = data.get_feature(schema, "x").drift_comparator
-    limit = comparator.jensen_shannon_divergence if numeric else comparator.infinity_norm
-    limit.threshold = 1e-12
-    found = data.validate_statistics(second, schema, previous_statistics=first)
+    The library is called without the rest of the package, which asks for a TensorFlow of its own age; the histograms of
+    ten bins of equal width that its statistics would hold are made here.
+    """
+    from tensorflow_metadata.proto.v0 import anomalies_pb2, schema_pb2
+
+    schema = schema_pb2.Schema()
+    feature = schema.feature.add(name="x", type=schema_pb2.FLOAT if numeric else schema_pb2.BYTES)
+    comparator = feature.drift_comparator
+    (comparator.jensen_shannon_divergence if numeric else comparator.infinity_norm).threshold = 1e-12
+    now, before = (_tfdv_statistics(side, numeric) for side in (current, reference))
+    text = schema.SerializeToString()
+    found = anomalies_pb2.Anomalies.FromString(
+        _tfdv_library().ValidateFeatureStatistics(now, text, b"", before, b"", b"", b"", b"", False)
+    )
     return float(found.drift_skew_info[0].drift_measurements[0].value)
+
+
+def _tfdv_library() -> Any:
+    package = importlib.util.find_spec("tensorflow_data_validation")
+    assert package is not None
+    assert package.origin is not None
+    name = "tensorflow_data_validation_extension"
+    spec = importlib.util.spec_from_file_location(name, Path(package.origin).parent / "pywrap" / f"{name}.so")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.validation
+
+
+def _tfdv_statistics(values: Any, numeric: bool) -> bytes:
+    from tensorflow_metadata.proto.v0 import statistics_pb2
+
+    found = statistics_pb2.DatasetFeatureStatistics(num_examples=len(values))
+    kind = statistics_pb2.FeatureNameStatistics
+    feature = found.features.add(type=kind.FLOAT if numeric else kind.STRING)
+    feature.path.step.append("x")
+    common = (feature.num_stats if numeric else feature.string_stats).common_stats
+    common.num_non_missing, common.min_num_values, common.max_num_values = len(values), 1, 1
+    if numeric:
+        counts, edges = np.histogram(values)
+        histogram = feature.num_stats.histograms.add()
+        for low, high, count in zip(edges, edges[1:], counts, strict=False):
+            histogram.buckets.add(low_value=low, high_value=high, sample_count=count)
+    else:
+        for word in sorted(set(values)):
+            feature.string_stats.rank_histogram.buckets.add(label=word, sample_count=list(values).count(word))
+    return found.SerializeToString()
 
 
 def scipy(reference: Any, current: Any, numeric: bool) -> float:
