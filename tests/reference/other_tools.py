@@ -1,7 +1,8 @@
 """What other tools report for some pairs of columns, recorded with their versions.
 
 ``python -m tests.reference.other_tools TOOL``, in an environment that has the tool, runs it on every pair and writes
-its values into ``other_tools.json``, beside those of the other tools.
+its values into ``other_tools.json``, beside those of the other tools. ``table`` in the place of a tool writes the
+table of the documentation.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 
 FILE = Path(__file__).with_suffix(".json")
+DATA = Path(__file__).resolve().parents[2] / "docs" / "_data" / "other_tools.json"
 
 
 def pairs() -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -155,6 +157,25 @@ PACKAGES = {
 }
 
 
+def table() -> None:
+    """Write ``docs/_data/other_tools.json``: every recorded value beside ours."""
+    import pandas as pd
+
+    from klnumba.tables import compare
+
+    recorded = json.loads(FILE.read_text())
+    rows = []
+    for name, sides in pairs().items():
+        ours = compare(*(pd.DataFrame({"x": side}) for side in sides)).to_frame().loc[0]
+        row: dict[str, Any] = {"columns": name, "kl": float(ours["kl"]), "kl_reverse": float(ours["kl_reverse"])}
+        for tool in recorded.values():
+            value = tool["values"][name]
+            row[f"{tool['package']} {tool['version']}"] = "none reported" if value is None else value
+        rows.append(row)
+    lines = ",\n".join(json.dumps(row) for row in rows)
+    DATA.write_text(f'{{"rows": [\n{lines}\n]}}\n', encoding="utf-8")
+
+
 def main(tool: str) -> None:
     """Run a tool on every pair."""
     run = globals()[tool]
@@ -168,4 +189,4 @@ def main(tool: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    table() if sys.argv[1] == "table" else main(sys.argv[1])
