@@ -17,11 +17,13 @@ from klnumba.installation import info, package_version, warmup
 
 if TYPE_CHECKING:
     from klnumba import distributions as distributions
+    from klnumba import gpu as cuda
 
 __version__ = package_version()
 
 __all__ = [
     "cross_entropy",
+    "cuda",
     "distributions",
     "entropy",
     "functional",
@@ -37,8 +39,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "distributions":  # loaded when it is first asked for
+    # Loaded when it is first asked for. `cuda` is no module of that name: in `klnumba.cuda`, numba-cuda's import hook
+    # finds its own `numba.cuda`.
+    found = {"distributions": "klnumba.distributions", "cuda": "klnumba.gpu"}.get(name)
+    if found:
         import importlib
 
-        return importlib.import_module("klnumba.distributions")
+        return importlib.import_module(found)
     raise AttributeError(f"module 'klnumba' has no attribute {name!r}")

@@ -11,6 +11,7 @@ import numpy as np
 from klnumba import arrays
 from klnumba.arrays import Back, Rows, take
 from klnumba.engine import AGREE, LongRow, Task, values
+from klnumba.gpu.borders import any_on_device
 from klnumba.kernels import cpu, threads
 from klnumba.kernels.tiles import CHUNK
 
@@ -45,12 +46,19 @@ def reduce(
     weight: float = 0.5,
 ) -> Any:  # fmt: skip
     """A divergence of every row, or its mean or sum over the rows."""
+    if any_on_device(p, q, where, out):
+        from klnumba.gpu import reduction as gpu
+
+        return gpu.reduce(
+            name, p, q, kind, axis, normalize, base, temperature, reduction, where, keepdims, out, dtype, invalid,
+            weight,
+        )  # fmt: skip
     task = _task(name, kind, normalize, temperature, weight)
     unit = unit_of(base)
     _check(reduction, ("none", "mean", "sum"), "reduction")
     _check(invalid, ("nan", "raise"), "invalid")
     rows, ndim, reduced, back = _prepare(p, q, axis, where, task, dtype)
-    shape = _shape(rows, ndim, reduced, keepdims)
+    shape = kept_shape(rows.outer, reduced, ndim, keepdims)
     result = _result(out, shape if reduction == "none" else (), dtype, rows.dtype)
     if out is not None and any(np.may_share_memory(out, side) for side in rows.inputs()):
         result = np.empty_like(out)  # it may overwrite rows that are still to be read
@@ -72,17 +80,16 @@ def statistics(
     temperature: float, where: Any, keepdims: bool, dtype: Any, count: int | None, invalid: str,
 ) -> dict[str, Any]:  # fmt: skip
     """Several statistics of every row."""
-    if isinstance(stats, str):
-        raise TypeError(f"stats: a sequence of names, not the text {stats!r}")
-    stats = tuple(stats)
-    for name in stats:
-        if name not in SOURCES:
-            raise ValueError(f"stats: {name!r} is none of {', '.join(map(repr, SOURCES))}")
+    if any_on_device(p, q, where):
+        from klnumba.gpu import reduction as gpu
+
+        return gpu.statistics(p, q, stats, kind, axis, normalize, base, temperature, where, keepdims, dtype, invalid)
+    stats = named(stats)
     _check(invalid, ("nan", "raise"), "invalid")
     unit = unit_of(base)
     first = _task("kl", kind, normalize, temperature, 0.5)
     rows, ndim, reduced, back = _prepare(p, q, axis, where, first, dtype)
-    shape = _shape(rows, ndim, reduced, keepdims)
+    shape = kept_shape(rows.outer, reduced, ndim, keepdims)
     wanted: list[tuple[Task, str, np.ndarray | None]] = []
     results = {}
     for name in stats:
@@ -91,6 +98,16 @@ def statistics(
         wanted.append((_task(source, kind, normalize, temperature, 0.5), order, results[name]))
     Found(rows, wanted, unit, invalid == "raise").run(_threads(count, rows))
     return {name: back(result) for name, result in results.items()}
+
+
+def named(stats: Any) -> tuple[str, ...]:
+    """The names of statistics, each of which is one."""
+    if isinstance(stats, str):
+        raise TypeError(f"stats: a sequence of names, not the text {stats!r}")
+    for name in stats:
+        if name not in SOURCES:
+            raise ValueError(f"stats: {name!r} is none of {', '.join(map(repr, SOURCES))}")
+    return tuple(stats)
 
 
 def _task(name: str, kind: str, normalize: bool, temperature: float, weight: float) -> Task:
@@ -148,10 +165,11 @@ def _prepare(p: Any, q: Any, axis: Any, where: Any, task: Task, dtype: Any) -> t
     return Rows(first, second, reduced, where, -math.inf if task.logs else 0.0, wide=wide), len(shape), reduced, back
 
 
-def _shape(rows: Rows, ndim: int, reduced: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
+def kept_shape(outer: tuple[int, ...], reduced: tuple[int, ...], ndim: int, keepdims: bool) -> tuple[int, ...]:
+    """The shape of the values of rows, `outer` without the reduced axes."""
     if not keepdims:
-        return rows.outer
-    kept = iter(rows.outer)
+        return outer
+    kept = iter(outer)
     return tuple(1 if k in reduced else next(kept) for k in range(ndim))
 
 
