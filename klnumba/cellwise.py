@@ -9,6 +9,7 @@ import numpy as np
 
 from klnumba import arrays
 from klnumba.arrays import compute_dtype, take
+from klnumba.gpu.borders import any_on_device
 from klnumba.kernels import cpu, threads
 
 
@@ -22,6 +23,10 @@ def pointwise(
     names: tuple[str, str] = ("p", "q"),
 ) -> Any:
     """A formula of two numbers over two arrays, with the ufuncs' `out`, `where` and `dtype`."""
+    if any_on_device(x, y, out, where):
+        from klnumba.gpu import cellwise as gpu
+
+        return gpu.pointwise(name, x, y, out, where, dtype, names)
     first, back = take(x, names[0])
     second, other = take(y, names[1])
     back = other if back is arrays._as_is else back

@@ -45,6 +45,10 @@ class Layout:
             run *= n
         return distance if distance >= 0 else None
 
+    def is_adjacent(self) -> bool:
+        """Whether the cells lie side by side in C order."""
+        return math.prod(self.shape) <= 1 or self.row_step(0) is not None
+
     def least(self) -> int:
         """The offset of the first cell in memory from the cell with all indices 0: not above 0."""
         return sum((n - 1) * step for n, step in zip(self.shape, self.steps, strict=True) if step < 0)

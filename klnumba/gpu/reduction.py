@@ -9,7 +9,7 @@ import numpy as np
 
 from klnumba import arrays, reduction
 from klnumba.engine import AGREE, Task
-from klnumba.gpu import borders
+from klnumba.gpu import borders, sums
 from klnumba.gpu.borders import Array
 from klnumba.gpu.layout import adjacent
 from klnumba.gpu.rows import Rows, flat_view
@@ -109,7 +109,7 @@ class Call:
             raise ValueError(f"out: shape {out.shape}, but the result has shape {shape}")
         if out.dtype not in ("float64", "float32"):
             raise TypeError(f"out: dtype {out.dtype} cannot hold the result")
-        if out.layout.extent() > 1 and out.layout != adjacent(shape):
+        if not out.layout.is_adjacent():
             raise ValueError("out: on a device, an array whose cells are adjacent in C order")
 
     def values(self, task: Task, order: str, unit: float, target: Array) -> None:
@@ -124,19 +124,15 @@ class Call:
         from klnumba.kernels.cuda import flat
 
         machine, n = self.machine, self.rows.n
-        hi = machine.room(n, "float64")
+        found = machine.room(n, "float64")
         if n:
-            self._rows(task, "pq", unit, hi)
-        lo, first, count = hi, True, n
-        while first or count > 1:
-            count = max(1, math.ceil(count / flat.CELLS_OF_A_SUM))
-            above, below = machine.room(count, "float64"), machine.room(count, "float64")
-            args = machine.cut(hi, n) if first else hi, lo, above, below
-            machine.launch(flat.partial_sums(first), count, 1, flat.THREADS, self.stream, *args)
-            hi, lo, first = above, below, False
-        out, _ = flat_view(target, target.layout)
+            self._rows(task, "pq", unit, found)
+        count = sums.pieces(n)
+        hi, lo = machine.room(count, "float64"), machine.room(count, "float64")
+        cells = machine.cut(found, n)
+        machine.launch(flat.partial_sums(True), count, 1, flat.THREADS, self.stream, cells, cells, hi, lo)
         over = float(n) if how == "mean" else 1.0  # no rows: 0/0 is NaN
-        machine.launch(flat.quotient(), 1, 1, flat.THREADS, self.stream, hi, lo, over, out)
+        sums.whole(hi, lo, count, over, self.stream, flat_view(target, target.layout)[0])
 
     def _rows(self, task: Task, order: str, unit: float, out: Any) -> None:
         from klnumba.kernels.cuda import choice, flat, rows

@@ -9,7 +9,7 @@ import numpy as np
 
 from klnumba import arrays
 from klnumba.gpu.borders import Array
-from klnumba.gpu.layout import Layout, adjacent
+from klnumba.gpu.layout import Layout
 
 DIRECT = ("float64", "float32", "float16", "bfloat16")  # dtypes that the kernels over rows read
 
@@ -26,9 +26,7 @@ class Rows:
         self, p: Array, q: Array, reduced: tuple[int, ...], where: Array | None, zero: float, stream: int, *,
         wide: bool,
     ) -> None:  # fmt: skip
-        from klnumba.kernels.cuda import machine
-
-        self._machine, self._stream = machine, stream
+        self._stream = stream
         shape = arrays.common_shape(p, q)  # type: ignore[arg-type]
         if where is not None:
             shape = np.broadcast_shapes(shape, where.shape)
@@ -55,25 +53,28 @@ class Rows:
         step = layout.row_step(self._kept)
         if where is None and array.dtype == self.store and step is not None:
             return flat_view(array, layout)[0], step
-        return self._copied(array, layout, where, zero), self.d
+        held = None if where is None else (where, self._arranged(where))
+        return side_by_side(array, layout, self.store, self._stream, held, zero), self.d
 
-    def _copied(self, array: Array, layout: Layout, where: Array | None, zero: float) -> Any:
-        from klnumba.kernels.cuda import flat
-        from klnumba.kernels.cuda.cells import STORED
+def side_by_side(
+    array: Array, layout: Layout, dtype: str, stream: int, mask: tuple[Array, Layout] | None = None, fill: float = 0.0
+) -> Any:
+    """A copy on the device, as `dtype`, whose cells are adjacent; where the mask says no, `fill`."""
+    from klnumba.kernels.cuda import flat, machine
+    from klnumba.kernels.cuda.cells import STORED
 
-        cells = self.n * self.d
-        target = self._machine.room(cells, STORED[self.store])
-        raw = array.dtype == self.store
-        mask, mask_layout = (array, layout) if where is None else (where, self._arranged(where))
-        shape, (steps, mask_steps) = merged(layout.shape, (layout.steps, mask_layout.steps))
-        source, start = flat_view(array, layout)
-        held, held_start = flat_view(mask, mask_layout)
-        kernel = flat.copy(array.dtype, self.store, where is not None, raw and where is None)
-        self._machine.launch(
-            kernel, cells, flat.THREADS, flat.THREADS, self._stream,
-            source, start, shape, steps, held, held_start, mask_steps, zero, target,
-        )  # fmt: skip
-        return target
+    cells = math.prod(layout.shape)
+    target = machine.room(cells, STORED[dtype])
+    held, held_layout = (array, layout) if mask is None else mask
+    shape, (steps, held_steps) = merged(layout.shape, (layout.steps, held_layout.steps))
+    source, start = flat_view(array, layout)
+    marks, marks_start = flat_view(held, held_layout)
+    raw = array.dtype == dtype and mask is None
+    machine.launch(
+        flat.copy(array.dtype, dtype, mask is not None, raw), cells, flat.THREADS, flat.THREADS, stream,
+        source, start, shape, steps, marks, marks_start, held_steps, fill, target,
+    )  # fmt: skip
+    return target
 
 
 def flat_view(array: Array, layout: Layout) -> tuple[Any, int]:
@@ -108,5 +109,3 @@ def merged(
         return (1,), tuple((0,) for _ in steps)
     return tuple(lengths), tuple(map(tuple, walks))
 
-
-__all__ = ["DIRECT", "Rows", "adjacent", "compute_dtype", "flat_view", "merged"]

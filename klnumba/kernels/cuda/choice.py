@@ -9,7 +9,7 @@ up to 16                4                 one cell at a time
 2,048 and more          256, one block    the same
 ======================  ================  ==========================================
 
-In the simulator, where a thread costs much, blocks are smaller and rows count as long sooner.
+In the simulator, where a thread costs much, warps and blocks are smaller, and rows count as long sooner.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ TABLE = (
     (None, Choice(256, 256, True)),
 )
 SIMULATED_TABLE = (
+    (5, Choice(2, 4, False)),
     (17, Choice(4, 8, False)),
-    (64, Choice(8, 16, False)),
-    (300, Choice(32, 32, True)),
-    (None, Choice(64, 64, True)),
+    (64, Choice(4, 8, True)),
+    (None, Choice(8, 8, True)),
 )
 
 

@@ -49,15 +49,46 @@ def copy(source: str, target: str, masked: bool, raw: bool) -> Any:
 
 
 @functools.cache
-def pointwise(name: str, first: str, second: str) -> Any:
-    """A formula of two numbers; an operand whose step is 0 is one number for all."""
+def pointwise(name: str, first: str, second: str, masked: bool) -> Any:
+    """A formula of two numbers over `over`; an operand whose step is 0 is one number for all.
+
+    Where the mask says no, `out` keeps what it holds.
+    """
     x_of, y_of, formula = _number(first), _number(second), device(POINTWISE[name])
 
-    def cells(x: Any, xs: Any, y: Any, ys: Any, out: Any) -> None:
+    def cells(x: Any, xs: Any, y: Any, ys: Any, over: Any, mask: Any, start: Any, shape: Any, steps: Any,
+              out: Any) -> None:  # fmt: skip
         for i in range(np.int64(cuda.grid(1)), out.size, np.int64(cuda.gridsize(1))):
-            out[i] = formula(np.float64(x_of(x, i * xs)), np.float64(y_of(y, i * ys)))
+            held = True
+            if masked:
+                held = load(mask, start + place(i, shape, steps)) != 0
+            if held:
+                out[i] = formula(np.float64(x_of(x, i * xs)), np.float64(y_of(y, i * ys))) / over
 
-    return kernel(cells, f"{name}-{first}-{second}", THREADS)
+    return kernel(cells, f"{name}-{first}-{second}-{int(masked)}", THREADS)
+
+
+@functools.cache
+def pointwise_sums(name: str, first: str, second: str) -> Any:
+    """The sums of pieces of the cells of `pointwise`, as double-doubles."""
+    x_of, y_of, formula = _number(first), _number(second), device(POINTWISE[name])
+    together = team(THREADS, THREADS)
+    add, size = together.add, together.size
+
+    def sums(x: Any, xs: Any, y: Any, ys: Any, count: Any, out: Any, out_low: Any) -> None:
+        room = cuda.shared.array(size, np.float64)
+        me = np.int64(cuda.threadIdx.x)
+        for b in range(np.int64(cuda.blockIdx.x), out.size, np.int64(cuda.gridDim.x)):
+            start = b * CELLS_OF_A_SUM
+            hi = lo = 0.0
+            for i in range(start + me, min(start + CELLS_OF_A_SUM, count), THREADS):
+                hi, e = two_sum(hi, formula(np.float64(x_of(x, i * xs)), np.float64(y_of(y, i * ys))))
+                lo += e
+            hi, lo = add(hi, lo, room)
+            if me == 0:
+                out[b], out_low[b] = hi, lo if abs(hi) < np.inf else 0.0
+
+    return kernel(sums, f"{name}-sums-{first}-{second}", THREADS)
 
 
 @functools.cache

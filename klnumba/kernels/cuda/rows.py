@@ -17,7 +17,7 @@ from klnumba.kernels.cpu import CELLS, LARGEST, finish_of
 from klnumba.kernels.cuda import exact, logs, quick
 from klnumba.kernels.cuda.cells import reader
 from klnumba.kernels.cuda.choice import Choice
-from klnumba.kernels.cuda.target import apart, cuda, exchange, kernel, noinline, piece
+from klnumba.kernels.cuda.target import WARP, apart, cuda, exchange, kernel, noinline, piece
 from klnumba.kernels.cuda.team import Team, team
 
 
@@ -141,7 +141,7 @@ def ahead(x: Any, at: Any, y: Any, other: Any) -> Any:
 def agreement(store: str, choice: Choice) -> Any:
     """Whether p and q have their first largest cell in the same place; no where one has a NaN."""
     one, width, threads = reader(store).one, choice.width, choice.threads
-    together, inside = team(width, threads), min(width, 32)
+    together, inside = team(width, threads), min(width, WARP)
     steps, warps, teams = inside.bit_length() - 1, width // inside, threads // width
     size = max(together.size, 2 * warps)
 

@@ -22,7 +22,7 @@ from klnumba.kernels import compiler
 from klnumba.kernels.compiler import rebuilt, scalar
 
 SIMULATED = bool(config.ENABLE_CUDASIM)
-WARP = 32
+WARP = 4 if SIMULATED else 32  # threads that exchange numbers without shared memory
 
 
 class _Context:
