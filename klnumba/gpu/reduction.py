@@ -151,11 +151,13 @@ class Call:
         grid = found.n, chosen.threads // chosen.width, chosen.threads, self.stream
         if task.name == AGREE:
             machine.launch(rows.agreement(found.store, chosen), *grid, p, ps, q, qs, found.n, found.d, out)
-        elif task.name == "kl" and task.normalize and not task.logs:
-            machine.launch(rows.kl_rows(found.store, chosen), *grid, p, ps, q, qs, found.n, found.d, unit, out)
+            return
+        inverse, tail = task.inverse_temperature()
+        if task.name == "kl" and task.normalize and math.frexp(inverse)[0] == 0.5:
+            kernel = rows.kl_rows(task.logs, found.store, chosen)
+            machine.launch(kernel, *grid, p, ps, q, qs, found.n, found.d, inverse, unit, out)
         else:
             kernel = rows.divergence_rows(task.name, task.logs, task.normalize, found.store, chosen)
-            inverse, tail = task.inverse_temperature()
             args = p, ps, q, qs, found.n, found.d, inverse, tail, task.weight, unit, out
             machine.launch(kernel, *grid, *args)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from klnumba.formulas.finish import finish_difference, finish_sum
 from klnumba.kernels.cpu import CELLS, LARGEST, finish_of
-from klnumba.kernels.cuda import exact, logs, quick
+from klnumba.kernels.cuda import exact, logits, logs, quick
 from klnumba.kernels.cuda.cells import reader
 from klnumba.kernels.cuda.choice import Choice
 from klnumba.kernels.cuda.target import WARP, apart, cuda, exchange, kernel, noinline, piece
@@ -22,30 +22,38 @@ from klnumba.kernels.cuda.team import Team, team
 
 
 @functools.cache
-def kl_rows(store: str, choice: Choice) -> Any:
-    """KL of normalised rows of probabilities; a row that one read does not serve is read again, in float64."""
+def kl_rows(logarithms: bool, store: str, choice: Choice) -> Any:
+    """KL of normalised rows in one read; a row that this does not serve is read again, in float64."""
     together = team(choice.width, choice.threads)
-    sums, finished, any_of = quick.row_sums(store, together, choice.grouped), quick.finished(store), together.any
-    second = prob_form(CELLS["kl"][0], finish_sum, store, together, True, False)
+    any_of = together.any
+    second, _, _ = forms("kl", logarithms, True, store, together)
     width, teams, size = choice.width, choice.threads // choice.width, together.size
+    if logarithms:
+        first = logits.value(store, together, choice.grouped)
+    else:
+        of_cells = quick.value(store, together, choice.grouped)
 
-    def rows(p: Any, ps: Any, q: Any, qs: Any, n: Any, d: Any, unit: Any, out: Any) -> None:
+        @piece
+        def first(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, lane: Any, room: Any) -> Any:
+            return of_cells(p, o, q, u, d, lane, room)
+
+    def rows(p: Any, ps: Any, q: Any, qs: Any, n: Any, d: Any, inverse: Any, unit: Any, out: Any) -> None:
         room = cuda.shared.array(size, np.float64)
         me = np.int64(cuda.threadIdx.x)
         lane, step = me % width, np.int64(cuda.gridDim.x) * teams
-        for first in range(np.int64(cuda.blockIdx.x) * teams, n, step):
-            r = first + me // width
+        for start in range(np.int64(cuda.blockIdx.x) * teams, n, step):
+            r = start + me // width
             at = min(r, n - 1)  # a team without a row goes along with the last one
-            a, ae, b, be, c, ce = sums(p, at * ps, q, at * qs, d, lane, room)
-            value = finished(a, ae, b, be, c, ce)
+            value = first(p, at * ps, q, at * qs, d, inverse, lane, room)
             missed = not value >= 0.0
             if any_of(missed):
-                again = second(p, at * ps, q, at * qs, d, 0.0, 0.0, 0.5, lane, room)
+                again = second(p, at * ps, q, at * qs, d, inverse, 0.0, 0.5, lane, room)
                 value = again if missed else value
             if lane == 0 and r < n:
                 out[r] = value / unit
 
-    return kernel(rows, f"kl-{store}-{width}", choice.threads)
+    kind = "log" if logarithms else "prob"
+    return kernel(rows, f"kl-{kind}-{store}-{width}", choice.threads)
 
 
 @functools.cache
