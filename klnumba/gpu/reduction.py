@@ -9,7 +9,7 @@ import numpy as np
 
 from klnumba import arrays, reduction
 from klnumba.engine import AGREE, Task
-from klnumba.gpu import borders, sums
+from klnumba.gpu import borders, long, sums
 from klnumba.gpu.borders import Array
 from klnumba.gpu.layout import adjacent
 from klnumba.gpu.rows import Rows, flat_view
@@ -153,6 +153,9 @@ class Call:
             machine.launch(rows.agreement(found.store, chosen), *grid, p, ps, q, qs, found.n, found.d, out)
             return
         inverse, tail = task.inverse_temperature()
+        if found.d > choice.SPLIT:
+            long.run(task, found, (p, ps, q, qs), inverse, tail, unit, self.stream, out)
+            return
         if task.name == "kl" and task.normalize and math.frexp(inverse)[0] == 0.5:
             kernel = rows.kl_rows(task.logs, found.store, chosen)
             machine.launch(kernel, *grid, p, ps, q, qs, found.n, found.d, inverse, unit, out)

@@ -6,7 +6,9 @@ cells of a row          threads a row     each takes
 up to 16                4                 one cell at a time
 17 to 63                8                 one cell at a time
 64 to 2,047             32, one warp      16 bytes of each array, or 32, at a time
-2,048 and more          256, one block    the same
+2,048 to 65,536         256, one block    the same
+more                    256 for each      the same; the pieces are combined in order
+                        32,768 cells
 ======================  ================  ==========================================
 
 In the simulator, where a thread costs much, warps and blocks are smaller, and rows count as long sooner.
@@ -38,6 +40,11 @@ SIMULATED_TABLE = (
     (64, Choice(4, 8, True)),
     (None, Choice(8, 8, True)),
 )
+
+
+LONG = (SIMULATED_TABLE if SIMULATED else TABLE)[-1][1]  # the block of a piece
+PIECE = 128 if SIMULATED else 32768  # cells of a piece
+SPLIT = 256 if SIMULATED else 65536  # rows longer than this are cut into pieces
 
 
 def choose(d: int) -> Choice:

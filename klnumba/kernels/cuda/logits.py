@@ -33,13 +33,12 @@ def usable(mass: Any, other: Any) -> Any:
 
 
 @functools.cache
-def value(store: str, team: Team, grouped: bool) -> Any:
-    """KL of a row, the same in every thread of its team; -1 where it is to be computed otherwise."""
+def parts(store: str, team: Team, grouped: bool) -> tuple[Any, Any, Any]:
+    """(how many first cells serve for a guess, the sums at a guess, what they tell)."""
     kind = np.dtype(COMPUTED[store])
     real, wide, least = kind.type, kind == np.float64, logits.LEAST[kind.name]
     powers, kl = map(device, LOGIT_CELLS[kind.name])
     zero = real(0)
-    any_of = team.any
     head = HEAD * team.width * (GROUP[store] if grouped else 1)
 
     @piece
@@ -48,30 +47,51 @@ def value(store: str, team: Team, grouped: bool) -> Any:
         p, q = powers(x, y, inverse)
         return kl(x, y, p, q, inverse, shift, zero, ratio), p, q, 0
 
-    sums = sweep(cell, store, team, grouped, -math.inf, 0, 0)
+    walk = sweep(cell, store, team, grouped, -math.inf, 0, 0)
+
+    @piece
+    def sums(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, shift: Any, lane: Any, room: Any) -> Any:
+        guess = real(shift)
+        c = (real(inverse), guess, real(_exp(np.float64(guess))))
+        return walk(p, o, q, u, d, c, lane, room)
+
+    @piece
+    def ratio_of(mass: Any, other: Any) -> Any:
+        return _log(mass / other) if usable(mass, other) else 0.0
+
+    @piece
+    def concluded(a: Any, ae: Any, b: Any, be: Any, e: Any, ee: Any, shift: Any) -> Any:
+        """(KL, whether it needs no better guess, a better guess)."""
+        g, mass, other = value_of(a, ae), value_of(b, be), value_of(e, ee)
+        found = _sound(g, mass, other * _exp(np.float64(real(shift))) - mass)
+        fits = usable(mass, other)
+        # In float32 the square of a small delta is zero.
+        stands = ((found >= least) & (found < math.inf)) | (wide and g == 0.0 and mass == other)
+        return found if fits and stands else -1.0, found >= 0.0 or not fits, ratio_of(mass, other)
+
+    return head, sums, concluded
+
+
+@functools.cache
+def value(store: str, team: Team, grouped: bool) -> Any:
+    """KL of a row, the same in every thread of its team; -1 where it is to be computed otherwise."""
+    head, sums, concluded = parts(store, team, grouped)
+    any_of = team.any
 
     @piece
     def row(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, lane: Any, room: Any) -> Any:
         shift, result = 0.0, -1.0
         done = False
-        for attempt in range(3):
+        for attempt in range(3):  # the first looks at the first cells alone, for a guess
             if not any_of(not done):
                 break
             cells = min(d, head) if attempt == 0 else d
-            guess = real(shift)
-            ratio = _exp(np.float64(guess))
-            c = (real(inverse), guess, real(ratio))
-            a, ae, b, be, e, ee = sums(p, o, q, u, cells, c, lane, room)
-            g, mass, other = value_of(a, ae), value_of(b, be), value_of(e, ee)
-            fits = usable(mass, other)
-            if attempt > 0 and not done:
-                found = _sound(g, mass, other * ratio - mass)
-                done = found >= 0.0 or not fits
-                # In float32 the square of a small delta is zero.
-                stands = (found >= least) & (found < math.inf) | (wide and g == 0.0 and mass == other)
-                result = found if fits and stands else -1.0
+            a, ae, b, be, e, ee = sums(p, o, q, u, cells, inverse, shift, lane, room)
+            found, enough, better = concluded(a, ae, b, be, e, ee, shift)
             if not done:
-                shift = _log(mass / other) if fits else 0.0
+                result = found
+                done = attempt > 0 and enough
+                shift = better
         return result
 
     return row

@@ -74,8 +74,8 @@ def sweep(cell: Callable[..., Any], store: str, team: Team, largest: bool, sizes
 
 
 @functools.cache
-def normaliser(store: str, team: Team) -> Any:
-    """log of the sum of a row's exponentials over that of its largest."""
+def rests(store: str, team: Team) -> Any:
+    """The sum of a row's exponentials below the largest, and the number of the largest."""
     one, width, add_three = reader(store).one, team.width, team.add_three
 
     @piece
@@ -88,7 +88,19 @@ def normaliser(store: str, team: Team) -> Any:
             rest, e = two_sum(rest, 0.0 if w == 0.0 else value)
             low += e
             ties += np.float64(w == 0.0)
-        rest, low, ties, _, _, _ = add_three(rest, low, ties, 0.0, 0.0, 0.0, room)
+        return add_three(rest, low, ties, 0.0, 0.0, 0.0, room)
+
+    return of
+
+
+@functools.cache
+def normaliser(store: str, team: Team) -> Any:
+    """log of the sum of a row's exponentials over that of its largest."""
+    sums = rests(store, team)
+
+    @piece
+    def of(p: Any, o: Any, d: Any, top: Any, inverse: Any, tail: Any, lane: Any, room: Any) -> Any:
+        rest, low, ties, _, _, _ = sums(p, o, d, top, inverse, tail, lane, room)
         return _log_normaliser(rest + low, ties)
 
     return of
