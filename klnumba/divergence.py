@@ -20,7 +20,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 ARRAYS = """p, q : array_like
         The data or reference first. Real numbers of any dtype and layout; they broadcast against each other. Arrays of
-        other libraries come in through DLPack, and the result goes back to that library. Masked cells are left out.
+        other libraries come in through DLPack, and the result goes back to that library; those on a CUDA device are
+        used there. Masked cells are left out.
 """
 OPTIONS = """kind : {"prob", "log_prob", "logit"}, default "prob"
         What a cell holds: a probability (or a count, or any non-negative mass), its logarithm, or a logit.
@@ -47,6 +48,9 @@ OPTIONS = """kind : {"prob", "log_prob", "logit"}, default "prob"
         How many threads may work. By default all, but one for small inputs and in calls from a worker thread.
     invalid : {"nan", "raise"}, default "nan"
         A row with a negative cell, a NaN or (normalised) no finite mass is NaN, or raises.
+    stream : stream or int, optional
+        For arrays on a CUDA device: the stream to work on, of any library or by its address. By default the current
+        one of the arrays' library.
 """
 RESULT = """numpy.ndarray, scalar or array of the caller's library
         In nats, unless `base` is given; the shape of the arguments without `axis`. Never negative for normalised rows.
@@ -74,7 +78,7 @@ def kl_divergence(
     p: Any, q: Any, *, kind: Kind = "prob", axis: Axis = -1, normalize: bool = True, base: float | None = None,
     temperature: float = 1.0, reduction: Reduction = "none", where: Any = None, keepdims: bool = False,
     out: np.ndarray | None = None, dtype: Any = None, threads: int | None = None, invalid: Invalid = "nan",
-    method: Method = "auto", return_error: bool = False, samples: int = 1_000_000, rng: Any = None,
+    stream: Any = None, method: Method = "auto", return_error: bool = False, samples: int = 1_000_000, rng: Any = None,
 ) -> Any:  # fmt: skip
     """Kullback-Leibler divergence KL(p || q) of every row.
 
@@ -139,7 +143,8 @@ def kl_divergence(
     if (method, return_error, samples, rng) != ("auto", False, 1_000_000, None):
         raise ValueError("method, return_error, samples, rng: for distributions; of arrays, every cell is summed")
     return reduce(
-        "kl", p, q, kind, axis, normalize, base, temperature, reduction, where, keepdims, out, dtype, threads, invalid
+        "kl", p, q, kind, axis, normalize, base, temperature, reduction, where, keepdims, out, dtype, threads, invalid,
+        stream=stream,
     )
 
 
@@ -154,6 +159,7 @@ def cross_entropy(
     p: Any, q: Any, *, kind: Kind = "prob", axis: Axis = -1, normalize: bool = True, base: float | None = None,
     temperature: float = 1.0, reduction: Reduction = "none", where: Any = None, keepdims: bool = False,
     out: np.ndarray | None = None, dtype: Any = None, threads: int | None = None, invalid: Invalid = "nan",
+    stream: Any = None,
 ) -> Any:  # fmt: skip
     """Cross entropy -sum p*log(q) of every row: the entropy of p plus KL(p || q).
 
@@ -186,7 +192,7 @@ def cross_entropy(
         return between(p, q, base)
     return reduce(
         "cross_entropy", p, q, kind, axis, normalize, base, temperature, reduction, where, keepdims, out, dtype,
-        threads, invalid,
+        threads, invalid, stream=stream,
     )  # fmt: skip
 
 
@@ -195,7 +201,7 @@ def js_divergence(
     p: Any, q: Any, *, weight: float = 0.5, kind: Kind = "prob", axis: Axis = -1, normalize: bool = True,
     base: float | None = None, temperature: float = 1.0, reduction: Reduction = "none", where: Any = None,
     keepdims: bool = False, out: np.ndarray | None = None, dtype: Any = None, threads: int | None = None,
-    invalid: Invalid = "nan",
+    invalid: Invalid = "nan", stream: Any = None,
 ) -> Any:  # fmt: skip
     """Jensen-Shannon divergence of every row: w*KL(p || m) + (1 - w)*KL(q || m), m = w*p + (1 - w)*q.
 
@@ -231,7 +237,7 @@ def js_divergence(
         raise ValueError(f"weight: a number from 0 to 1, not {weight!r}")
     return reduce(
         "js", p, q, kind, axis, normalize, base, temperature, reduction, where, keepdims, out, dtype, threads, invalid,
-        weight,
+        weight, stream,
     )  # fmt: skip
 
 
@@ -240,6 +246,7 @@ def jeffreys_divergence(
     p: Any, q: Any, *, kind: Kind = "prob", axis: Axis = -1, normalize: bool = True, base: float | None = None,
     temperature: float = 1.0, reduction: Reduction = "none", where: Any = None, keepdims: bool = False,
     out: np.ndarray | None = None, dtype: Any = None, threads: int | None = None, invalid: Invalid = "nan",
+    stream: Any = None,
 ) -> Any:  # fmt: skip
     """Jeffreys divergence of every row, the symmetric sum KL(p || q) + KL(q || p).
 
@@ -274,7 +281,7 @@ def jeffreys_divergence(
         return between(p, q, base)
     return reduce(
         "jeffreys", p, q, kind, axis, normalize, base, temperature, reduction, where, keepdims, out, dtype, threads,
-        invalid,
+        invalid, stream=stream,
     )  # fmt: skip
 
 
@@ -283,6 +290,7 @@ def entropy(
     p: Any, *, kind: Kind = "prob", axis: Axis = -1, normalize: bool = True, base: float | None = None,
     temperature: float = 1.0, reduction: Reduction = "none", where: Any = None, keepdims: bool = False,
     out: np.ndarray | None = None, dtype: Any = None, threads: int | None = None, invalid: Invalid = "nan",
+    stream: Any = None,
 ) -> Any:  # fmt: skip
     """Shannon entropy -sum p*log(p) of every row.
 
@@ -312,7 +320,7 @@ def entropy(
     """
     return reduce(
         "entropy", p, p, kind, axis, normalize, base, temperature, reduction, where, keepdims, out, dtype, threads,
-        invalid,
+        invalid, stream=stream,
     )  # fmt: skip
 
 
@@ -321,6 +329,7 @@ def row_statistics(
     p: Any, q: Any, *, stats: tuple[str, ...] | list[str] = STATISTICS, kind: Kind = "prob", axis: Axis = -1,
     normalize: bool = True, base: float | None = None, temperature: float = 1.0, where: Any = None,
     keepdims: bool = False, dtype: Any = None, threads: int | None = None, invalid: Invalid = "nan",
+    stream: Any = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Several statistics of every row, from one read of memory.
 
@@ -351,7 +360,9 @@ def row_statistics(
     >>> found["max_log_ratio"].round(4)
     array([0.585, 0.   ])
     """
-    return statistics(p, q, stats, kind, axis, normalize, base, temperature, where, keepdims, dtype, threads, invalid)
+    return statistics(
+        p, q, stats, kind, axis, normalize, base, temperature, where, keepdims, dtype, threads, invalid, stream
+    )
 
 
 def rel_entr(p: Any, q: Any, /, out: Any = None, *, where: Any = True, dtype: Any = None) -> Any:

@@ -43,7 +43,7 @@ SOURCES = {
 def reduce(
     name: str, p: Any, q: Any, kind: str, axis: Any, normalize: bool, base: float | None, temperature: float,
     reduction: str, where: Any, keepdims: bool, out: Any, dtype: Any, count: int | None, invalid: str,
-    weight: float = 0.5,
+    weight: float = 0.5, stream: Any = None,
 ) -> Any:  # fmt: skip
     """A divergence of every row, or its mean or sum over the rows."""
     if any_on_device(p, q, where, out):
@@ -51,8 +51,9 @@ def reduce(
 
         return gpu.reduce(
             name, p, q, kind, axis, normalize, base, temperature, reduction, where, keepdims, out, dtype, invalid,
-            weight,
+            weight, stream,
         )  # fmt: skip
+    _no_stream(stream)
     task = _task(name, kind, normalize, temperature, weight)
     unit = unit_of(base)
     _check(reduction, ("none", "mean", "sum"), "reduction")
@@ -77,13 +78,16 @@ def reduce(
 
 def statistics(
     p: Any, q: Any, stats: Any, kind: str, axis: Any, normalize: bool, base: float | None,
-    temperature: float, where: Any, keepdims: bool, dtype: Any, count: int | None, invalid: str,
+    temperature: float, where: Any, keepdims: bool, dtype: Any, count: int | None, invalid: str, stream: Any = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Several statistics of every row."""
     if any_on_device(p, q, where):
         from klnumba.gpu import reduction as gpu
 
-        return gpu.statistics(p, q, stats, kind, axis, normalize, base, temperature, where, keepdims, dtype, invalid)
+        return gpu.statistics(
+            p, q, stats, kind, axis, normalize, base, temperature, where, keepdims, dtype, invalid, stream
+        )
+    _no_stream(stream)
     stats = named(stats)
     _check(invalid, ("nan", "raise"), "invalid")
     unit = unit_of(base)
@@ -98,6 +102,11 @@ def statistics(
         wanted.append((_task(source, kind, normalize, temperature, 0.5), order, results[name]))
     Found(rows, wanted, unit, invalid == "raise").run(_threads(count, rows))
     return {name: back(result) for name, result in results.items()}
+
+
+def _no_stream(stream: Any) -> None:
+    if stream is not None:
+        raise ValueError("stream: only arrays on a CUDA device are worked on in one")
 
 
 def named(stats: Any) -> tuple[str, ...]:

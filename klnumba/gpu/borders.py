@@ -54,9 +54,17 @@ def any_on_device(*arguments: Any) -> bool:
     return any(is_on_device(x) for x in arguments)
 
 
-def place_of(x: Any) -> str:
+def place_of(x: Any, name: str) -> str:
     """Where an argument lies, for an error text."""
-    return f"on device cuda:{take(x, 'x').device}" if is_on_device(x) else "in the memory of the CPU"
+    return f"on device cuda:{take(x, name).device}" if is_on_device(x) else "in the memory of the CPU"
+
+
+def device_of(**arguments: Any) -> Any:
+    """A context in which kernels start where the first argument on a device lies."""
+    required()
+    from klnumba.kernels.cuda import machine
+
+    return machine.at(next(take(x, name).device for name, x in arguments.items() if is_on_device(x)))
 
 
 def all_of(**arguments: Any) -> list[Array]:
@@ -72,12 +80,42 @@ def all_of(**arguments: Any) -> list[Array]:
         If a dtype is complex, text or object.
     """
     required()
-    places = {name: place_of(x) for name, x in arguments.items()}
+    places = {name: place_of(x, name) for name, x in arguments.items()}
     (first, place), *others = places.items()
     for name, other in others:
         if other != place:
             raise ValueError(f"{first} and {name}: {first} is {place}, {name} is {other}; move one to the other")
     return [take(x, name) for name, x in arguments.items()]
+
+
+def stream_of(stream: Any, array: Array) -> int:
+    """The address of the stream to work on: the one given, or the current one of the array's library.
+
+    Raises
+    ------
+    TypeError
+        If what is given is no stream.
+    """
+    if stream is None:
+        return int(array.library.stream(array.device))
+    if isinstance(stream, int) and not isinstance(stream, bool):
+        return stream
+    protocol = getattr(stream, "__cuda_stream__", None)
+    if protocol is not None:
+        return int((protocol() if callable(protocol) else protocol)[1])
+    for name in ("cuda_stream", "ptr", "handle"):  # PyTorch, CuPy, Numba
+        address = getattr(stream, name, None)
+        if address is not None:
+            return int(getattr(address, "value", address) or 0)
+    raise TypeError(f"stream: a CUDA stream or its address, not {type(stream).__name__}")
+
+
+def finish(array: Array, stream: int) -> None:
+    """Wait, for the one library that cannot be told of a stream."""
+    if getattr(array.library, "waits", False):
+        from klnumba.kernels.cuda import machine
+
+        machine.wait(stream)
 
 
 def take(x: Any, name: str) -> Array:

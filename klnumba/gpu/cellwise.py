@@ -18,10 +18,17 @@ def pointwise(
     name: str, x: Any, y: Any, out: Any, where: Any, dtype: Any, names: tuple[str, str], over: float = 1.0
 ) -> Any:
     """A formula of two numbers over two arrays, its values over `over`, with the ufuncs' `out`, `where`, `dtype`."""
-    from klnumba.kernels.cuda import flat, machine
-
     if isinstance(out, tuple):
         (out,) = out
+    with borders.device_of(**{names[0]: x, names[1]: y, "out": out, "where": where}):
+        return _pointwise(name, x, y, out, where, dtype, names, over)
+
+
+def _pointwise(
+    name: str, x: Any, y: Any, out: Any, where: Any, dtype: Any, names: tuple[str, str], over: float
+) -> Any:
+    from klnumba.kernels.cuda import flat, machine
+
     given = {names[0]: x, names[1]: y}
     given |= {} if where is True else {"where": where}
     given |= {} if out is None else {"out": out}
@@ -41,11 +48,17 @@ def pointwise(
         kernel, math.prod(shape), flat.THREADS, flat.THREADS, stream,
         a, a_step, b, b_step, over, marks, start, axes, steps, flat_view(target, target.layout)[0],
     )  # fmt: skip
+    borders.finish(first, stream)
     return made if out is None else out
 
 
 def total(name: str, x: Any, y: Any, over: float, dtype: Any, names: tuple[str, str]) -> Any:
     """The sum of a formula over all cells, over a number."""
+    with borders.device_of(**{names[0]: x, names[1]: y}):
+        return _total(name, x, y, over, dtype, names)
+
+
+def _total(name: str, x: Any, y: Any, over: float, dtype: Any, names: tuple[str, str]) -> Any:
     from klnumba.kernels.cuda import flat, machine
 
     first, second = borders.all_of(**{names[0]: x, names[1]: y})
@@ -63,6 +76,7 @@ def total(name: str, x: Any, y: Any, over: float, dtype: Any, names: tuple[str, 
         for part in (hi, lo):
             machine.launch(flat.filled(), 1, 1, flat.THREADS, stream, 0.0, part)
     sums.whole(hi, lo, count, over, stream, flat_view(target, target.layout)[0])
+    borders.finish(first, stream)
     return made
 
 

@@ -18,51 +18,54 @@ from klnumba.gpu.rows import Rows, flat_view
 def reduce(
     name: str, p: Any, q: Any, kind: str, axis: Any, normalize: bool, base: float | None, temperature: float,
     how: str, where: Any, keepdims: bool, out: Any, dtype: Any, invalid: str, weight: float = 0.5,
+    stream: Any = None,
 ) -> Any:  # fmt: skip
     """A divergence of every row, or its mean or sum over the rows."""
     task = reduction._task(name, kind, normalize, temperature, weight)
     unit = reduction.unit_of(base)
     reduction._check(how, ("none", "mean", "sum"), "reduction")
     reduction._check(invalid, ("nan", "raise"), "invalid")
-    call = Call(p, q, axis, where, task, dtype, out)
-    shape = call.shape(keepdims)
-    result, target = call.result(shape if how == "none" else (), dtype)
-    if how == "none":
-        call.values(task, "pq", unit, target)
-    else:
-        call.reduced(task, unit, how, target)
-    call.finish()
-    if invalid == "raise":
-        call.refuse(task, target, p, q, where)
+    with borders.device_of(p=p, q=q, where=where, out=out):
+        call = Call(p, q, axis, where, task, dtype, out, stream)
+        shape = call.shape(keepdims)
+        result, target = call.result(shape if how == "none" else (), dtype)
+        if how == "none":
+            call.values(task, "pq", unit, target)
+        else:
+            call.reduced(task, unit, how, target)
+        borders.finish(call.first, call.stream)
+        if invalid == "raise":
+            call.refuse(task, target, p, q, where)
     return out if out is not None else result
 
 
 def statistics(
     p: Any, q: Any, stats: Any, kind: str, axis: Any, normalize: bool, base: float | None,
-    temperature: float, where: Any, keepdims: bool, dtype: Any, invalid: str,
+    temperature: float, where: Any, keepdims: bool, dtype: Any, invalid: str, stream: Any = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Several statistics of every row: a kernel each."""
     stats = reduction.named(stats)
     reduction._check(invalid, ("nan", "raise"), "invalid")
     unit = reduction.unit_of(base)
     first = reduction._task("kl", kind, normalize, temperature, 0.5)
-    call = Call(p, q, axis, where, first, dtype, None)
     results = {}
-    for name in stats:
-        source, order = reduction.SOURCES[name]
-        task = reduction._task(source, kind, normalize, temperature, 0.5)
-        results[name], target = call.result(call.shape(keepdims), np.bool_ if source == AGREE else dtype)
-        call.values(task, order, unit, target)
-        if invalid == "raise" and source != AGREE:
-            call.refuse(task, target, p, q, where)
-    call.finish()
+    with borders.device_of(p=p, q=q, where=where):
+        call = Call(p, q, axis, where, first, dtype, None, stream)
+        for name in stats:
+            source, order = reduction.SOURCES[name]
+            task = reduction._task(source, kind, normalize, temperature, 0.5)
+            results[name], target = call.result(call.shape(keepdims), np.bool_ if source == AGREE else dtype)
+            call.values(task, order, unit, target)
+            if invalid == "raise" and source != AGREE:
+                call.refuse(task, target, p, q, where)
+        borders.finish(call.first, call.stream)
     return results
 
 
 class Call:
     """The rows of a call on its device and stream."""
 
-    def __init__(self, p: Any, q: Any, axis: Any, where: Any, task: Task, dtype: Any, out: Any) -> None:
+    def __init__(self, p: Any, q: Any, axis: Any, where: Any, task: Task, dtype: Any, out: Any, stream: Any) -> None:
         from klnumba.kernels.cuda import machine
 
         given = {"p": p}
@@ -80,9 +83,10 @@ class Call:
                 shape = np.broadcast_shapes(shape, mask.shape)
             except ValueError:
                 raise ValueError(f"where: shape {mask.shape} does not broadcast with {shape}") from None
+        self.first = first
         self.ndim, self.reduced_axes = len(shape), arrays.axes(axis, len(shape))
         self.machine, self.library, self.device = machine, first.library, first.device
-        self.stream = first.library.stream(first.device)
+        self.stream = borders.stream_of(stream, first)
         self.out = found.get("out")
         wide = dtype is not None and np.dtype(dtype) == np.float64
         zero = -math.inf if task.logs else 0.0
@@ -163,11 +167,6 @@ class Call:
             kernel = rows.divergence_rows(task.name, task.logs, task.normalize, found.store, chosen)
             args = p, ps, q, qs, found.n, found.d, inverse, tail, task.weight, unit, out
             machine.launch(kernel, *grid, *args)
-
-    def finish(self) -> None:
-        """Wait, for the one library that cannot be told of a stream."""
-        if getattr(self.library, "waits", False):
-            self.machine.wait(self.stream)
 
     def refuse(self, task: Task, target: Array, p: Any, q: Any, where: Any) -> None:
         """Raise if a value is NaN; this waits for the device and copies to the host."""

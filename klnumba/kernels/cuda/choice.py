@@ -43,8 +43,8 @@ SIMULATED_TABLE = (
 
 
 LONG = (SIMULATED_TABLE if SIMULATED else TABLE)[-1][1]  # the block of a piece
-PIECE = 128 if SIMULATED else 32768  # cells of a piece
-SPLIT = 256 if SIMULATED else 65536  # rows longer than this are cut into pieces
+PIECE = 64 if SIMULATED else 32768  # cells of a piece
+SPLIT = 140 if SIMULATED else 65536  # rows longer than this are cut into pieces
 
 
 def choose(d: int) -> Choice:

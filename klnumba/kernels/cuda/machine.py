@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 from typing import Any
@@ -47,6 +48,11 @@ def blocks() -> int:
     if SIMULATED:
         return SIMULATED_BLOCKS
     return BLOCKS_PER_PROCESSOR * _processors(numba_cuda.get_current_device().id)
+
+
+def at(device: int) -> Any:
+    """A context in which kernels start on a device."""
+    return contextlib.nullcontext() if SIMULATED else numba_cuda.gpus[device]
 
 
 def stream(handle: int) -> Any:
