@@ -17,6 +17,7 @@ from klnumba.installation import info, package_version, warmup
 
 if TYPE_CHECKING:
     from klnumba import distributions as distributions
+    from klnumba import gpu as cuda
     from klnumba import metrics as metrics
     from klnumba import scoring as scoring
     from klnumba.metrics import CrossEntropy, JensenShannonDivergence, KLDivergence
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 __version__ = package_version()
 
 # loaded when they are first asked for: rooms, and names with the room they come from
-_ROOMS = ("distributions", "metrics", "scoring")
+_ROOMS = {name: f"klnumba.{name}" for name in ("distributions", "metrics", "scoring")}
+_ROOMS["cuda"] = "klnumba.gpu"  # a module klnumba.cuda would be taken for numba.cuda by numba-cuda's import hook
 _NAMES = dict.fromkeys(("CrossEntropy", "JensenShannonDivergence", "KLDivergence"), "metrics") | {"score": "scoring"}
 
 __all__ = [
@@ -33,6 +35,7 @@ __all__ = [
     "JensenShannonDivergence",
     "KLDivergence",
     "cross_entropy",
+    "cuda",
     "distributions",
     "entropy",
     "functional",
@@ -54,7 +57,7 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     if name in _ROOMS:
-        return importlib.import_module(f"klnumba.{name}")
+        return importlib.import_module(_ROOMS[name])
     if name in _NAMES:
         return getattr(importlib.import_module(f"klnumba.{_NAMES[name]}"), name)
     raise AttributeError(f"module 'klnumba' has no attribute {name!r}")

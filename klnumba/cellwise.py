@@ -9,6 +9,7 @@ import numpy as np
 
 from klnumba import arrays, labelled
 from klnumba.arrays import compute_dtype, one_of, take
+from klnumba.gpu.borders import any_on_device
 from klnumba.kernels import cpu, threads
 from klnumba.labels import ALIGN
 
@@ -24,6 +25,10 @@ def pointwise(
     names: tuple[str, str] = ("p", "q"),
 ) -> Any:
     """A formula of two numbers over two arrays, with the ufuncs' `out`, `where` and `dtype`."""
+    if any_on_device(x, y, out, where):
+        from klnumba.gpu import cellwise as gpu
+
+        return gpu.pointwise(name, x, y, out, where, dtype, names)
     if align != "outer":
         one_of(align, ALIGN, "align")
     if labelled.present(x, y):

@@ -21,8 +21,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 ARRAYS = """p, q : array_like
         The data or reference first. Real numbers of any dtype and layout; they broadcast against each other. Arrays of
-        other libraries come in through DLPack, and the result goes back to that library. Masked cells are left out.
-        Series and DataFrames are matched by their labels, not by place.
+        other libraries come in through DLPack, and the result goes back to that library; those on a CUDA device are
+        used there. Masked cells are left out. Series and DataFrames are matched by their labels, not by place.
 """
 OPTIONS = """kind : {"prob", "log_prob", "logit"}, default "prob"
         What a cell holds: a probability (or a count, or any non-negative mass), its logarithm, or a logit.
@@ -52,6 +52,9 @@ OPTIONS = """kind : {"prob", "log_prob", "logit"}, default "prob"
     align : {"outer", "strict"}, default "outer"
         What becomes of a label that only one of two Series or DataFrames has: a cell without mass on the other side, or
         an error.
+    stream : stream or int, optional
+        For arrays on a CUDA device: the stream to work on, of any library or by its address. By default the current
+        one of the arrays' library.
 """
 RESULT = """numpy.ndarray, scalar or array of the caller's library
         In nats, unless `base` is given; the shape of the arguments without `axis`; of DataFrames, a Series with the
@@ -81,8 +84,8 @@ def kl_divergence(
     p: Any, q: Any, *, kind: Kind = "prob", axis: Axis = -1, normalize: bool = True, base: float | None = None,
     temperature: float = 1.0, reduction: Reduction = "none", where: Any = None, keepdims: bool = False,
     out: np.ndarray | None = None, dtype: Any = None, threads: int | None = None, invalid: Invalid = "nan",
-    align: Align = "outer", method: Method = "auto", return_error: bool = False, samples: int = 1_000_000,
-    rng: Any = None,
+    align: Align = "outer", stream: Any = None, method: Method = "auto", return_error: bool = False,
+    samples: int = 1_000_000, rng: Any = None,
 ) -> Any:  # fmt: skip
     """Kullback-Leibler divergence KL(p || q) of every row.
 
@@ -149,7 +152,7 @@ def kl_divergence(
         raise ValueError("method, return_error, samples, rng: for distributions; of arrays, every cell is summed")
     return reduce(
         "kl", p, q, kind, axis, normalize, base, temperature, reduction, where, keepdims, out, dtype, threads, invalid,
-        align=align,
+        align=align, stream=stream,
     )  # fmt: skip
 
 
@@ -165,7 +168,7 @@ def cross_entropy(
     p: Any, q: Any, *, kind: Kind = "prob", axis: Axis = -1, normalize: bool = True, base: float | None = None,
     temperature: float = 1.0, reduction: Reduction = "none", where: Any = None, keepdims: bool = False,
     out: np.ndarray | None = None, dtype: Any = None, threads: int | None = None, invalid: Invalid = "nan",
-    align: Align = "outer",
+    align: Align = "outer", stream: Any = None,
 ) -> Any:  # fmt: skip
     """Cross entropy -sum p*log(q) of every row: the entropy of p plus KL(p || q).
 
@@ -198,7 +201,7 @@ def cross_entropy(
         return between(p, q, base)
     return reduce(
         "cross_entropy", p, q, kind, axis, normalize, base, temperature, reduction, where, keepdims, out, dtype,
-        threads, invalid, align=align,
+        threads, invalid, align=align, stream=stream,
     )  # fmt: skip
 
 
@@ -207,7 +210,7 @@ def js_divergence(
     p: Any, q: Any, *, weight: float = 0.5, kind: Kind = "prob", axis: Axis = -1, normalize: bool = True,
     base: float | None = None, temperature: float = 1.0, reduction: Reduction = "none", where: Any = None,
     keepdims: bool = False, out: np.ndarray | None = None, dtype: Any = None, threads: int | None = None,
-    invalid: Invalid = "nan", align: Align = "outer",
+    invalid: Invalid = "nan", align: Align = "outer", stream: Any = None,
 ) -> Any:  # fmt: skip
     """Jensen-Shannon divergence of every row: w*KL(p || m) + (1 - w)*KL(q || m), m = w*p + (1 - w)*q.
 
@@ -243,7 +246,7 @@ def js_divergence(
         raise ValueError(f"weight: a number from 0 to 1, not {weight!r}")
     return reduce(
         "js", p, q, kind, axis, normalize, base, temperature, reduction, where, keepdims, out, dtype, threads, invalid,
-        weight, align,
+        weight, align, stream,
     )  # fmt: skip
 
 
@@ -252,7 +255,7 @@ def jeffreys_divergence(
     p: Any, q: Any, *, kind: Kind = "prob", axis: Axis = -1, normalize: bool = True, base: float | None = None,
     temperature: float = 1.0, reduction: Reduction = "none", where: Any = None, keepdims: bool = False,
     out: np.ndarray | None = None, dtype: Any = None, threads: int | None = None, invalid: Invalid = "nan",
-    align: Align = "outer",
+    align: Align = "outer", stream: Any = None,
 ) -> Any:  # fmt: skip
     """Jeffreys divergence of every row, the symmetric sum KL(p || q) + KL(q || p).
 
@@ -287,7 +290,7 @@ def jeffreys_divergence(
         return between(p, q, base)
     return reduce(
         "jeffreys", p, q, kind, axis, normalize, base, temperature, reduction, where, keepdims, out, dtype, threads,
-        invalid, align=align,
+        invalid, align=align, stream=stream,
     )  # fmt: skip
 
 
@@ -296,7 +299,7 @@ def entropy(
     p: Any, *, kind: Kind = "prob", axis: Axis = -1, normalize: bool = True, base: float | None = None,
     temperature: float = 1.0, reduction: Reduction = "none", where: Any = None, keepdims: bool = False,
     out: np.ndarray | None = None, dtype: Any = None, threads: int | None = None, invalid: Invalid = "nan",
-    align: Align = "outer",
+    align: Align = "outer", stream: Any = None,
 ) -> Any:  # fmt: skip
     """Shannon entropy -sum p*log(p) of every row.
 
@@ -326,7 +329,7 @@ def entropy(
     """
     return reduce(
         "entropy", p, p, kind, axis, normalize, base, temperature, reduction, where, keepdims, out, dtype, threads,
-        invalid, align=align,
+        invalid, align=align, stream=stream,
     )  # fmt: skip
 
 
@@ -335,7 +338,7 @@ def row_statistics(
     p: Any, q: Any, *, stats: tuple[str, ...] | list[str] = STATISTICS, kind: Kind = "prob", axis: Axis = -1,
     normalize: bool = True, base: float | None = None, temperature: float = 1.0, where: Any = None,
     keepdims: bool = False, dtype: Any = None, threads: int | None = None, invalid: Invalid = "nan",
-    align: Align = "outer",
+    align: Align = "outer", stream: Any = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Several statistics of every row, from one read of memory.
 
@@ -367,7 +370,21 @@ def row_statistics(
     array([0.585, 0.   ])
     """
     return statistics(
-        p, q, stats, kind, axis, normalize, base, temperature, where, keepdims, dtype, threads, invalid, align
+        p,
+        q,
+        stats,
+        kind,
+        axis,
+        normalize,
+        base,
+        temperature,
+        where,
+        keepdims,
+        dtype,
+        threads,
+        invalid,
+        align,
+        stream,
     )
 
 

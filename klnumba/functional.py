@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from klnumba import arrays, divergence, labelled
 from klnumba.cellwise import ordered_sum, pointwise
+from klnumba.gpu.borders import any_on_device
 
 __all__ = ["KLDivLoss", "kl_div", "kl_divergence"]
 
@@ -99,15 +100,14 @@ def _loss(input: Any, target: Any, over_cells: str, per_row: bool, log_target: b
     if labelled.present(input, target):
         raise TypeError("input, target: arrays, not a Series or DataFrame; klnumba.kl_divergence matches their labels")
     _check_floating(input, target)
+    if any_on_device(input, target):
+        return _loss_on_device(input, target, over_cells, per_row, log_target)
     model, give_back = arrays.take(input, "input")
     data, give_back_target = arrays.take(target, "target")
     if isinstance(input, np.ndarray | np.generic) or not hasattr(input, "dtype"):
         give_back = give_back_target
     dtype = arrays.compute_dtype(model, data)
-    try:
-        shape = np.broadcast_shapes(model.shape, data.shape)
-    except ValueError:
-        raise ValueError(f"input and target do not broadcast: shapes {model.shape} and {data.shape}") from None
+    shape = _common_shape(model.shape, data.shape)
     formula = "kl_div_log_target" if log_target else "kl_div"
     rows = shape[0] if per_row and shape else 1
     result: Any
@@ -120,6 +120,27 @@ def _loss(input: Any, target: Any, over_cells: str, per_row: bool, log_target: b
         count = rows * (math.prod(shape) if over_cells == "mean" else 1)
         result = np.asarray(total / count if count else math.nan, dtype=dtype)
     return give_back(result)
+
+
+def _loss_on_device(input: Any, target: Any, over_cells: str, per_row: bool, log_target: bool) -> Any:  # noqa: A002
+    """`_loss` of arrays on a CUDA device, in their library."""
+    from klnumba.gpu import cellwise as gpu
+
+    shape = _common_shape(tuple(np.shape(input)), tuple(np.shape(target)))
+    formula = "kl_div_log_target" if log_target else "kl_div"
+    rows = shape[0] if per_row and shape else 1
+    names = "input", "target"
+    if over_cells == "none":
+        return gpu.pointwise(formula, input, target, None, True, None, names, float(rows or 1))
+    count = rows * (math.prod(shape) if over_cells == "mean" else 1)
+    return gpu.total(formula, input, target, float(count) if count else math.nan, None, names)
+
+
+def _common_shape(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
+    try:
+        return np.broadcast_shapes(first, second)
+    except ValueError:
+        raise ValueError(f"input and target do not broadcast: shapes {first} and {second}") from None
 
 
 def kl_div(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import platform
 import sys
 from importlib.metadata import PackageNotFoundError, version
@@ -12,6 +11,7 @@ import llvmlite.binding
 import numba
 import numpy as np
 
+from klnumba import gpu
 from klnumba.kernels import cpu, threads
 from klnumba.kernels.compiler import cache_folder
 
@@ -64,9 +64,8 @@ def info() -> dict[str, Any]:
 
 
 def _cuda() -> str:
-    if importlib.util.find_spec("numba_cuda") is None:
-        return 'not used: the package numba-cuda is not installed (python -m pip install "klnumba[cuda13]")'
-    return "not used: this version computes on the CPU"
+    why = gpu.reason()
+    return gpu.device() if why is None else f"not used: {why}"
 
 
 def warmup(dtypes: tuple[Any, ...] = (np.float64, np.float32)) -> None:

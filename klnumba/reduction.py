@@ -11,6 +11,7 @@ import numpy as np
 from klnumba import arrays, fixed_point, labelled
 from klnumba.arrays import Back, Rows, one_of, take
 from klnumba.engine import AGREE, LongRow, Task, values
+from klnumba.gpu.borders import any_on_device
 from klnumba.kernels import threads
 from klnumba.kernels.tiles import CHUNK
 from klnumba.labels import ALIGN
@@ -43,16 +44,24 @@ SOURCES = {
 def reduce(
     name: str, p: Any, q: Any, kind: str, axis: Any, normalize: bool, base: float | None, temperature: float,
     reduction: str, where: Any, keepdims: bool, out: Any, dtype: Any, count: int | None, invalid: str,
-    weight: float = 0.5, align: str = "outer",
+    weight: float = 0.5, align: str = "outer", stream: Any = None,
 ) -> Any:  # fmt: skip
     """A divergence of every row, or its mean or sum over the rows."""
+    if any_on_device(p, q, where, out):
+        from klnumba.gpu import reduction as gpu
+
+        return gpu.reduce(
+            name, p, q, kind, axis, normalize, base, temperature, reduction, where, keepdims, out, dtype, invalid,
+            weight, stream,
+        )  # fmt: skip
+    _no_stream(stream)
     task = _task(name, kind, normalize, temperature, weight)
     unit = unit_of(base)
     one_of(reduction, ("none", "mean", "sum"), "reduction")
     one_of(invalid, ("nan", "raise"), "invalid")
     rows, ndim, reduced, back = _prepare(p, q, axis, where, task, dtype, align, name)
     _check_labels(rows, keepdims, out)
-    shape = _shape(rows, ndim, reduced, keepdims)
+    shape = kept_shape(rows.outer, reduced, ndim, keepdims)
     result = _result(out, shape if reduction == "none" else (), dtype, rows.dtype)
     if out is not None and any(np.may_share_memory(out, side) for side in rows.inputs()):
         result = np.empty_like(out)  # it may overwrite rows that are still to be read
@@ -70,20 +79,23 @@ def reduce(
 def statistics(
     p: Any, q: Any, stats: Any, kind: str, axis: Any, normalize: bool, base: float | None,
     temperature: float, where: Any, keepdims: bool, dtype: Any, count: int | None, invalid: str, align: str = "outer",
+    stream: Any = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Several statistics of every row."""
-    if isinstance(stats, str):
-        raise TypeError(f"stats: a sequence of names, not the text {stats!r}")
-    stats = tuple(stats)
-    for name in stats:
-        if name not in SOURCES:
-            raise ValueError(f"stats: {name!r} is none of {', '.join(map(repr, SOURCES))}")
+    if any_on_device(p, q, where):
+        from klnumba.gpu import reduction as gpu
+
+        return gpu.statistics(
+            p, q, stats, kind, axis, normalize, base, temperature, where, keepdims, dtype, invalid, stream
+        )
+    _no_stream(stream)
+    stats = named(stats)
     one_of(invalid, ("nan", "raise"), "invalid")
     unit = unit_of(base)
     first = _task("kl", kind, normalize, temperature, 0.5)
     rows, ndim, reduced, back = _prepare(p, q, axis, where, first, dtype, align, None)
     _check_labels(rows, keepdims, None)
-    shape = _shape(rows, ndim, reduced, keepdims)
+    shape = kept_shape(rows.outer, reduced, ndim, keepdims)
     wanted: list[tuple[Task, str, np.ndarray | None]] = []
     results = {}
     for name in stats:
@@ -92,6 +104,21 @@ def statistics(
         wanted.append((_task(source, kind, normalize, temperature, 0.5), order, results[name]))
     Found(rows, wanted, unit, invalid == "raise").run(_threads(count, rows))
     return {name: back(result) for name, result in results.items()}
+
+
+def _no_stream(stream: Any) -> None:
+    if stream is not None:
+        raise ValueError("stream: only arrays on a CUDA device are worked on in one")
+
+
+def named(stats: Any) -> tuple[str, ...]:
+    """The names of statistics, each of which is one."""
+    if isinstance(stats, str):
+        raise TypeError(f"stats: a sequence of names, not the text {stats!r}")
+    for name in stats:
+        if name not in SOURCES:
+            raise ValueError(f"stats: {name!r} is none of {', '.join(map(repr, SOURCES))}")
+    return tuple(stats)
 
 
 def _task(name: str, kind: str, normalize: bool, temperature: float, weight: float) -> Task:
@@ -160,10 +187,11 @@ def _prepare(
     return rows, len(shape), reduced, named or back
 
 
-def _shape(rows: Rows, ndim: int, reduced: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
+def kept_shape(outer: tuple[int, ...], reduced: tuple[int, ...], ndim: int, keepdims: bool) -> tuple[int, ...]:
+    """The shape of the values of rows, `outer` without the reduced axes."""
     if not keepdims:
-        return rows.outer
-    kept = iter(rows.outer)
+        return outer
+    kept = iter(outer)
     return tuple(1 if k in reduced else next(kept) for k in range(ndim))
 
 

@@ -9,7 +9,13 @@ import numpy as np
 
 from klnumba.distributions.constraint import Constraint, shown
 from klnumba.distributions.evaluate import evaluate
+from klnumba.gpu.borders import is_on_device
 from klnumba.parametric import Parametric
+
+
+def on_device(value: Any) -> bool:
+    """Whether a parameter lies on a CUDA device; nothing looks at its numbers before a formula does."""
+    return not isinstance(value, np.ndarray | np.generic | float) and hasattr(value, "taken")
 
 
 class Support(NamedTuple):
@@ -40,6 +46,8 @@ class Parameter:
         found = instance._given.get(self.name)
         if found is None:
             found = self.derive(instance) if self.derive else self._missing(instance)
+        if on_device(found):
+            return found.array
         return np.broadcast_to(found, instance.batch_shape + self.split(np.shape(found))[1])[()]
 
     def split(self, shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -85,8 +93,10 @@ class Distribution(Parametric):
         if validate_args:
             for name, value in values.items():
                 parameter: Parameter = getattr(type(self), name)
-                parameter.constraint.check(owner, name, value)
-            self._validate()
+                if not on_device(value):
+                    parameter.constraint.check(owner, name, value)
+            if not any(map(on_device, values.values())):
+                self._validate()
 
     def _batch_shape(self, values: dict[str, np.ndarray]) -> tuple[int, ...]:
         """The shape to which the batches of the parameters broadcast."""
@@ -159,7 +169,7 @@ class Distribution(Parametric):
     @property
     def dtype(self) -> np.dtype[Any]:
         """float32 where every parameter is, else float64."""
-        return np.result_type(*self._given.values())
+        return np.result_type(*(value.dtype for value in self._given.values()))
 
     @property
     def support(self) -> Support:
@@ -254,8 +264,12 @@ def exactly_one(owner: str, **given: Any) -> dict[str, Any]:
     return chosen
 
 
-def _number_array(owner: str, name: str, value: Any) -> np.ndarray:
-    """A copy that cannot be written to, float32 if it comes as such, else float64."""
+def _number_array(owner: str, name: str, value: Any) -> Any:
+    """A copy that cannot be written to, float32 if it comes as such, else float64; on a device, the array itself."""
+    if is_on_device(value):
+        from klnumba.gpu.parameters import Numbers
+
+        return Numbers(value, owner, name)
     array = np.asarray(value)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{owner}: {name} must be real numbers, not {array.dtype}")

@@ -16,9 +16,22 @@ BLOCK_OF_ROWS = 1 << 16  # the same of rows, most of which are read where they l
 
 
 def evaluate(
-    formula: Callable[..., float], columns: Sequence[np.ndarray], shape: tuple[int, ...], dtype: Any = np.float64
+    formula: Callable[..., float],
+    columns: Sequence[Any],
+    shape: tuple[int, ...],
+    dtype: Any = np.float64,
+    unit: float = 1.0,
 ) -> Any:
-    """formula(*columns), broadcast to `shape`; a scalar where that is ()."""
+    """formula(*columns) over `unit`, broadcast to `shape`; a scalar where that is ()."""
+    if not all(isinstance(column, np.ndarray) for column in columns):
+        from klnumba.gpu.parameters import evaluate as on_device
+
+        return on_device(formula, columns, shape, dtype, unit)
+    found = _evaluate(formula, columns, shape, dtype)
+    return found if unit == 1.0 else found / found.dtype.type(unit)
+
+
+def _evaluate(formula: Callable[..., float], columns: Sequence[np.ndarray], shape: tuple[int, ...], dtype: Any) -> Any:
     loop = over_columns(formula, len(columns))
     if shape == () and dtype == np.float64:  # no blocks, no threads: a call costs what Numba's own costs
         one = np.empty(1)

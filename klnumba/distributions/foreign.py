@@ -10,6 +10,7 @@ import numpy as np
 
 from klnumba import distributions
 from klnumba.distributions.distribution import Distribution, scipy_arguments
+from klnumba.gpu.borders import is_on_device
 from klnumba.parametric import library_of
 
 # torch.distributions: the attributes that are our parameters, under the same names.
@@ -208,6 +209,8 @@ def _numbers(x: Any) -> Any:
     """The numbers of a tensor, without its history."""
     if not hasattr(x, "detach"):
         return x
+    if is_on_device(x):
+        return x.detach()
     there = x.detach().cpu()
     return (there.float() if str(there.dtype) == "torch.bfloat16" else there).numpy()
 
@@ -217,4 +220,4 @@ def back(p: Any, q: Any) -> Callable[[Any], Any]:
     if "torch" not in (library_of(p), library_of(q)):
         return lambda result: result
     torch = sys.modules["torch"]
-    return lambda result: torch.from_numpy(np.array(result))
+    return lambda result: result if is_on_device(result) else torch.from_numpy(np.array(result))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from klnumba.distributions.distribution import Distribution
+from klnumba.distributions.distribution import Distribution, on_device
 from klnumba.distributions.evaluate import evaluate
 from klnumba.reduction import unit_of
 
@@ -129,18 +129,27 @@ def divergence(p: Any, q: Any, base: float | None = None) -> Any:
     unit = unit_of(base)
     pair = find(type(p), type(q))
     if pair.compiled:
-        result = over(pair.function, p, pair.p.parameters, q, pair.q.parameters)
-    else:
-        result = np.array(np.broadcast_to(pair.function(p, q), shape))[()]
+        return over(pair.function, p, pair.p.parameters, q, pair.q.parameters, unit)
+    _refuse_devices(p, q)
+    result = np.array(np.broadcast_to(pair.function(p, q), shape))[()]
     return result if base is None else result / result.dtype.type(unit)
 
 
+def _refuse_devices(*distributions: Distribution) -> None:
+    for x in distributions:
+        if any(map(on_device, x._given.values())):
+            raise NotImplementedError(
+                f"{type(x).__name__}: parameters on a CUDA device serve pairs whose formula is compiled; this one is not"
+            )
+
+
 def over(
-    formula: Callable[..., float], p: Distribution, of_p: Sequence[str], q: Distribution, of_q: Sequence[str]
-) -> Any:
-    """A scalar formula over the named parameters of two batches."""
+    formula: Callable[..., float], p: Distribution, of_p: Sequence[str], q: Distribution, of_q: Sequence[str],
+    unit: float = 1.0,
+) -> Any:  # fmt: skip
+    """A scalar formula over the named parameters of two batches, in units of so many nats."""
     columns = [p._column(name) for name in of_p] + [q._column(name) for name in of_q]
-    return evaluate(formula, columns, common_shape(p, q), np.result_type(p.dtype, q.dtype))
+    return evaluate(formula, columns, common_shape(p, q), np.result_type(p.dtype, q.dtype), unit)
 
 
 def common_shape(p: Distribution, q: Distribution) -> tuple[int, ...]:

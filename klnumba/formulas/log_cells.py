@@ -13,7 +13,8 @@ import math
 import numpy as np
 
 from klnumba.formulas.divergences import bregman, mixture
-from klnumba.formulas.elementary import LN2_HI, LN2_LO, exp
+from klnumba.formulas.elementary import LN2_HI, LN2_LO, exp, two_sum
+from klnumba.formulas.primitives import fma
 
 LN2 = 0.6931471805599453
 INV_LN2 = 1.4426950408889634
@@ -56,6 +57,35 @@ def remainder(r: float) -> float:
     e = e * r + E1
     e = e * r + E0
     return r * r * e
+
+
+def relative(
+    x: float, y: float, top_p: float, top_q: float, inverse: float, tail: float, shift: float, shift_low: float
+) -> tuple[float, float, float, float, float, float, float]:
+    """(u, its low part, t, v, its low part, delta, its low part) of the cells x and y of two rows of logarithms.
+
+    u and t are x and y less the largest cells of their rows, over the temperature, whose inverse is inverse + tail.
+    v = t + shift and delta = u - v, shift + shift_low being a guess of the log-ratio of the rows' sums.
+    """
+    wx, ex = two_sum(x, -top_p)
+    wy, ey = two_sum(y, -top_q)
+    gap, e = two_sum(wx, -wy)
+    s = gap * inverse
+    delta, ed = two_sum(s, -shift)
+    ed += ((ex - ey + e) * inverse + (fma(gap, inverse, -s) + gap * tail)) - shift_low
+    delta, low = two_sum(delta, ed)
+    t = wy * inverse
+    v, ev = two_sum(t, shift)
+    u = wx * inverse
+    # A zero: its logarithm is -inf, whose error terms are not numbers.
+    no_p = x == -math.inf
+    no_q = y == -math.inf
+    low_u = 0.0 if no_p else ex * inverse + (fma(wx, inverse, -u) + wx * tail)
+    low_v = 0.0 if no_q else (ey * inverse + (fma(wy, inverse, -t) + wy * tail)) + (ev + shift_low)
+    delta = (0.0 if no_q else -math.inf) if no_p else (math.inf if no_q else delta)
+    delta = x - y if x != x or y != y else delta
+    low = 0.0 if no_p or no_q else low
+    return u, low_u, t, v, low_v, delta, low
 
 
 def lift(u: float, low_u: float, v: float, low_v: float, delta: float, low: float) -> tuple[float, float, float, float]:

@@ -101,22 +101,35 @@ def is_ours(formula: Callable[..., Any]) -> bool:
     return (formula.__module__ or "").startswith(("klnumba.formulas.", "klnumba.distributions."))
 
 
+def rebuilt(
+    function: Callable[..., Any], convert: Callable[[Any], Any], wanted: Callable[[Any], bool]
+) -> Callable[..., Any]:
+    """The same text over converted names: every global and every closed-over value that is `wanted`."""
+    names = dict(function.__globals__)
+    for name in function.__code__.co_names:
+        if name in names and wanted(names[name]):
+            names[name] = convert(names[name])
+    held = tuple(
+        types.CellType(convert(cell.cell_contents)) if wanted(cell.cell_contents) else cell
+        for cell in function.__closure__ or ()
+    )
+    twin = types.FunctionType(function.__code__, names, function.__name__, function.__defaults__, held)
+    twin.__qualname__ = function.__qualname__
+    return twin
+
+
 @functools.cache
 def scalar(formula: Callable[..., Any]) -> Any:
     """The formula and all that it calls, as a function that compiled CPU loops can call."""
     if formula in INSTRUCTIONS:
         return INSTRUCTIONS[formula]
-    names = dict(formula.__globals__)
-    for name in formula.__code__.co_names:
-        if _is_formula(names.get(name)):
-            names[name] = scalar(names[name])
-    held = tuple(
-        types.CellType(scalar(cell.cell_contents)) if _is_formula(cell.cell_contents) else cell
-        for cell in formula.__closure__ or ()
-    )
-    twin = types.FunctionType(formula.__code__, names, formula.__name__, formula.__defaults__, held)
-    twin.__qualname__ = formula.__qualname__
+    twin = rebuilt(formula, scalar, _is_formula)
     return numba.njit(fastmath=SCALAR_FLAGS, forceinline=True, **OPTIONS)(_named(twin))
+
+
+def as_written(formula: Callable[..., Any]) -> Any:
+    """A formula whose products and sums are not to be contracted, as a part of a loop."""
+    return part(rebuilt(formula, scalar, _is_formula))
 
 
 def loop(name: str, function: Callable[..., Any], signature: Any, cached: bool = True) -> Any:

@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 
 from klnumba.formulas.elementary import exp, log, log1p, two_sum
-from klnumba.formulas.log_cells import cross_entropy_log, entropy_log, lift, phi, rel_entr
-from klnumba.formulas.primitives import fma
-from klnumba.kernels.compiler import helper, part, scalar
+from klnumba.formulas.log_cells import cross_entropy_log, entropy_log, lift, phi, rel_entr, relative
+from klnumba.kernels.compiler import as_written, helper, part, scalar
 from klnumba.kernels.tiles import BUFFER, STEP, TILE, TREE, add, pad, raise_to, total
 
 # The state of a piece: F (the cells), P, D as double-doubles, and a spare.
@@ -28,8 +27,8 @@ SCALES = 8
 ROUNDS = 4
 SURPRISES = (cross_entropy_log, entropy_log)  # cells that hold -log p or -log q
 
-_fma = scalar(fma)
 _lift = scalar(lift)
+_relative = as_written(relative)
 _phi = scalar(phi)
 _exp = scalar(exp)
 _log = scalar(log)
@@ -81,24 +80,7 @@ def sweep_loop(cell: Callable[..., Any], *, largest: bool) -> Any:
             ds = work[4 * BUFFER : 4 * BUFFER + count]
             for k in range(count):
                 x, y = xs[k], ys[k]
-                wx, ex = _two_sum(x, -mp)
-                wy, ey = _two_sum(y, -mq)
-                gap, e = _two_sum(wx, -wy)
-                s = gap * inverse
-                delta, ed = _two_sum(s, -shift)
-                ed += ((ex - ey + e) * inverse + (_fma(gap, inverse, -s) + gap * tail)) - shift_low
-                delta, low = _two_sum(delta, ed)
-                t = wy * inverse
-                v, ev = _two_sum(t, shift)
-                u = wx * inverse
-                # A zero: its logarithm is -inf, whose error terms are not numbers.
-                no_p = x == -math.inf
-                no_q = y == -math.inf
-                low_u = 0.0 if no_p else ex * inverse + (_fma(wx, inverse, -u) + wx * tail)
-                low_v = 0.0 if no_q else (ey * inverse + (_fma(wy, inverse, -t) + wy * tail)) + (ev + shift_low)
-                delta = (0.0 if no_q else -math.inf) if no_p else (math.inf if no_q else delta)
-                delta = x - y if x != x or y != y else delta
-                low = 0.0 if no_p or no_q else low
+                u, low_u, t, v, low_v, delta, low = _relative(x, y, mp, mq, inverse, tail, shift, shift_low)
                 pk, qk, dk, g = _lift(u, low_u, v, low_v, delta, low)
                 fs[k] = cell(pk, qk, dk, g, delta, (log_p - u) - low_u, log_q - t, weight)
                 ps[k] = pk

@@ -1,0 +1,71 @@
+"""Arrays on a CUDA device: whether they can be used here, and the functions that the array functions hand them to.
+
+This is what `klnumba.cuda` names. Nothing here loads a CUDA library before it is asked for.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+
+import numba.core.config
+
+__all__ = ["is_available", "reason"]
+
+INSTALL = 'python -m pip install "klnumba[cuda13]"'
+MISSING = f"the package numba-cuda is not installed ({INSTALL}; cuda12 for drivers of CUDA 12)"
+
+
+def is_installed() -> bool:
+    """Whether there is a CUDA back end: numba-cuda, or Numba's own simulator where that is switched on."""
+    return importlib.util.find_spec("numba_cuda") is not None or bool(numba.core.config.ENABLE_CUDASIM)
+
+
+def is_available() -> bool:
+    """Whether arrays on a CUDA device can be used: the package numba-cuda is installed, and finds a driver and a device.
+
+    Returns
+    -------
+    bool
+        True also in numba-cuda's simulator.
+
+    Examples
+    --------
+    >>> import klnumba as kl
+    >>> kl.cuda.is_available() == (kl.cuda.reason() is None)
+    True
+    """
+    return reason() is None
+
+
+def reason() -> str | None:
+    """Why arrays on a CUDA device cannot be used, in one sentence; None where they can.
+
+    Returns
+    -------
+    str or None
+        With the pip line, where it is a package that is missing.
+
+    Examples
+    --------
+    >>> import klnumba as kl
+    >>> kl.cuda.reason() is None or isinstance(kl.cuda.reason(), str)
+    True
+    """
+    if not is_installed():
+        return MISSING
+    from klnumba.kernels.cuda import machine
+
+    return machine.reason()
+
+
+def device() -> str:
+    """The device at work, in words."""
+    from klnumba.kernels.cuda import machine
+
+    return machine.name()
+
+
+def required() -> None:
+    """Raise where arrays on a CUDA device arrive and cannot be used."""
+    if not is_installed():
+        raise ImportError(f"arrays on a CUDA device: {MISSING}")

@@ -1,0 +1,265 @@
+"""Arrays of other libraries on a CUDA device: what they are made of, and new ones of their kind.
+
+A library here is a class with `stream`, the number of its current stream, and `empty`, a new array of its own. No data
+passes through the host, and no device is waited for (but see `_Jax`).
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from klnumba.gpu import required
+from klnumba.gpu.layout import Layout
+
+CUDA = 2  # kDLCUDA and
+CUDA_MANAGED = 13  # kDLCUDAManaged of DLPack
+REAL = "fiub"
+
+
+@dataclass(frozen=True, eq=False)
+class Array:
+    """An array on a device: the address of the cell with all indices 0, how the others lie, and whose it is."""
+
+    name: str
+    pointer: int
+    layout: Layout
+    dtype: str
+    device: int
+    library: Any
+    owner: Any
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.layout.shape
+
+
+def is_on_device(x: Any) -> bool:
+    """Whether an argument lies in the memory of a CUDA device; loads nothing."""
+    if x is None or isinstance(x, np.ndarray | np.generic | float | int | list | tuple):
+        return False
+    where = getattr(type(x), "__dlpack_device__", None)
+    if where is not None:
+        try:
+            return int(x.__dlpack_device__()[0]) in (CUDA, CUDA_MANAGED)
+        except Exception:  # a lazy or exotic array: leave the error to whoever reads it
+            return False
+    return hasattr(x, "__cuda_array_interface__") or getattr(x, "__cuda_ndarray__", False) is True
+
+
+def any_on_device(*arguments: Any) -> bool:
+    return any(is_on_device(x) for x in arguments)
+
+
+def place_of(x: Any, name: str) -> str:
+    """Where an argument lies, for an error text."""
+    return f"on device cuda:{take(x, name).device}" if is_on_device(x) else "in the memory of the CPU"
+
+
+def device_of(**arguments: Any) -> Any:
+    """A context in which kernels start where the first argument on a device lies."""
+    required()
+    from klnumba.kernels.cuda import machine
+
+    return machine.at(next(take(x, name).device for name, x in arguments.items() if is_on_device(x)))
+
+
+def all_of(**arguments: Any) -> list[Array]:
+    """The arrays behind arguments by name, which must be on one device.
+
+    Raises
+    ------
+    ImportError
+        If numba-cuda is not installed.
+    ValueError
+        If they are in different places: the text names two.
+    TypeError
+        If a dtype is complex, text or object.
+    """
+    required()
+    places = {name: place_of(x, name) for name, x in arguments.items()}
+    (first, place), *others = places.items()
+    for name, other in others:
+        if other != place:
+            raise ValueError(f"{first} and {name}: {first} is {place}, {name} is {other}; move one to the other")
+    return [take(x, name) for name, x in arguments.items()]
+
+
+def stream_of(stream: Any, array: Array) -> int:
+    """The address of the stream to work on: the one given, or the current one of the array's library.
+
+    Raises
+    ------
+    TypeError
+        If what is given is no stream.
+    """
+    if stream is None:
+        return int(array.library.stream(array.device))
+    if isinstance(stream, int) and not isinstance(stream, bool):
+        return stream
+    protocol = getattr(stream, "__cuda_stream__", None)
+    if protocol is not None:
+        return int((protocol() if callable(protocol) else protocol)[1])
+    for name in ("cuda_stream", "ptr", "handle"):  # PyTorch, CuPy, Numba
+        address = getattr(stream, name, None)
+        if address is not None:
+            return int(getattr(address, "value", address) or 0)
+    raise TypeError(f"stream: a CUDA stream or its address, not {type(stream).__name__}")
+
+
+def finish(array: Array, stream: int) -> None:
+    """Wait, for the one library that cannot be told of a stream."""
+    if getattr(array.library, "waits", False):
+        from klnumba.kernels.cuda import machine
+
+        machine.wait(stream)
+
+
+def take(x: Any, name: str) -> Array:
+    """The array behind an argument."""
+    library = type(x).__module__.partition(".")[0]
+    maker = {"torch": _torch, "cupy": _cupy, "jax": _jax, "jaxlib": _jax}.get(library)
+    if maker is not None:
+        return maker(x, name)
+    if getattr(x, "__cuda_ndarray__", False) is True:
+        return _numba(x, name)
+    return _interface(x, name) if hasattr(x, "__cuda_array_interface__") else _dlpack(x, name)
+
+
+def _checked(name: str, dtype: str) -> str:
+    """The dtype by NumPy's name."""
+    if dtype in ("bfloat16", "bool"):
+        return dtype
+    try:
+        kind = np.dtype(dtype)
+    except TypeError:
+        kind = None
+    if kind is None or kind.kind not in REAL:
+        raise TypeError(f"{name}: dtype {dtype} is not a real number type")
+    if not kind.isnative:
+        raise TypeError(f"{name}: dtype {dtype} is not in this machine's byte order")
+    return kind.name
+
+
+def _steps(strides: tuple[int, ...] | None, shape: tuple[int, ...], item: int, name: str) -> Layout:
+    """A layout from strides in bytes; None stands for adjacent cells."""
+    from klnumba.gpu.layout import adjacent
+
+    if strides is None:
+        return adjacent(tuple(shape))
+    if any(stride % item for stride in strides):
+        raise ValueError(f"{name}: strides {tuple(strides)} are no multiples of the size of a cell, {item} bytes")
+    return Layout(tuple(shape), tuple(stride // item for stride in strides))
+
+
+# --- the libraries ----------------------------------------------------------------------------------------------------
+
+
+class _Numba:
+    """Numba's device arrays, and whatever has `__cuda_array_interface__` and no library that is known here."""
+
+    @staticmethod
+    def stream(device: int) -> int:
+        return 0
+
+    @staticmethod
+    def empty(shape: tuple[int, ...], dtype: str, device: int) -> tuple[Any, int]:
+        from klnumba.kernels.cuda import machine
+
+        array = machine.empty(shape, dtype)
+        return (array if shape else array.reshape(())), machine.pointer_of(array)
+
+
+class _Torch:
+    @staticmethod
+    def stream(device: int) -> int:
+        return int(sys.modules["torch"].cuda.current_stream(device).cuda_stream)
+
+    @staticmethod
+    def empty(shape: tuple[int, ...], dtype: str, device: int) -> tuple[Any, int]:
+        torch = sys.modules["torch"]
+        array = torch.empty(shape, dtype=getattr(torch, dtype), device=f"cuda:{device}")
+        return array, array.data_ptr()
+
+
+class _Cupy:
+    @staticmethod
+    def stream(device: int) -> int:
+        return int(sys.modules["cupy"].cuda.get_current_stream(device).ptr)
+
+    @staticmethod
+    def empty(shape: tuple[int, ...], dtype: str, device: int) -> tuple[Any, int]:
+        cupy = sys.modules["cupy"]
+        with cupy.cuda.Device(device):
+            array = cupy.empty(shape, dtype)
+        return array, array.data.ptr
+
+
+class _Jax:
+    """JAX has no stream to join: its arrays are waited for, and so is the result."""
+
+    waits = True
+
+    @staticmethod
+    def stream(device: int) -> int:
+        return 0
+
+    @staticmethod
+    def empty(shape: tuple[int, ...], dtype: str, device: int) -> tuple[Any, int]:
+        jax = sys.modules["jax"]
+        place = next(found for found in jax.devices("cuda") if found.local_hardware_id == device)
+        array = jax.device_put(jax.numpy.empty(shape, dtype), place).block_until_ready()
+        return array, array.unsafe_buffer_pointer()
+
+
+def _numba(x: Any, name: str) -> Array:
+    from klnumba.kernels.cuda import machine
+
+    dtype = _checked(name, x.dtype.name)
+    layout = _steps(x.strides, x.shape, x.dtype.itemsize, name)
+    return Array(name, machine.pointer_of(x), layout, dtype, machine.number(), _Numba, x)
+
+
+def _torch(x: Any, name: str) -> Array:
+    x = x.detach().resolve_neg()
+    if x.is_complex():
+        raise TypeError(f"{name}: dtype {x.dtype} is not a real number type")
+    dtype = _checked(name, str(x.dtype).removeprefix("torch."))
+    return Array(name, x.data_ptr(), Layout(tuple(x.shape), tuple(x.stride())), dtype, x.device.index, _Torch, x)
+
+
+def _cupy(x: Any, name: str) -> Array:
+    layout = _steps(x.strides, x.shape, x.itemsize, name)
+    return Array(name, x.data.ptr, layout, _checked(name, x.dtype.name), x.device.id, _Cupy, x)
+
+
+def _jax(x: Any, name: str) -> Array:
+    x = x.block_until_ready()
+    (device,) = x.devices()
+    layout = _steps(None, x.shape, x.dtype.itemsize, name)
+    dtype = _checked(name, x.dtype.name)
+    return Array(name, x.unsafe_buffer_pointer(), layout, dtype, device.local_hardware_id, _Jax, x)
+
+
+def _interface(x: Any, name: str) -> Array:
+    from klnumba.kernels.cuda import machine
+
+    parts = x.__cuda_array_interface__
+    if parts.get("mask") is not None:
+        raise TypeError(f"{name}: a masked array; give the mask as where=")
+    kind = np.dtype(parts["typestr"])
+    layout = _steps(parts.get("strides"), parts["shape"], kind.itemsize, name)
+    return Array(name, parts["data"][0], layout, _checked(name, kind.str), machine.number(), _Numba, x)
+
+
+def _dlpack(x: Any, name: str) -> Array:
+    from cuda.core.utils import StridedMemoryView
+
+    view = StridedMemoryView.from_dlpack(x, stream_ptr=-1)
+    dtype = _checked(name, np.dtype(view.dtype).name)
+    shape = tuple(view.shape)
+    layout = Layout(shape, tuple(view.strides)) if view.strides is not None else _steps(None, shape, 1, name)
+    return Array(name, view.ptr, layout, dtype, view.device_id, _Numba, view)

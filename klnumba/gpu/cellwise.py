@@ -1,0 +1,109 @@
+"""The functions of single cells for arrays on a CUDA device."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from klnumba import arrays
+from klnumba.gpu import borders, sums
+from klnumba.gpu.borders import Array
+from klnumba.gpu.layout import adjacent
+from klnumba.gpu.rows import DIRECT, compute_dtype, flat_view, merged, side_by_side
+
+
+def pointwise(
+    name: str, x: Any, y: Any, out: Any, where: Any, dtype: Any, names: tuple[str, str], over: float = 1.0
+) -> Any:
+    """A formula of two numbers over two arrays, its values over `over`, with the ufuncs' `out`, `where`, `dtype`."""
+    if isinstance(out, tuple):
+        (out,) = out
+    with borders.device_of(**{names[0]: x, names[1]: y, "out": out, "where": where}):
+        return _pointwise(name, x, y, out, where, dtype, names, over)
+
+
+def _pointwise(name: str, x: Any, y: Any, out: Any, where: Any, dtype: Any, names: tuple[str, str], over: float) -> Any:
+    from klnumba.kernels.cuda import flat, machine
+
+    given = {names[0]: x, names[1]: y}
+    given |= {} if where is True else {"where": where}
+    given |= {} if out is None else {"out": out}
+    found = dict(zip(given, borders.all_of(**given), strict=True))
+    first, second, mask, target = found[names[0]], found[names[1]], found.get("where"), found.get("out")
+    shape = arrays.common_shape(first, second)  # type: ignore[arg-type]
+    stream = first.library.stream(first.device)
+    made, target = _target(target, shape, dtype or compute_dtype(first.dtype, second.dtype), first)
+    if not math.prod(shape):
+        return made if out is None else out
+    (a, a_step), (b, b_step) = _operand(first, shape, stream), _operand(second, shape, stream)
+    held = target if mask is None else mask
+    axes, (steps,) = merged(shape, (held.layout.broadcast(shape).steps,))
+    marks, start = flat_view(held, held.layout.broadcast(shape))
+    kernel = flat.pointwise(name, _read_as(first), _read_as(second), mask is not None)
+    machine.launch(
+        kernel, math.prod(shape), flat.THREADS, flat.THREADS, stream,
+        a, a_step, b, b_step, over, marks, start, axes, steps, flat_view(target, target.layout)[0],
+    )  # fmt: skip
+    borders.finish(first, stream)
+    return made if out is None else out
+
+
+def total(name: str, x: Any, y: Any, over: float, dtype: Any, names: tuple[str, str]) -> Any:
+    """The sum of a formula over all cells, over a number."""
+    with borders.device_of(**{names[0]: x, names[1]: y}):
+        return _total(name, x, y, over, dtype, names)
+
+
+def _total(name: str, x: Any, y: Any, over: float, dtype: Any, names: tuple[str, str]) -> Any:
+    from klnumba.kernels.cuda import flat, machine
+
+    first, second = borders.all_of(**{names[0]: x, names[1]: y})
+    shape = arrays.common_shape(first, second)  # type: ignore[arg-type]
+    stream = first.library.stream(first.device)
+    made, target = _target(None, (), dtype or compute_dtype(first.dtype, second.dtype), first)
+    cells = math.prod(shape)
+    count = sums.pieces(cells)
+    hi, lo = machine.room(count, "float64"), machine.room(count, "float64")
+    if cells:
+        (a, a_step), (b, b_step) = _operand(first, shape, stream), _operand(second, shape, stream)
+        kernel = flat.pointwise_sums(name, _read_as(first), _read_as(second))
+        machine.launch(kernel, count, 1, flat.THREADS, stream, a, a_step, b, b_step, cells, hi, lo)
+    else:
+        for part in (hi, lo):
+            machine.launch(flat.filled(), 1, 1, flat.THREADS, stream, 0.0, part)
+    sums.whole(hi, lo, count, over, stream, flat_view(target, target.layout)[0])
+    borders.finish(first, stream)
+    return made
+
+
+def _target(out: Array | None, shape: tuple[int, ...], dtype: Any, like: Array) -> tuple[Any, Array]:
+    if out is not None:
+        if out.shape != shape:
+            raise ValueError(f"out: shape {out.shape}, but the result has shape {shape}")
+        if out.dtype not in ("float64", "float32"):
+            raise TypeError(f"out: a floating-point type, not {out.dtype}")
+        if not out.layout.is_adjacent():
+            raise ValueError("out: on a device, an array whose cells are adjacent in C order")
+        return None, out
+    kind = np.dtype(dtype).name
+    if kind not in ("float64", "float32"):
+        raise TypeError(f"dtype: float64 or float32 for arrays on a device, not {kind}")
+    made, pointer = like.library.empty(shape, kind, like.device)
+    return made, Array("out", pointer, adjacent(shape), kind, like.device, like.library, made)
+
+
+def _read_as(array: Array) -> str:
+    return array.dtype if array.dtype in DIRECT else "float64"
+
+
+def _operand(array: Array, shape: tuple[int, ...], stream: int) -> tuple[Any, int]:
+    """(flat array, 1 or, for one number in the place of all, 0): where it lies, or a copy."""
+    layout = array.layout.broadcast(shape)
+    if array.dtype in DIRECT:
+        if layout.row_step(0) == math.prod(shape):
+            return flat_view(array, layout)[0], 1
+        if not any(layout.steps):
+            return flat_view(array, layout)[0], 0
+    return side_by_side(array, layout, _read_as(array), stream), 1

@@ -1,0 +1,175 @@
+"""The functions over rows for arrays on a CUDA device: what `klnumba.reduction` is for arrays of the CPU."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from klnumba import arrays, reduction
+from klnumba.engine import AGREE, Task
+from klnumba.gpu import borders, long, sums
+from klnumba.gpu.borders import Array
+from klnumba.gpu.layout import adjacent
+from klnumba.gpu.rows import Rows, flat_view
+
+
+def reduce(
+    name: str, p: Any, q: Any, kind: str, axis: Any, normalize: bool, base: float | None, temperature: float,
+    how: str, where: Any, keepdims: bool, out: Any, dtype: Any, invalid: str, weight: float = 0.5,
+    stream: Any = None,
+) -> Any:  # fmt: skip
+    """A divergence of every row, or its mean or sum over the rows."""
+    task = reduction._task(name, kind, normalize, temperature, weight)
+    unit = reduction.unit_of(base)
+    one_of(how, ("none", "mean", "sum"), "reduction")
+    one_of(invalid, ("nan", "raise"), "invalid")
+    with borders.device_of(p=p, q=q, where=where, out=out):
+        call = Call(p, q, axis, where, task, dtype, out, stream)
+        shape = call.shape(keepdims)
+        result, target = call.result(shape if how == "none" else (), dtype)
+        if how == "none":
+            call.values(task, "pq", unit, target)
+        else:
+            call.reduced(task, unit, how, target)
+        borders.finish(call.first, call.stream)
+        if invalid == "raise":
+            call.refuse(task, target, p, q, where)
+    return out if out is not None else result
+
+
+def statistics(
+    p: Any, q: Any, stats: Any, kind: str, axis: Any, normalize: bool, base: float | None,
+    temperature: float, where: Any, keepdims: bool, dtype: Any, invalid: str, stream: Any = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Several statistics of every row: a kernel each."""
+    stats = reduction.named(stats)
+    one_of(invalid, ("nan", "raise"), "invalid")
+    unit = reduction.unit_of(base)
+    first = reduction._task("kl", kind, normalize, temperature, 0.5)
+    results = {}
+    with borders.device_of(p=p, q=q, where=where):
+        call = Call(p, q, axis, where, first, dtype, None, stream)
+        for name in stats:
+            source, order = reduction.SOURCES[name]
+            task = reduction._task(source, kind, normalize, temperature, 0.5)
+            results[name], target = call.result(call.shape(keepdims), np.bool_ if source == AGREE else dtype)
+            call.values(task, order, unit, target)
+            if invalid == "raise" and source != AGREE:
+                call.refuse(task, target, p, q, where)
+        borders.finish(call.first, call.stream)
+    return results
+
+
+class Call:
+    """The rows of a call on its device and stream."""
+
+    def __init__(self, p: Any, q: Any, axis: Any, where: Any, task: Task, dtype: Any, out: Any, stream: Any) -> None:
+        from klnumba.kernels.cuda import machine
+
+        given = {"p": p}
+        given |= {} if q is p else {"q": q}
+        given |= {} if where is None or where is True else {"where": where}
+        given |= {} if out is None else {"out": out}
+        found = dict(zip(given, borders.all_of(**given), strict=True))
+        first = found["p"]
+        second, mask = found.get("q", first), found.get("where")
+        if mask is not None and mask.dtype != "bool":
+            raise TypeError(f"where: a boolean array, not {mask.dtype}")
+        shape = arrays.common_shape(first, second)  # type: ignore[arg-type]
+        if mask is not None:
+            try:
+                shape = np.broadcast_shapes(shape, mask.shape)
+            except ValueError:
+                raise ValueError(f"where: shape {mask.shape} does not broadcast with {shape}") from None
+        self.first = first
+        self.ndim, self.reduced_axes = len(shape), arrays.axes(axis, len(shape))
+        self.machine, self.library, self.device = machine, first.library, first.device
+        self.stream = borders.stream_of(stream, first)
+        self.out = found.get("out")
+        wide = dtype is not None and np.dtype(dtype) == np.float64
+        zero = -math.inf if task.logs else 0.0
+        self.rows = Rows(first, second, self.reduced_axes, mask, zero, self.stream, wide=wide)
+
+    def shape(self, keepdims: bool) -> tuple[int, ...]:
+        """Of the values of the rows."""
+        return reduction.kept_shape(self.rows.outer, self.reduced_axes, self.ndim, keepdims)
+
+    def result(self, shape: tuple[int, ...], dtype: Any) -> tuple[Any, Array]:
+        """A new array of the caller's library, or the one that was given."""
+        if self.out is not None:
+            self._check_out(self.out, shape)
+            return None, self.out
+        kind = np.dtype(self.rows.result if dtype is None else dtype)
+        if kind.name not in ("float64", "float32", "bool"):
+            raise TypeError(f"dtype: float64 or float32 for arrays on a device, not {kind}")
+        made, pointer = self.library.empty(shape, kind.name, self.device)
+        return made, Array("out", pointer, adjacent(shape), kind.name, self.device, self.library, made)
+
+    @staticmethod
+    def _check_out(out: Array, shape: tuple[int, ...]) -> None:
+        if out.shape != shape:
+            raise ValueError(f"out: shape {out.shape}, but the result has shape {shape}")
+        if out.dtype not in ("float64", "float32"):
+            raise TypeError(f"out: dtype {out.dtype} cannot hold the result")
+        if not out.layout.is_adjacent():
+            raise ValueError("out: on a device, an array whose cells are adjacent in C order")
+
+    def values(self, task: Task, order: str, unit: float, target: Array) -> None:
+        """The divergence of every row, into an array."""
+        if self.rows.n == 0:
+            return
+        out, _ = flat_view(target, target.layout)
+        self._rows(task, order, unit, out)
+
+    def reduced(self, task: Task, unit: float, how: str, target: Array) -> None:
+        """The mean or the sum of the divergences of all rows, added up in an order that their number decides."""
+        from klnumba.kernels.cuda import flat
+
+        machine, n = self.machine, self.rows.n
+        found = machine.room(n, "float64")
+        if n:
+            self._rows(task, "pq", unit, found)
+        count = sums.pieces(n)
+        hi, lo = machine.room(count, "float64"), machine.room(count, "float64")
+        cells = machine.cut(found, n)
+        machine.launch(flat.partial_sums(True), count, 1, flat.THREADS, self.stream, cells, cells, hi, lo)
+        over = float(n) if how == "mean" else 1.0  # no rows: 0/0 is NaN
+        sums.whole(hi, lo, count, over, self.stream, flat_view(target, target.layout)[0])
+
+    def _rows(self, task: Task, order: str, unit: float, out: Any) -> None:
+        from klnumba.kernels.cuda import choice, flat, rows
+
+        found, machine = self.rows, self.machine
+        if found.d == 0:
+            empty = math.nan if task.normalize or task.name == "max_log_ratio" else 0.0
+            machine.launch(
+                flat.filled(), found.n, flat.THREADS, flat.THREADS, self.stream,
+                0.0 if task.name == AGREE else empty, out,
+            )  # fmt: skip
+            return
+        sides = {"p": found.p, "q": found.q}
+        (p, ps), (q, qs) = (sides[one] for one in order)
+        chosen = choice.choose(found.d)
+        grid = found.n, chosen.threads // chosen.width, chosen.threads, self.stream
+        if task.name == AGREE:
+            machine.launch(rows.agreement(found.store, chosen), *grid, p, ps, q, qs, found.n, found.d, out)
+            return
+        inverse, tail = task.inverse_temperature()
+        if found.d > choice.SPLIT:
+            long.run(task, found, (p, ps, q, qs), inverse, tail, unit, self.stream, out)
+            return
+        if task.name == "kl" and task.normalize and math.frexp(inverse)[0] == 0.5:
+            kernel = rows.kl_rows(task.logs, found.store, chosen)
+            machine.launch(kernel, *grid, p, ps, q, qs, found.n, found.d, inverse, unit, out)
+        else:
+            kernel = rows.divergence_rows(task.name, task.logs, task.normalize, found.store, chosen)
+            args = p, ps, q, qs, found.n, found.d, inverse, tail, task.weight, unit, out
+            machine.launch(kernel, *grid, *args)
+
+    def refuse(self, task: Task, target: Array, p: Any, q: Any, where: Any) -> None:
+        """Raise if a value is NaN; this waits for the device and copies to the host."""
+        from klnumba.gpu import host
+
+        host.refuse(task, target, p, q, where, self.reduced_axes, -math.inf if task.logs else 0.0)

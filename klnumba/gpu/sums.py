@@ -1,0 +1,25 @@
+"""The sum of many numbers on a device, in an order that their count decides."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+
+def pieces(cells: int) -> int:
+    """How many partial sums the first read leaves."""
+    from klnumba.kernels.cuda import flat
+
+    return max(1, math.ceil(cells / flat.CELLS_OF_A_SUM))
+
+
+def whole(hi: Any, lo: Any, count: int, over: float, stream: int, out: Any) -> None:
+    """out[0] = the sum of `count` double-doubles, over a number."""
+    from klnumba.kernels.cuda import flat, machine
+
+    while count > 1:
+        count = pieces(count)
+        above, below = machine.room(count, "float64"), machine.room(count, "float64")
+        machine.launch(flat.partial_sums(False), count, 1, flat.THREADS, stream, hi, lo, above, below)
+        hi, lo = above, below
+    machine.launch(flat.quotient(), 1, 1, flat.THREADS, stream, hi, lo, over, out)

@@ -1,0 +1,88 @@
+"""Cells as they lie in memory: one at a time, or 16 bytes at once.
+
+Float16 and bfloat16 cells come as 16-bit integers, and are read as the float32 numbers that their bits stand for.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from klnumba.kernels.cuda.target import address, half, load, piece, wide_load
+
+# What an array of each dtype is to a kernel, and what its cells are computed in.
+STORED = {"float64": "float64", "float32": "float32", "float16": "uint16", "bfloat16": "uint16"}
+COMPUTED = {"float64": "float64", "float32": "float32", "float16": "float32", "bfloat16": "float32"}
+GROUP = {"float64": 4, "float32": 4, "float16": 8, "bfloat16": 8}  # cells that a thread takes at a time
+LINE = 16  # bytes of a wide load
+
+
+@dataclass(frozen=True)
+class Reader:
+    """How the cells of one dtype are read."""
+
+    one: Any  # (array, index): a cell, as a number that is computed with
+    wide: Any  # (array, index): a group, from an address that 16 bytes divide
+    narrow: Any  # (array, index): the same from any address
+    aligned: Any  # (array, index): whether such an address begins there
+
+
+@piece
+def _same(x: Any) -> Any:
+    return x
+
+
+@piece
+def _from_bfloat16(bits: Any) -> Any:
+    return np.uint32(np.uint32(bits) << np.uint32(16)).view(np.float32)
+
+
+@functools.cache
+def reader(dtype: str) -> Reader:
+    number = {"float16": half, "bfloat16": _from_bfloat16}.get(dtype, _same)
+    group, item = GROUP[dtype], np.dtype(STORED[dtype]).itemsize
+    once = LINE // item
+    some = wide_load(once)
+
+    @piece
+    def one(array: Any, index: Any) -> Any:
+        return number(load(array, index))
+
+    if group == once == 8:
+
+        @piece
+        def wide(array: Any, index: Any) -> Any:
+            a = some(array, index)
+            return (
+                number(a[0]), number(a[1]), number(a[2]), number(a[3]),
+                number(a[4]), number(a[5]), number(a[6]), number(a[7]),
+            )  # fmt: skip
+
+        @piece
+        def narrow(array: Any, index: Any) -> Any:
+            return (
+                one(array, index), one(array, index + 1), one(array, index + 2), one(array, index + 3),
+                one(array, index + 4), one(array, index + 5), one(array, index + 6), one(array, index + 7),
+            )  # fmt: skip
+
+    else:
+
+        @piece
+        def wide(array: Any, index: Any) -> Any:
+            if once == 4:
+                return some(array, index)
+            a, b = some(array, index), some(array, index + 2)
+            return a[0], a[1], b[0], b[1]
+
+        @piece
+        def narrow(array: Any, index: Any) -> Any:
+            return one(array, index), one(array, index + 1), one(array, index + 2), one(array, index + 3)
+
+    @piece
+    def aligned(array: Any, index: Any) -> Any:
+        return (address(array) + index * item) % LINE == 0
+
+    return Reader(one, wide, narrow, aligned)

@@ -1,0 +1,55 @@
+"""How many threads share a row: by its length alone, so that no value depends on how many rows there are.
+
+======================  ================  ==========================================
+cells of a row          threads a row     each takes
+======================  ================  ==========================================
+up to 16                4                 one cell at a time
+17 to 63                8                 one cell at a time
+64 to 2,047             32, one warp      16 bytes of each array, or 32, at a time
+2,048 to 65,536         256, one block    the same
+more                    256 for each      the same; the pieces are combined in order
+                        32,768 cells
+======================  ================  ==========================================
+
+In the simulator, where a thread costs much, warps and blocks are smaller, and rows count as long sooner.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from klnumba.kernels.cuda.target import SIMULATED
+
+
+class Choice(NamedTuple):
+    width: int  # threads of a row
+    threads: int  # threads of a block
+    grouped: bool  # whether a thread takes several adjacent cells at a time
+
+
+# (rows shorter than this, what they get)
+TABLE = (
+    (17, Choice(4, 128, False)),
+    (64, Choice(8, 128, False)),
+    (2048, Choice(32, 128, True)),
+    (None, Choice(256, 256, True)),
+)
+SIMULATED_TABLE = (
+    (5, Choice(2, 4, False)),
+    (17, Choice(4, 8, False)),
+    (64, Choice(4, 8, True)),
+    (None, Choice(8, 8, True)),
+)
+
+
+LONG = (SIMULATED_TABLE if SIMULATED else TABLE)[-1][1]  # the block of a piece
+PIECE = 64 if SIMULATED else 32768  # cells of a piece
+SPLIT = 140 if SIMULATED else 65536  # rows longer than this are cut into pieces
+
+
+def choose(d: int) -> Choice:
+    """The team for rows of `d` cells."""
+    for bound, choice in SIMULATED_TABLE if SIMULATED else TABLE:
+        if bound is None or d < bound:
+            return choice
+    raise AssertionError("the table ends with None")

@@ -1,0 +1,108 @@
+"""Every divergence of rows of probabilities, to the last digits: two reads, float64 arithmetic (see `kernels.exact`)."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from klnumba.formulas.divergences import LEAST, on_common_mass
+from klnumba.kernels import exact
+from klnumba.kernels.cuda.cells import reader
+from klnumba.kernels.cuda.target import cuda, device, piece, two_sum
+from klnumba.kernels.cuda.team import Team
+
+_raise_up = device(exact.raise_up)
+_scales = device(exact.scales)
+_on_common_mass = device(on_common_mass)
+SHRINK = exact.SHRINK
+
+
+@piece
+def scaled(x: Any, factor: Any) -> Any:
+    y = x * factor
+    return LEAST if y == 0.0 and x > 0.0 else y  # the scale must not make a zero
+
+
+@functools.cache
+def masses(store: str, team: Team) -> Any:
+    """The first read: (P, Q) as double-doubles and the number of negative cells."""
+    one, width = reader(store).one, team.width
+    add_three = team.add_three
+
+    @piece
+    def sums(p: Any, o: Any, q: Any, u: Any, d: Any, fp: Any, fq: Any, lane: Any, room: Any) -> Any:
+        a = ae = b = be = negative = 0.0
+        for k in range(lane, d, width):
+            x, y = np.float64(one(p, o + k)), np.float64(one(q, u + k))
+            a, e = two_sum(a, x * fp)
+            ae += e
+            b, e = two_sum(b, y * fq)
+            be += e
+            negative += np.float64(x < 0.0) + np.float64(y < 0.0)
+        return add_three(a, ae, b, be, negative, 0.0, room)
+
+    return sums
+
+
+@functools.cache
+def cells(cell: Callable[..., Any], store: str, team: Team, largest: bool) -> Any:
+    """The second read: the sum of the cells as a double-double, or the largest."""
+    one, width = reader(store).one, team.width
+    add, highest = team.add, team.largest
+    formula = device(cell)
+
+    @piece
+    def total(p: Any, o: Any, q: Any, u: Any, d: Any, c: Any, weight: Any, lane: Any, room: Any) -> Any:
+        hi = -math.inf if largest else 0.0
+        lo = 0.0
+        nan = 0.0
+        for k in range(lane, d, width):
+            x, y = scaled(np.float64(one(p, o + k)), c[0]), scaled(np.float64(one(q, u + k)), c[1])
+            pk, qk, gap, low, above_p, above_q = _on_common_mass(x, y, c[2], c[3], c[4], c[5], c[6], c[7])
+            value = formula(pk, qk, gap, low, c[6], above_p, above_q, weight)
+            if largest:
+                hi = value if value > hi else hi
+                nan += value - value if value != value else 0.0
+            else:
+                hi, e = two_sum(hi, value)
+                lo += e
+        if largest:
+            hi = highest(hi, room)
+            nan, lo = add(nan, 0.0, room)
+            return hi + nan, 0.0
+        return add(hi, lo, room)
+
+    return total
+
+
+@functools.cache
+def value(cell: Callable[..., Any], finish: Callable[..., Any], store: str, team: Team, largest: bool) -> Any:
+    """The divergence of a row, the same in every thread of its team."""
+    sums, total, last = masses(store, team), cells(cell, store, team, largest), device(finish)
+    any_of = team.any
+
+    @piece
+    def row(p: Any, o: Any, q: Any, u: Any, d: Any, normalize: Any, weight: Any, lane: Any, room: Any) -> Any:
+        state, c = cuda.local.array(8, np.float64), cuda.local.array(8, np.float64)
+        c[0], c[1] = 1.0, 1.0
+        a, ae, b, be, negative, _ = sums(p, o, q, u, d, 1.0, 1.0, lane, room)
+        # A sum overflowed: once more with that side made smaller. Its team-mates go along.
+        if any_of(normalize and not (a < math.inf and b < math.inf)):
+            c[0] = 1.0 if a < math.inf or not normalize else SHRINK
+            c[1] = 1.0 if b < math.inf or not normalize else SHRINK
+            a, ae, b, be, negative, _ = sums(p, o, q, u, d, c[0], c[1], lane, room)
+        state[0], state[2], state[6] = a, b, negative
+        state[1] = ae if abs(a) < math.inf else 0.0
+        state[3] = be if abs(b) < math.inf else 0.0
+        if normalize:
+            _raise_up(state, c)
+        _scales(state, normalize, c)
+        g, ge = total(p, o, q, u, d, c, weight, lane, room)
+        ge = ge if abs(g) < math.inf else 0.0
+        return last(state[0], state[1], state[2], state[3], g, ge, state[6], c[6], normalize)
+
+    return row

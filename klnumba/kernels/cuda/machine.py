@@ -1,0 +1,119 @@
+"""The device at work: whether there is one, its memory as flat arrays, its streams."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from klnumba.kernels.cuda.target import SIMULATED, numba_cuda
+
+BLOCKS_PER_PROCESSOR = 16  # of a grid that walks over its rows
+SIMULATED_BLOCKS = 3  # few, so that blocks in the simulator do walk
+
+
+def reason() -> str | None:
+    """Why no device can be used, or None."""
+    if SIMULATED:
+        return None
+    try:
+        if numba_cuda.is_available():
+            return None
+        numba_cuda.detect()
+    except Exception as error:
+        return f"no CUDA driver or device: {' '.join(str(error).split())}"
+    return "no CUDA driver or device was found"
+
+
+def name() -> str:
+    """The device and its compute capability."""
+    if SIMULATED:
+        return "numba-cuda's simulator"
+    found = numba_cuda.get_current_device()
+    label = found.name.decode() if isinstance(found.name, bytes) else found.name
+    major, minor = found.compute_capability
+    return f"{label}, compute capability {major}.{minor}"
+
+
+@functools.cache
+def _processors(number: int) -> int:
+    return int(numba_cuda.gpus[number].MULTIPROCESSOR_COUNT)
+
+
+def blocks() -> int:
+    """The most blocks that a grid needs: no result depends on how many there are."""
+    if SIMULATED:
+        return SIMULATED_BLOCKS
+    return BLOCKS_PER_PROCESSOR * _processors(numba_cuda.get_current_device().id)
+
+
+def at(device: int) -> Any:
+    """A context in which kernels start on a device."""
+    return contextlib.nullcontext() if SIMULATED else numba_cuda.gpus[device]
+
+
+def stream(handle: int) -> Any:
+    """A stream of another library, by its number; 0 is the default stream."""
+    if SIMULATED or not handle:
+        return 0
+    return numba_cuda.external_stream(handle)
+
+
+def flat(pointer: int, cells: int, dtype: str, owner: Any) -> Any:
+    """`cells` adjacent cells of the device's memory from `pointer` on, as an array for a kernel."""
+    kind = np.dtype(dtype)
+    if SIMULATED:
+        return _simulated(pointer, cells, kind)
+    interface = {"version": 3, "shape": (cells,), "typestr": kind.str, "data": (pointer, False)}
+    return numba_cuda.from_cuda_array_interface(interface, owner=owner)
+
+
+def _simulated(pointer: int, cells: int, kind: np.dtype[Any]) -> Any:
+    import ctypes
+
+    from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray
+
+    if not cells:
+        return FakeCUDAArray(np.empty(0, kind))
+    buffer = (ctypes.c_byte * (cells * kind.itemsize)).from_address(pointer)
+    return FakeCUDAArray(np.frombuffer(buffer, kind))
+
+
+def number() -> int:
+    """The number of the device at work."""
+    return 0 if SIMULATED else int(numba_cuda.get_current_device().id)
+
+
+def empty(shape: tuple[int, ...], dtype: str) -> Any:
+    """A new array of Numba's own."""
+    return numba_cuda.device_array(shape or (1,), dtype)
+
+
+def pointer_of(array: Any) -> int:
+    """Where an array of Numba's own begins."""
+    return int(array._ary.ctypes.data if SIMULATED else array.device_ctypes_pointer.value or 0)
+
+
+def room(cells: int, dtype: str) -> Any:
+    """Memory for a kernel that follows on the same stream."""
+    return numba_cuda.device_array(max(cells, 1), dtype)
+
+
+def cut(array: Any, cells: int) -> Any:
+    """The first cells of an array of Numba's own."""
+    return array[:cells]
+
+
+def wait(on: int) -> None:
+    """Until all that was started on a stream is done."""
+    if not SIMULATED:
+        (numba_cuda.external_stream(on) if on else numba_cuda.default_stream()).synchronize()
+
+
+def launch(kernel: Any, rows: int, per_block: int, threads: int, on: int, *args: Any) -> None:
+    """Start a kernel whose blocks take `per_block` rows at a time."""
+    grid = max(1, min(math.ceil(rows / per_block), blocks()))
+    kernel[grid, threads, stream(on)](*args)

@@ -1,0 +1,214 @@
+"""The stages of a divergence of long rows: what a piece adds, and what a row concludes from the sums of its pieces.
+
+A row's memory holds, of probabilities, the sums and the number of negative cells in 0 to 6 and the scales in 8 to 15;
+of logarithms, the numbers that a sweep takes in 8 to 15 and the number of the attempt in 0.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+from klnumba.formulas.finish import finish_difference
+from klnumba.kernels import cpu
+from klnumba.kernels import exact as cpu_exact
+from klnumba.kernels import logs as cpu_logs
+from klnumba.kernels.cuda import exact, logits, logs, quick
+from klnumba.kernels.cuda.choice import LONG
+from klnumba.kernels.cuda.pieces import stage
+from klnumba.kernels.cuda.target import device, piece
+from klnumba.kernels.cuda.team import team, value_of
+
+THREADS = LONG.threads
+_raise_up, _scales = device(cpu_exact.raise_up), device(cpu_exact.scales)
+_barred, _judge, _sharpen = device(cpu_logs.barred), device(cpu_logs.judge), device(cpu_logs.sharpen)
+_log_normaliser = device(cpu_logs.log_normaliser)
+SHRINK = cpu_exact.SHRINK
+
+
+def stages(name: str, logarithms: bool, normalize: bool, store: str, exact_power: bool) -> list[tuple[Any, float]]:
+    """The kernels that a divergence takes one after the other, each with its weight or limit (NaN: the call's)."""
+    call, fast = math.nan, name == "kl" and normalize and exact_power
+    first = [(quick_stage(logarithms, store), call)] if fast else []
+    if not logarithms:
+        last = [(cell_stage(name, store, normalize, False), call)]
+        if name == "kl" and not normalize:
+            last = [(cell_stage(cell, store, False, cell == "kl"), call) for cell in ("kl", "rel_entr")]
+        return [*first, (mass_stage(store, normalize, 0), call), (mass_stage(store, normalize, 1), call), *last]
+    begin = [(top_stage(store, normalize), call)]
+    if not normalize:
+        if name != "kl":
+            return [*begin, (sweep_stage(name, store, False), call)]
+        tries = [(cell, limit) for limit in (2.0, 8.0, 64.0) for cell in ("kl", "rel_entr")]
+        return begin + [(sweep_stage(cell, store, False), limit) for cell, limit in [*tries, ("kl", math.inf)]]
+    sweep = (sweep_stage(name, store, True), call)
+    if cpu.CELLS[name][1] in cpu_logs.SURPRISES:
+        return [*begin, sweep, sweep, (normaliser_stage(store), call), sweep]
+    return [*first, *begin, *[sweep] * cpu_logs.ROUNDS]
+
+
+def _whole_block() -> Any:
+    return team(THREADS, THREADS)
+
+
+@functools.cache
+def quick_stage(logarithms: bool, store: str) -> Any:
+    """KL of normalised rows in one read; the inverse temperature is in m[10]."""
+    together = _whole_block()
+    if not logarithms:
+        sums, finished = quick.parts(store, together, True)
+
+        @piece
+        def work(p: Any, o: Any, q: Any, u: Any, cells: Any, row_p: Any, row_q: Any, d: Any, m: Any, weight: Any,
+                 lane: Any, room: Any) -> Any:  # fmt: skip
+            return sums(p, o, q, u, cells, lane, room)
+
+        @piece
+        def step(m: Any, a: Any, ae: Any, b: Any, be: Any, e: Any, ee: Any, weight: Any) -> Any:
+            value = finished(a, ae, b, be, e, ee)
+            return value, value >= 0.0
+
+        return stage(f"quick-prob-{store}", work, step, THREADS)
+
+    head, sums_of_logs, concluded = logits.parts(store, together, True)
+
+    @piece
+    def work_logs(p: Any, o: Any, q: Any, u: Any, cells: Any, row_p: Any, row_q: Any, d: Any, m: Any, weight: Any,
+                  lane: Any, room: Any) -> Any:  # fmt: skip
+        # Once over the first cells of the row for a guess, which is the same in all its pieces, and once over the piece.
+        a = ae = b = be = e = ee = 0.0
+        m[3] = 0.0
+        for attempt in range(2):
+            i, j, count = (row_p, row_q, min(d, head)) if attempt == 0 else (o, u, cells)
+            a, ae, b, be, e, ee = sums_of_logs(p, i, q, j, count, m[10], m[3], lane, room)
+            if attempt == 0:
+                _, _, m[3] = concluded(a, ae, b, be, e, ee, 0.0)
+        return a, ae, b, be, e, ee
+
+    @piece
+    def step_logs(m: Any, a: Any, ae: Any, b: Any, be: Any, e: Any, ee: Any, weight: Any) -> Any:
+        value, _, _ = concluded(a, ae, b, be, e, ee, m[3])
+        return value, value >= 0.0
+
+    return stage(f"quick-log-{store}", work_logs, step_logs, THREADS)
+
+
+@functools.cache
+def mass_stage(store: str, normalize: bool, attempt: int) -> Any:
+    """The sums of both rows, and the scales. The second attempt is for rows whose sums overflowed in the first."""
+    sums = exact.masses(store, _whole_block())
+    second = attempt == 1
+
+    @piece
+    def work(p: Any, o: Any, q: Any, u: Any, cells: Any, row_p: Any, row_q: Any, d: Any, m: Any, weight: Any,
+             lane: Any, room: Any) -> Any:  # fmt: skip
+        if second:
+            if m[7] == 0.0:
+                return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+            return sums(p, o, q, u, cells, m[8], m[9], lane, room)
+        return sums(p, o, q, u, cells, 1.0, 1.0, lane, room)
+
+    @piece
+    def step(m: Any, a: Any, ae: Any, b: Any, be: Any, e: Any, ee: Any, weight: Any) -> Any:
+        if not second or m[7] != 0.0:
+            finite = a < math.inf and b < math.inf
+            if not second:
+                m[8] = 1.0 if a < math.inf or not normalize else SHRINK
+                m[9] = 1.0 if b < math.inf or not normalize else SHRINK
+            m[7] = 1.0 if normalize and not finite else 0.0
+            m[0], m[2], m[6] = a, b, e
+            m[1] = ae if abs(a) < math.inf else 0.0
+            m[3] = be if abs(b) < math.inf else 0.0
+            if second or m[7] == 0.0:
+                c = m[8:16]
+                if normalize:
+                    _raise_up(m, c)
+                _scales(m, normalize, c)
+        return 0.0, False
+
+    return stage(f"masses-{store}-{int(normalize)}-{attempt}", work, step, THREADS)
+
+
+@functools.cache
+def cell_stage(name: str, store: str, normalize: bool, difference: bool) -> Any:
+    """The cells on a common mass, and the value."""
+    largest = name == cpu.LARGEST
+    total = exact.cells(cpu.CELLS[name][0], store, _whole_block(), largest)
+    finish = device(finish_difference if difference else cpu.finish_of(name))
+
+    @piece
+    def work(p: Any, o: Any, q: Any, u: Any, cells: Any, row_p: Any, row_q: Any, d: Any, m: Any, weight: Any,
+             lane: Any, room: Any) -> Any:  # fmt: skip
+        g, ge = total(p, o, q, u, cells, m[8:16], weight, lane, room)
+        return g, ge, 0.0, 0.0, 0.0, 0.0
+
+    @piece
+    def step(m: Any, a: Any, ae: Any, b: Any, be: Any, e: Any, ee: Any, weight: Any) -> Any:
+        ge = ae if abs(a) < math.inf else 0.0
+        return finish(m[0], m[1], m[2], m[3], a, ge, m[6], m[14], normalize), True
+
+    return stage(f"{name}-cells-{store}-{int(normalize)}", work, step, THREADS, int(largest))
+
+
+@functools.cache
+def top_stage(store: str, normalize: bool) -> Any:
+    """The largest cells. The temperature's inverse and its tail stay where they are, in m[10] and m[11]."""
+    found = logs.tops(store, _whole_block())
+
+    @piece
+    def work(p: Any, o: Any, q: Any, u: Any, cells: Any, row_p: Any, row_q: Any, d: Any, m: Any, weight: Any,
+             lane: Any, room: Any) -> Any:  # fmt: skip
+        a, b = found(p, o, q, u, cells, lane, room)
+        return a, 0.0, b, 0.0, 0.0, 0.0
+
+    @piece
+    def step(m: Any, a: Any, ae: Any, b: Any, be: Any, e: Any, ee: Any, weight: Any) -> Any:
+        m[0], m[8], m[9] = 0.0, a, b
+        return math.nan, _barred(m[8:16], normalize)
+
+    return stage(f"tops-{store}-{int(normalize)}", work, step, THREADS, 2)
+
+
+@functools.cache
+def sweep_stage(name: str, store: str, normalize: bool) -> Any:
+    """One read with the guess in m[12], and the value if that was good enough."""
+    cell, largest, plain = cpu.CELLS[name][1], name == cpu.LARGEST, name == "kl"
+    sizes = cell is cpu_logs.rel_entr
+    sums = logs.sweep(cell, store, _whole_block(), largest, sizes)
+
+    @piece
+    def work(p: Any, o: Any, q: Any, u: Any, cells: Any, row_p: Any, row_q: Any, d: Any, m: Any, weight: Any,
+             lane: Any, room: Any) -> Any:  # fmt: skip
+        return sums(p, o, q, u, cells, m[8:16], weight, lane, room)
+
+    @piece
+    def step(m: Any, a: Any, ae: Any, b: Any, be: Any, e: Any, ee: Any, weight: Any) -> Any:
+        mass, gap = b + be, e + ee
+        value, done = _judge(value_of(a, ae), mass, gap, normalize, plain, largest, sizes, weight, int(m[0]))
+        m[0] += 1.0
+        if not done:
+            _sharpen(m[8:16], mass, gap)
+        return value, done
+
+    return stage(f"{name}-sweep-{store}-{int(normalize)}", work, step, THREADS, int(largest))
+
+
+@functools.cache
+def normaliser_stage(store: str) -> Any:
+    """The logarithms of the rows' sums to the last digit, for cells that hold -log p or -log q."""
+    rests = logs.rests(store, _whole_block())
+
+    @piece
+    def work(p: Any, o: Any, q: Any, u: Any, cells: Any, row_p: Any, row_q: Any, d: Any, m: Any, weight: Any,
+             lane: Any, room: Any) -> Any:  # fmt: skip
+        a, ae, ties, _, _, _ = rests(p, o, cells, m[8], m[10], m[11], lane, room)
+        b, be, others, _, _, _ = rests(q, u, cells, m[9], m[10], m[11], lane, room)
+        return a, ae, b, be, ties, others
+
+    @piece
+    def step(m: Any, a: Any, ae: Any, b: Any, be: Any, e: Any, ee: Any, weight: Any) -> Any:
+        m[13], m[14] = _log_normaliser(a + ae, e), _log_normaliser(b + be, ee)
+        return math.nan, False
+
+    return stage(f"normaliser-{store}", work, step, THREADS)

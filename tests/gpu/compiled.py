@@ -1,0 +1,248 @@
+"""Every kernel compiled and linked without a device: what the compiler and the linker say of it.
+
+    python -m tests.gpu.compiled
+
+writes `tests/gpu/instructions.json`, which `test_compiled` compares with.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+TABLE = Path(__file__).parent / "instructions.json"
+TARGETS = ((8, 0), (9, 0), (10, 0))
+STORES = ("float64", "float32", "float16", "bfloat16")
+NAMES = ("kl", "js", "jeffreys", "cross_entropy", "entropy", "max_log_ratio")
+
+
+class Kernel(NamedTuple):
+    """A kernel by name, with the types of its arguments."""
+
+    name: str
+    store: str
+    function: Any
+    arguments: tuple[Any, ...]
+    threads: int
+
+
+class Stub:
+    """The device that a compilation is for: numba asks for the one at work, and there is none."""
+
+    compute_capability = (8, 0)
+
+
+def stubbed() -> Any:
+    """numba's dispatcher module, whose `get_current_device` is to be replaced by a `Stub`."""
+    import numba.cuda.dispatcher as dispatcher
+
+    return dispatcher
+
+
+def installed() -> str | None:
+    """What is missing for these tests, or None."""
+    try:
+        import cuda.core  # noqa: F401
+        import numba_cuda  # noqa: F401
+    except ImportError:
+        return 'the CUDA compiler is not installed: python -m pip install "klnumba[cuda13]"'
+    return None
+
+
+def kernels() -> list[Kernel]:
+    """All kernels over rows, in every dtype; of the others, one of each."""
+    return [*quick_kernels(), *divergences(), *stages(), *flats()]
+
+
+def _types() -> tuple[Any, Any]:
+    from numba.cuda import types
+
+    return types, lambda name: types.Array(getattr(types, name), 1, "C")
+
+
+def quick_kernels() -> Iterator[Kernel]:
+    from klnumba.kernels.cuda import choice, rows
+    from klnumba.kernels.cuda.cells import COMPUTED, STORED
+
+    types, array = _types()
+    i, f = types.int64, types.float64
+    for store in STORES:
+        cells, out = array(STORED[store]), array(COMPUTED[store])
+        for _, chosen in choice.TABLE:
+            for logs in (False, True):
+                arguments = (cells, i, cells, i, i, i, f, f, out)
+                name = f"kl-{'log' if logs else 'prob'}-{store}-{chosen.width}"
+                yield Kernel(name, store, rows.kl_rows(logs, store, chosen), arguments, chosen.threads)
+
+
+def divergences() -> Iterator[Kernel]:
+    from klnumba.kernels.cuda import choice, rows
+    from klnumba.kernels.cuda.cells import COMPUTED, STORED
+
+    types, array = _types()
+    i, f = types.int64, types.float64
+    chosen = choice.TABLE[2][1]
+    for store in STORES:
+        cells, out = array(STORED[store]), array(COMPUTED[store])
+        for name in NAMES:
+            for logs in (False, True):
+                for normalize in (True, False):
+                    title = f"{name}-{'log' if logs else 'prob'}-{'normalized' if normalize else 'plain'}-{store}"
+                    function = rows.divergence_rows(name, logs, normalize, store, chosen)
+                    yield Kernel(title, store, function, (cells, i, cells, i, i, i, f, f, f, f, out), chosen.threads)
+        arguments = (cells, i, cells, i, i, i, array("uint8"))
+        yield Kernel(f"argmax-{store}", store, rows.agreement(store, chosen), arguments, chosen.threads)
+
+
+def stages() -> Iterator[Kernel]:
+    from klnumba.kernels.cuda import choice
+    from klnumba.kernels.cuda.cells import COMPUTED, STORED
+    from klnumba.kernels.cuda.stages import stages as stages_of
+
+    types, array = _types()
+    i, f = types.int64, types.float64
+    for store in STORES:
+        cells, out = array(STORED[store]), array(COMPUTED[store])
+        rest = (array("float64"), array("float64"), array("int32"), array("int32"), out)
+        arguments = (cells, i, cells, i, i, i, f, f, types.boolean, *rest)
+        seen = {}
+        for name in ("kl", "cross_entropy"):
+            for logs in (False, True):
+                for kernel, _ in stages_of(name, logs, True, store, True):
+                    seen[kernel.py_func.__name__] = kernel
+        for label, kernel in seen.items():
+            yield Kernel(f"{label[3:]}-{store}", store, kernel, arguments, choice.LONG.threads)
+
+
+def flats() -> Iterator[Kernel]:
+    from klnumba.kernels.cpu import POINTWISE
+    from klnumba.kernels.cuda import flat, pieces
+    from klnumba.kernels.cuda.cells import COMPUTED, STORED
+
+    types, array = _types()
+    i, f = types.int64, types.float64
+    shape = types.UniTuple(i, 2)
+    wide, byte = array("float64"), array("uint8")
+    for store in STORES:
+        cells, out = array(STORED[store]), array(COMPUTED[store])
+        for name in POINTWISE:
+            arguments = (cells, i, cells, i, f, byte, i, shape, shape, out)
+            yield Kernel(f"{name}-{store}", store, flat.pointwise(name, store, store, True), arguments, flat.THREADS)
+        arguments = (cells, i, shape, shape, byte, i, shape, f, cells)
+        yield Kernel(f"copy-{store}", store, flat.copy(store, store, True, False), arguments, flat.THREADS)
+        sums = (cells, i, cells, i, i, wide, wide)
+        yield Kernel(f"sums-{store}", store, flat.pointwise_sums("kl_div", store, store), sums, flat.THREADS)
+    yield Kernel("partial-sums", "float64", flat.partial_sums(True), (wide, wide, wide, wide), flat.THREADS)
+    yield Kernel("quotient", "float64", flat.quotient(), (wide, wide, f, wide), flat.THREADS)
+    yield Kernel("filled", "float64", flat.filled(), (f, wide), flat.THREADS)
+    tickets = array("int32")
+    yield Kernel("start", "float64", pieces.start(), (wide, tickets, tickets, f, f), flat.THREADS)
+
+
+def is_first_choice(kernel: Kernel) -> bool:
+    """Whether a kernel is one of those that stand for the others where time is short: a warp a row, three dtypes."""
+    if kernel.store == "float16" or kernel.name.startswith(("max", "jeffreys", "argmax")):
+        return False
+    quick = re.fullmatch(r"kl-(prob|log)-\w+-32", kernel.name) is not None
+    rare = kernel.store == "float64" and re.match(r"(js|entropy|kl)-(prob|log)-normalized", kernel.name) is not None
+    return quick or rare or "quick" in kernel.name or (kernel.store == "float64" and "-log" not in kernel.name)
+
+
+def ptx_of(kernel: Kernel) -> str:
+    """The PTX of a kernel for the least target; it serves for those that came later."""
+    from numba import cuda
+
+    text, _ = cuda.compile(
+        kernel.function.py_func, kernel.arguments, cc=Stub.compute_capability, device=False, abi="numba", output="ptx",
+        launch_bounds=kernel.threads,
+    )  # fmt: skip
+    return str(text)
+
+
+def linked(ptx: str, target: tuple[int, int]) -> dict[str, int]:
+    """Registers and spilled bytes of a kernel's machine code for a target.
+
+    A function that is called keeps its caller's registers on the stack: bytes that count for themselves.
+    """
+    from cuda.core import Linker, LinkerOptions, ObjectCode
+
+    options = LinkerOptions(arch=f"sm_{target[0]}{target[1]}", ptxas_options=["-v"])
+    linker = Linker(ObjectCode.from_ptx(ptx.encode()), options=options)
+    linker.link("cubin")
+    log = linker.get_info_log()
+    called, _, own = log.partition("Compiling entry function")
+    registers, spills, kept = (re.findall(rule, text) for rule, text in (
+        (r"Used (\d+) registers", own), (r"(\d+) bytes spill", own), (r"(\d+) bytes spill stores", called),
+    ))  # fmt: skip
+    return {"registers": int(registers[0]), "spills": sum(map(int, spills)), "kept for callers": sum(map(int, kept))}
+
+
+def entry(ptx: str) -> str:
+    """The kernel itself, without the functions that it calls."""
+    parts = re.split(r"(?=^\.(?:visible|func|weak|entry))", ptx, flags=re.M)
+    (found,) = [part for part in parts if ".entry" in part and "{" in part]
+    return found
+
+
+def hot_loop(ptx: str) -> str | None:
+    """The innermost loop around the loads of 16 bytes, as text; None where there is none."""
+    lines = entry(ptx).splitlines()
+    labels = {match[1]: k for k, line in enumerate(lines) if (match := re.match(r"(\$L\w+):", line))}
+    loads = [k for k, line in enumerate(lines) if re.search(WIDE_LOAD, line)]
+    found: tuple[int, int] | None = None
+    for k, line in enumerate(lines):
+        match = re.search(r"bra(?:\.uni)?\s+(\$L\w+)", line)
+        if match and labels[match[1]] < k:
+            start = labels[match[1]]
+            inside = sum(start <= load <= k for load in loads)
+            if inside and (found is None or k - start < found[1] - found[0]):
+                found = start, k
+    return None if found is None else "\n".join(lines[found[0] : found[1] + 1])
+
+
+def cells_of_group(store: str) -> int:
+    """Cells that a thread takes at a time."""
+    from klnumba.kernels.cuda.cells import GROUP
+
+    return GROUP[store]
+
+
+WIDE_LOAD = r"ld\.global\S*\.(?:v4\.[bfus]32|v2\.[bfus]64)"
+
+
+def instructions(text: str) -> list[str]:
+    """The names of the instructions in a piece of PTX."""
+    return re.findall(r"^\s+(?:@!?%p\d+\s+)?([a-z][\w.]*)[^;]*;", text, flags=re.M)
+
+
+def measured(kernel: Kernel) -> dict[str, Any]:
+    """What the table holds of a kernel."""
+    ptx, group = ptx_of(kernel), cells_of_group(kernel.store)
+    record: dict[str, Any] = {"kernel": kernel.name, "instructions": len(instructions(ptx))}
+    loop = hot_loop(ptx)
+    if loop is not None:
+        names = instructions(loop)
+        record["instructions per cell"] = round(len(names) / group, 1)
+        record["wide loads"] = len(re.findall(WIDE_LOAD, loop))
+        record["float64 instructions per cell"] = round(sum(".f64" in name for name in names) / group, 2)
+    record |= {f"sm_{major}{minor}": linked(ptx, (major, minor)) for major, minor in TARGETS}
+    return record
+
+
+def main() -> None:
+    """Measure and write."""
+    stubbed().get_current_device = Stub
+    records = ",\n".join(json.dumps(measured(kernel)) for kernel in kernels())
+    TABLE.write_text(f"[\n{records}\n]\n", encoding="utf-8")
+
+
+def load() -> dict[str, dict[str, Any]]:
+    """The recorded measurements by kernel."""
+    return {record["kernel"]: record for record in json.loads(TABLE.read_text(encoding="utf-8"))}
+
+
+if __name__ == "__main__":
+    main()

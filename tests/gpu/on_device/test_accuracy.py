@@ -1,0 +1,59 @@
+"""How far the results are from the exact value of the given inputs, in ulp, on the families of the CPU's tests."""
+
+import numpy as np
+import pytest
+
+import klnumba as kl
+from tests.gpu.on_device.arrays import DTYPES, get, put
+from tests.reference import mp
+from tests.reference.accuracy_table import SETTINGS, bound, in_range
+from tests.reference.row_families import draw, families
+
+# ulp of the result. Rows of float32 and shorter cells are computed in float32 arithmetic and added up in float64.
+NARROW = 6.0
+LENGTHS = (2, 4, 5, 16, 17, 63, 64, 131)
+
+
+def limit(kind, dtype):
+    return bound(kind, dtype) if dtype == "float64" else NARROW
+
+
+def settings_name(setting):
+    return f"{setting[0]}-{'normalized' if setting[1] else 'plain'}"
+
+
+def check(rows, kind, normalize, dtype, label):
+    """Hold every function to its bound on rows of one length."""
+    cells = [np.array(side).astype(DTYPES[dtype]) for side in zip(*rows, strict=True)]
+    left, right = (put(side) for side in cells)
+    truths = [mp.pair_of_rows(p.astype(float), q.astype(float), kind, normalize) for p, q in zip(*cells, strict=True)]
+    for function in truths[0]:
+        arguments = (left,) if function == "entropy" else (left, right)
+        results = get(getattr(kl, function)(*arguments, kind=kind, normalize=normalize))
+        for k, result in enumerate(results):
+            truth, scale = truths[k][function]
+            error = mp.ulp_error(result, truth, "float64" if dtype == "float64" else "float32", scale)
+            assert error <= limit(kind, dtype) or not in_range(float(truth)), (
+                f"{function}({kind}, {normalize}, {dtype}) is {error:.3g} ulp off {float(truth):.3e}, {label[k]}"
+            )
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=settings_name)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("d", LENGTHS)
+def test_families(dtype, setting, d):
+    kind, normalize = setting
+    rng = np.random.default_rng([1, d, len(kind)])
+    names = families(dtype)
+    rows = [draw(names[name], rng, d, kind, dtype) for name in names]
+    check(rows, kind, normalize, dtype, list(names))
+
+
+@pytest.mark.parametrize("kind", ["prob", "logit"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("d", [10, 131])
+def test_short_dtypes(dtype, kind, d):
+    rng = np.random.default_rng([2, d])
+    cells = rng.gamma(1.0, size=(2, 4, d)) + 0.01
+    p, q = np.log(cells) if kind == "logit" else cells
+    check(list(zip(p, q, strict=True)), kind, True, dtype, ["ordinary"] * 4)

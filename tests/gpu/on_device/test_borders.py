@@ -1,0 +1,130 @@
+"""Libraries, streams and places: what goes in, what comes out, and what is refused."""
+
+import sys
+import types
+
+import numpy as np
+import pytest
+
+import klnumba as kl
+from klnumba.gpu import borders
+from tests.gpu.on_device.arrays import SIMULATED, Interface, get, put
+
+P, Q = np.random.default_rng(0).gamma(1.0, size=(2, 3, 20)) + 0.01
+FUNCTIONS = ("kl_divergence", "js_divergence", "cross_entropy", "rel_entr", "generalized_kl", "row_statistics")
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("order", [1, -1])
+def test_arrays_in_two_places(function, order):
+    sides = [P, put(Q)][::order]
+    with pytest.raises(ValueError, match=r"p and q: p is .* q is .*; move one to the other") as raised:
+        getattr(kl, function)(*sides)
+    assert "in the memory of the CPU" in str(raised.value)
+    assert "on device cuda:0" in str(raised.value)
+
+
+def test_a_mask_or_a_result_elsewhere():
+    with pytest.raises(ValueError, match=r"p and where: p is on device cuda:0, where is in the memory of the CPU"):
+        kl.kl_divergence(put(P), put(Q), where=np.ones(P.shape, bool))
+    with pytest.raises(ValueError, match=r"p and out: p is on device cuda:0, out is in the memory of the CPU"):
+        kl.kl_divergence(put(P), put(Q), out=np.empty(3))
+    with pytest.raises(ValueError, match=r"input and target: "):
+        kl.functional.kl_div(put(np.log(Q)), P, reduction="sum")
+
+
+def test_two_devices(monkeypatch):
+    first, second = Interface(P), Interface(Q)
+    place = borders.place_of
+    monkeypatch.setattr(borders, "place_of", lambda x, name: "on device cuda:1" if x is second else place(x, name))
+    with pytest.raises(ValueError, match=r"p and q: p is on device cuda:0, q is on device cuda:1"):
+        kl.kl_divergence(first, second)
+
+
+def test_options_are_checked_as_on_the_cpu():
+    p, q = put(P), put(Q)
+    with pytest.raises(ValueError, match="do not broadcast"):
+        kl.kl_divergence(p, put(np.ones((2, 7))))
+    with pytest.raises(ValueError, match="kind"):
+        kl.kl_divergence(p, q, kind="odds")
+    with pytest.raises(TypeError, match="p: dtype complex128"):
+        kl.kl_divergence(put(P + 0j), q)
+    with pytest.raises(ValueError, match=r"out: shape \(4,\)"):
+        kl.kl_divergence(p, q, out=put(np.empty(4)))
+    with pytest.raises(TypeError, match="where: a boolean array"):
+        kl.kl_divergence(p, q, where=put(np.ones(P.shape)))
+    with pytest.raises(TypeError, match="dtype: float64 or float32"):
+        kl.kl_divergence(p, q, dtype=np.float16)
+    with pytest.raises(TypeError, match="stream: a CUDA stream"):
+        kl.kl_divergence(p, q, stream="fast")
+
+
+def test_a_row_that_is_none_is_named():
+    p = P.copy()
+    p[1, 7] = np.nan
+    with pytest.raises(ValueError, match="p: row 1, cell 7 is NaN"):
+        kl.kl_divergence(put(p), put(Q), invalid="raise")
+    np.testing.assert_allclose(get(kl.kl_divergence(put(P), put(Q), invalid="raise")), kl.kl_divergence(P, Q))
+
+
+def test_inputs_stay_as_they_are():
+    p, q = put(P), put(Q)
+    kl.row_statistics(p, q)
+    kl.kl_divergence(p, q, axis=0)
+    np.testing.assert_array_equal(get(p), P)
+    np.testing.assert_array_equal(get(q), Q)
+
+
+def test_streams_of_other_libraries():
+    array = borders.take(put(P), "p")
+    handle = types.SimpleNamespace(value=7)
+    for stream in (7, types.SimpleNamespace(cuda_stream=7), types.SimpleNamespace(ptr=7),
+                   types.SimpleNamespace(handle=handle), types.SimpleNamespace(__cuda_stream__=lambda: (0, 7))):  # fmt: skip
+        assert borders.stream_of(stream, array) == 7
+    assert borders.stream_of(None, array) == 0
+
+
+class Tensor:
+    """As much of a PyTorch tensor as is asked for."""
+
+    def __init__(self, array, name):
+        self.array, self.shape, self.requires_grad = array, array.shape, False
+        self.dtype = f"torch.{name}"
+        self.device = types.SimpleNamespace(index=0)
+
+    detach = resolve_neg = lambda self: self
+
+    def is_complex(self):
+        return False
+
+    def data_ptr(self):
+        return self.array.ctypes.data
+
+    def stride(self):
+        return tuple(step // self.array.itemsize for step in self.array.strides)
+
+    def __dlpack_device__(self):
+        return (2, 0)
+
+
+Tensor.__module__ = "torch"
+
+
+@pytest.mark.skipif(not SIMULATED, reason="its memory is that of the host")
+@pytest.mark.parametrize("name", ["float64", "float32", "bfloat16"])
+def test_tensors(name, monkeypatch):
+    import ml_dtypes
+
+    kind = np.dtype(ml_dtypes.bfloat16) if name == "bfloat16" else np.dtype(name)
+    torch = types.SimpleNamespace(
+        float64="float64", float32="float32",
+        empty=lambda shape, dtype, device: Tensor(np.empty(shape, dtype), dtype),
+        cuda=types.SimpleNamespace(current_stream=lambda device: types.SimpleNamespace(cuda_stream=0)),
+    )  # fmt: skip
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    p, q = P.astype(kind), Q.astype(kind)
+    result = kl.kl_divergence(Tensor(p, name), Tensor(q, name))
+    assert isinstance(result, Tensor)
+    assert result.dtype == ("torch.float64" if name == "float64" else "torch.float32")
+    expected = kl.kl_divergence(p.astype(float), q.astype(float))
+    np.testing.assert_allclose(result.array, expected, rtol=1e-14 if name == "float64" else 1e-6)

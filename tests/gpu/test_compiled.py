@@ -1,0 +1,63 @@
+"""The machine code of the kernels, made without a device: no spills, wide loads, float32 that stays float32."""
+
+import re
+
+import pytest
+
+from tests.gpu import compiled
+
+MISSING = compiled.installed()
+pytestmark = pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
+
+ALL = [] if MISSING else compiled.kernels()
+RUNS = [
+    pytest.param(kernel, id=kernel.name, marks=[] if compiled.is_first_choice(kernel) else pytest.mark.slow)
+    for kernel in ALL
+]
+SLACK = 1.1  # of the recorded number of instructions: compilers differ from release to release
+REGISTERS = 16  # more than recorded
+ACCUMULATION = {"add.f64", "add.rn.f64", "cvt.f64.f32"}  # all that a float32 loop may do in float64
+
+
+@pytest.fixture(autouse=True)
+def _no_device(monkeypatch):
+    monkeypatch.setattr(compiled.stubbed(), "get_current_device", compiled.Stub)
+
+
+@pytest.mark.parametrize("kernel", RUNS)
+def test_kernel(kernel):
+    recorded = compiled.load()[kernel.name]
+    found = compiled.measured(kernel)
+    for major, minor in compiled.TARGETS:
+        code = found[f"sm_{major}{minor}"]
+        assert code["spills"] == 0
+        assert code["registers"] <= recorded[f"sm_{major}{minor}"]["registers"] + REGISTERS
+        assert code["registers"] * kernel.threads <= 65536
+    assert found["instructions"] <= SLACK * recorded["instructions"]
+    for name in ("instructions per cell", "float64 instructions per cell"):
+        assert found.get(name, 0) <= SLACK * recorded.get(name, 0)
+    assert found.get("wide loads") == recorded.get("wide loads")
+
+
+@pytest.mark.parametrize("store", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("kind", ["prob", "log"])
+def test_float32_loops_use_float64_to_add_up_alone(kind, store):
+    (kernel,) = [kernel for kernel in ALL if kernel.name == f"kl-{kind}-{store}-32"]
+    loop = compiled.hot_loop(compiled.ptx_of(kernel))
+    wide = [name for name in compiled.instructions(loop) if ".f64" in name]
+    assert set(wide) <= ACCUMULATION
+    assert len(wide) == 6 * compiled.cells_of_group(store) // 4  # three sums of four cells, each converted and added
+
+
+@pytest.mark.parametrize("store", compiled.STORES)
+def test_loads_are_wide_and_one_read_divides_once_a_cell(store):
+    (kernel,) = [kernel for kernel in ALL if kernel.name == f"kl-prob-{store}-32"]
+    loop = compiled.hot_loop(compiled.ptx_of(kernel))
+    assert len(re.findall(compiled.WIDE_LOAD, loop)) == (4 if store == "float64" else 2)
+    assert not re.search(r"ld\.global\S*\.[bfus]\d+\s", re.sub(compiled.WIDE_LOAD, "", loop))
+    assert len(re.findall(r"\bdiv\.", loop)) == compiled.cells_of_group(store)
+
+
+def test_sums_that_keep_their_rounding_error_are_never_contracted():
+    (kernel,) = [kernel for kernel in ALL if kernel.name == "kl-prob-float64-32"]
+    assert "add.rn.f64" in compiled.hot_loop(compiled.ptx_of(kernel))

@@ -1,0 +1,24 @@
+"""Every kernel in numba's CUDA simulator, in processes of their own: the switch is read when numba is imported."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+FILES = sorted(path.name for path in (HERE / "on_device").glob("test_*.py"))
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_in_the_simulator(file):
+    root = HERE.parents[1]
+    path = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH", "")]))
+    env = os.environ | {"NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": path}
+    env = {name: value for name, value in env.items() if not name.startswith("PYTEST_")}
+    program = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    process = subprocess.run(
+        [*program, str(HERE / "on_device" / file)], cwd=root, env=env, capture_output=True, text=True, check=False
+    )
+    assert process.returncode == 0, process.stdout[-6000:] + process.stderr[-2000:]
