@@ -25,7 +25,7 @@ FUNCTIONS = (
     "rel_entr",
     "generalized_kl",
 )
-COMMANDS = ("", "score", "info", "demo digits")
+COMMANDS = ("", "score", "cache", "info", "demo digits")
 TERMINAL = {"COLUMNS": "88", "TERM": "dumb", "NO_COLOR": "1", "FORCE_COLOR": ""}
 NOT_YET = "*Not yet measured.*\n"
 

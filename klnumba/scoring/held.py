@@ -15,7 +15,6 @@ from klnumba.scoring.archives import chosen
 from klnumba.scoring.errors import InputError, needs
 from klnumba.scoring.source import Array, Source, Stream, numbers
 
-
 TOGETHER = 10  # chunks that Zarr reads at a time
 
 
