@@ -112,7 +112,7 @@ class Run:
         if need > left:
             raise InputError(
                 f"memory: {memory.text(self.work.limit)} more than the process holds is too little: one row of P and Q "
-                f"takes {memory.text(need)}, reading them {memory.text(pairing.resident)}, and {memory.text(left)} are left"
+                f"takes {memory.text(need)}, reading {memory.text(pairing.resident)}, and {memory.text(left)} are left"
             )
         most = int(left // max(need, 1))
         usual = int(BLOCK // max(pairing.step_bytes(), pairing.input_bytes(), 1))
