@@ -149,8 +149,7 @@ class LabelDraft:
 
     def add(self, column: Labels) -> None:
         """One more piece."""
-        codes, found = column.read()
-        counts = np.bincount(codes.astype(np.int64) + 1, minlength=len(found) + 1)[1:]
+        found, counts, _ = column.count()
         self.rows += column.rows
         self.counts = _together(self.counts, named(found, counts))
         if len(self.counts) > MOST_COUNTED:
