@@ -192,7 +192,7 @@ def _current(
     """The tallies of the other side, why a column has none, and the columns that only it has."""
     if isinstance(current, Profile):
         return _from_profile(profile, current)
-    side = profile._count(current, weights, report, "current")
+    side = profile.count(current, weights, report, "current")
     return side.tallies, side.problems, side.others if columns is None else []
 
 
@@ -203,7 +203,9 @@ def _from_profile(profile: Profile, current: Profile) -> tuple[dict[str, Tally],
             problems.setdefault(name, "is not in current")
         elif not one.same_as(current.cells[name]):
             raise ValueError(f"current: column {name!r} has other cells than the reference")
-    others = [name for name in current.cells if name not in profile.cells and name not in profile.problems]
+    others = current.others + [
+        name for name in current.cells if name not in profile.cells and name not in profile.problems
+    ]
     return current.tallies, problems, others
 
 

@@ -96,7 +96,7 @@ class Profile:
         for found, numbers in _pieces(reference, weights, "reference"):
             if not profile.tallies:
                 profile = profile._empty(numbers is not None)
-            profile._add(profile._counted(found, numbers, progress))
+            profile._add(profile._tallies(found, numbers, progress))
         return profile
 
     @classmethod
@@ -107,14 +107,19 @@ class Profile:
         for first, (found, _) in enumerate(_pieces(reference, weights, "reference")):
             if not first:
                 found = chosen(found, columns, "reference")
-                _check_names(bins, found)
+                check_names(bins, found)
                 drafts = dict.fromkeys(found)
-            _draft(drafts, problems, found, bins)
+            draft(drafts, problems, found, bins)
+        return cls.from_drafts(drafts, problems)
+
+    @classmethod
+    def from_drafts(cls, drafts: dict[str, Draft | None], problems: dict[str, str]) -> Profile:
+        """The cells that follow from the drafts of all columns, and nothing counted."""
         cells: dict[str, Cells] = {}
-        for name, draft in drafts.items():
+        for name, one in drafts.items():
             try:
-                if draft is not None and name not in problems:
-                    cells[name] = draft.cells()
+                if one is not None and name not in problems:
+                    cells[name] = one.cells()
             except ColumnError as error:
                 problems[name] = str(error)
         return cls(cells, {}, {name: problems[name] for name in drafts if name in problems})
@@ -158,7 +163,7 @@ class Profile:
         TypeError
             If `batch` is no data frame.
         """
-        more = self._count(batch, weights, progress, "batch")
+        more = self.count(batch, weights, progress, "batch")
         held = next(iter(self.tallies.values()), None)
         if held is not None and (held.squares is None) != (weights is None):
             raise ValueError(f"weights: the profile has {'none' if held.squares is None else 'them'}, the batch not so")
@@ -168,7 +173,7 @@ class Profile:
         self.tallies = {name: tally + more.tallies[name] for name, tally in self.tallies.items()}
         return self
 
-    def _count(self, batch: Any, weights: Any, progress: Progress | None, title: str) -> Profile:
+    def count(self, batch: Any, weights: Any, progress: Progress | None, title: str) -> Profile:
         """A batch in these cells; a column that is not there, or cannot be counted, is a problem."""
         side: Profile | None = None
         for found, numbers in _pieces(batch, weights, title):
@@ -178,12 +183,12 @@ class Profile:
                 side.others = [name for name in found if name not in self.cells and name not in self.problems]
                 side.cells = {name: one for name, one in side.cells.items() if name in found}
                 side.tallies = {name: side.tallies[name] for name in side.cells}
-            side._add(side._counted(found, numbers, progress))
+            side._add(side._tallies(found, numbers, progress))
         if side is None:
             raise ValueError(f"{title}: no piece of a table")
         return side
 
-    def _counted(
+    def _tallies(
         self, found: dict[str, Column], weights: Array | None, progress: Progress | None
     ) -> dict[str, Tally | str]:
         """The tally of each column, or why there is none."""
@@ -348,14 +353,16 @@ def _pieces(table: Any, weights: Any, name: str) -> Iterator[tuple[dict[str, Col
         yield split_weights(frame_columns(piece, name), weights, name)
 
 
-def _draft(drafts: dict[str, Draft | None], problems: dict[str, str], found: dict[str, Column], bins: Any) -> None:
-    """Add a piece to the draft of every column, on all threads."""
+def draft(
+    drafts: dict[str, Draft | None], problems: dict[str, str], found: dict[str, Column], bins: Any, start: int = 0
+) -> None:
+    """Add a piece to the draft of every column, on all threads; the first piece begins with row `start`."""
 
     def work(name: str) -> None:
         try:
             if name not in found:
                 raise ColumnError("is not in every piece")
-            drafts[name] = fitting.drafted(drafts[name], found[name], rules.rule_of(bins, name))
+            drafts[name] = fitting.drafted(drafts[name], found[name], rules.rule_of(bins, name), start)
         except Exception as error:  # conversions are other libraries': what they raise is the column's status
             problems[name] = str(error) or type(error).__name__
 
@@ -363,7 +370,7 @@ def _draft(drafts: dict[str, Draft | None], problems: dict[str, str], found: dic
     threads.run(work, names, threads.choose(None, sum(column.rows for column in found.values())))
 
 
-def _check_names(bins: Any, found: dict[str, Column]) -> None:
+def check_names(bins: Any, found: dict[str, Column]) -> None:
     for name in bins if isinstance(bins, dict) else ():
         if str(name) not in found:
             raise ValueError(f"bins: {name!r} is not in reference")
