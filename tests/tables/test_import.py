@@ -1,4 +1,4 @@
-"""What is imported (beyond what Numba itself loads, SciPy among it), and what is said where an optional library is missing."""
+"""What is imported, beyond what Numba itself loads (SciPy), and what is said where an optional library is missing."""
 
 from __future__ import annotations
 
