@@ -278,6 +278,8 @@ def _few_whole(values: Array) -> dict[Label, int] | None:
 
 
 def plain(value: float) -> Label:
-    """A whole number as an integer."""
+    """A whole number as an integer, an infinity as a text, for JSON has neither."""
     number = float(value)
+    if math.isinf(number):
+        return str(number)
     return int(number) if number.is_integer() and abs(number) < 2.0**53 else number

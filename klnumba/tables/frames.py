@@ -218,12 +218,11 @@ def _measured(
     pair = _pair(profile, tallies, names, settings.missing)
     found = measure(pair, settings.smoothing, settings.confidence, settings.unit)
     found.columns["p_adjusted"] = adjusted(found.columns["p_value"], settings.correction)
-    results = {}
+    results, used = {}, pair.used
     for k, name in enumerate(names):
         size = profile.cells[name].size
-        used = pair.used[k, :size]
         results[name] = Result(
-            cells=profile.cells[name], reference=profile.tallies[name], current=tallies[name], used=used,
+            cells=profile.cells[name], reference=profile.tallies[name], current=tallies[name], used=used[k, :size],
             effective=(float(pair.n[k]), float(pair.m[k])), p=found.p[k, :size], q=found.q[k, :size],
             shares=found.shares[k, :size], values={key: value[k].item() for key, value in found.columns.items()},
         )  # fmt: skip

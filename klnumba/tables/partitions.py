@@ -14,13 +14,13 @@ from klnumba.optional import load
 from klnumba.tables import fitting, frames, rules
 from klnumba.tables.columns import ColumnError, frame_columns
 from klnumba.tables.comparison import Comparison
-from klnumba.tables.fitting import Draft
-from klnumba.tables.profile import Profile, check_names, chosen, draft
+from klnumba.tables.drafting import Drafts, Problems, cells_of, check_names, chosen, draft
+from klnumba.tables.profile import Profile
 from klnumba.tables.weighting import split_weights
 
 FEW = 8  # profiles that one task merges
 
-Drafted = tuple[dict[str, Draft | None], dict[str, str]]
+Drafted = tuple[Drafts, Problems]
 
 
 def compare(
@@ -96,7 +96,7 @@ def fit(
     pieces = (
         dask.delayed(_drafted)(part, start, wanted, weights, bins) for part, start in zip(parts, starts, strict=True)
     )
-    profile = Profile.from_drafts(*_together(dask.compute(*pieces)))
+    profile = Profile.of_cells(*cells_of(*_together(dask.compute(*pieces))))
     return _counted(profile, reference, weights, "reference", keep=True)
 
 
@@ -110,16 +110,16 @@ def _drafted(frame: Any, start: int, columns: list[str] | None, weights: str | N
     found, _ = split_weights(frame_columns(frame, "reference"), weights, "reference")
     found = chosen(found, columns, "reference")
     check_names(bins, found)
-    drafts: dict[str, Draft | None] = dict.fromkeys(found)
-    problems: dict[str, str] = {}
+    drafts: Drafts = dict.fromkeys(found)
+    problems: Problems = {}
     draft(drafts, problems, found, bins, start)
     return drafts, problems
 
 
 def _together(pieces: Iterable[Drafted]) -> Drafted:
     """The drafts of all partitions, joined in their order."""
-    drafts: dict[str, Draft | None] = {}
-    problems: dict[str, str] = {}
+    drafts: Drafts = {}
+    problems: Problems = {}
     for found, lost in pieces:
         problems = lost | problems
         for name, one in found.items():

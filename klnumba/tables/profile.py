@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from klnumba.kernels import threads
 from klnumba.tables import cells as cell
-from klnumba.tables import counting, fitting, rules
+from klnumba.tables import counting, drafting, rules
 from klnumba.tables.cells import Array, Cells
-from klnumba.tables.chunks import Chunks
-from klnumba.tables.columns import Column, ColumnError, Unusable, frame_columns
+from klnumba.tables.columns import Column, Unusable
 from klnumba.tables.counting import Progress, Tally
-from klnumba.tables.fitting import Draft
-from klnumba.tables.weighting import split_weights
 
 if TYPE_CHECKING:
     from klnumba.tables.comparison import Comparison
@@ -92,37 +88,17 @@ class Profile:
             If `reference` is no data frame.
         """
         rules.check_rule(bins)
-        profile = cls._drafted(reference, columns, weights, bins)
-        for found, numbers in _pieces(reference, weights, "reference"):
+        profile = cls.of_cells(*drafting.fitted(reference, columns, weights, bins))
+        for found, numbers in drafting.pieces(reference, weights, "reference"):
             if not profile.tallies:
                 profile = profile._empty(numbers is not None)
             profile._add(profile._tallies(found, numbers, progress))
         return profile
 
     @classmethod
-    def _drafted(cls, reference: Any, columns: Any, weights: Any, bins: Any) -> Profile:
-        """The cells that fit the reference, and nothing counted."""
-        drafts: dict[str, Draft | None] = {}
-        problems: dict[str, str] = {}
-        for first, (found, _) in enumerate(_pieces(reference, weights, "reference")):
-            if not first:
-                found = chosen(found, columns, "reference")
-                check_names(bins, found)
-                drafts = dict.fromkeys(found)
-            draft(drafts, problems, found, bins)
-        return cls.from_drafts(drafts, problems)
-
-    @classmethod
-    def from_drafts(cls, drafts: dict[str, Draft | None], problems: dict[str, str]) -> Profile:
-        """The cells that follow from the drafts of all columns, and nothing counted."""
-        cells: dict[str, Cells] = {}
-        for name, one in drafts.items():
-            try:
-                if one is not None and name not in problems:
-                    cells[name] = one.cells()
-            except ColumnError as error:
-                problems[name] = str(error)
-        return cls(cells, {}, {name: problems[name] for name in drafts if name in problems})
+    def of_cells(cls, cells: dict[str, Cells], problems: dict[str, str]) -> Profile:
+        """Cells in which nothing has been counted yet, with or without weights."""
+        return cls(cells, {}, problems)
 
     def _empty(self, weighted: bool) -> Profile:
         tallies = {name: counting.empty(one, weighted) for name, one in self.cells.items()}
@@ -176,7 +152,7 @@ class Profile:
     def count(self, batch: Any, weights: Any, progress: Progress | None, title: str) -> Profile:
         """A batch in these cells; a column that is not there, or cannot be counted, is a problem."""
         side: Profile | None = None
-        for found, numbers in _pieces(batch, weights, title):
+        for found, numbers in drafting.pieces(batch, weights, title):
             if side is None:
                 side = self._empty(numbers is not None)
                 side.problems = {name: f"is not in {title}" for name in self.cells if name not in found}
@@ -343,47 +319,3 @@ class Profile:
             profile.cells[name], profile.tallies[name] = one, Tally(counts, squares, column["rows"], unseen)
         profile.known = frozenset(name for name, column in found["columns"].items() if column["known"])
         return profile
-
-
-def _pieces(table: Any, weights: Any, name: str) -> Iterator[tuple[dict[str, Column], Array | None]]:
-    """The columns and the weights of a frame, or of every piece of one."""
-    if isinstance(table, Chunks) and weights is not None and not isinstance(weights, str):
-        raise TypeError("weights: of a table in pieces, the name of a column")
-    for piece in table if isinstance(table, Chunks) else (table,):
-        yield split_weights(frame_columns(piece, name), weights, name)
-
-
-def draft(
-    drafts: dict[str, Draft | None], problems: dict[str, str], found: dict[str, Column], bins: Any, start: int = 0
-) -> None:
-    """Add a piece to the draft of every column, on all threads; the first piece begins with row `start`."""
-
-    def work(name: str) -> None:
-        try:
-            if name not in found:
-                raise ColumnError("is not in every piece")
-            drafts[name] = fitting.drafted(drafts[name], found[name], rules.rule_of(bins, name), start)
-        except Exception as error:  # conversions are other libraries': what they raise is the column's status
-            problems[name] = str(error) or type(error).__name__
-
-    names = [name for name in drafts if name not in problems]
-    threads.run(work, names, threads.choose(None, sum(column.rows for column in found.values())))
-
-
-def check_names(bins: Any, found: dict[str, Column]) -> None:
-    for name in bins if isinstance(bins, dict) else ():
-        if str(name) not in found:
-            raise ValueError(f"bins: {name!r} is not in reference")
-
-
-def chosen(found: dict[str, Column], columns: Iterable[Any] | None, name: str) -> dict[str, Column]:
-    """The wanted columns, in the order in which they are wanted."""
-    if columns is None:
-        return found
-    if isinstance(columns, str):
-        raise TypeError(f"columns: a sequence of names, not the text {columns!r}")
-    wanted: Sequence[str] = [str(one) for one in columns]
-    for one in wanted:
-        if one not in found:
-            raise ValueError(f"columns: {one!r} is not in {name}")
-    return {one: found[one] for one in wanted}

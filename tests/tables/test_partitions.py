@@ -51,7 +51,7 @@ def test_partitions_change_nothing(options, count, monkeypatch):
 
 def test_a_cluster_of_processes():
     distributed = pytest.importorskip("distributed", reason="the cluster is its")
-    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with distributed.LocalCluster(**settings) as cluster, distributed.Client(cluster):
         found = partitions.compare(cut(BEFORE, 5), cut(AFTER, 4))
     assert found.to_json() == compare(BEFORE, AFTER).to_json()
