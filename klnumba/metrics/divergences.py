@@ -64,7 +64,11 @@ class KLDivergence(RowMetric):
     Notes
     -----
     Differs from torchmetrics on purpose: results are float64; log-probabilities are normalised unless
-    ``normalize=False``; a log-probability of -inf is a zero; ``merge`` puts the rows of the other after its own.
+    ``normalize=False``; a log-probability of -inf is a zero; ``merge`` puts the rows of the other after its own; there
+    are no gradients (tensors that ask for them are to be detached).
+
+    With groups, each keeps counts over one range of values that is common to all: 8 to 16 kB a group where values
+    span ten powers of ten. ``quantile_error=None`` does without.
 
     Examples
     --------

@@ -139,3 +139,20 @@ def test_a_bad_row_raises_when_computed():
     found = lazy.kl_divergence(da.from_array(p, (5, 40, 5)), Q, invalid="raise")
     with pytest.raises(ValueError, match=r"p: row \(3, 20\), cell 5 is negative"):
         found.compute()
+
+
+def test_chunks_of_unknown_size():
+    p = da.from_array(P[0], (7, 12))
+    unknown = p[da.from_array(P[0, :, 0] > 0.1, 7)]
+    with pytest.raises(ValueError, match="chunk sizes are not known; compute_chunk_sizes"):
+        lazy.kl_divergence(unknown, unknown)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+@pytest.mark.parametrize("options", [{}, {"dtype": "float32"}, {"dtype": "float64"}], ids=str)
+def test_reductions_of_narrow_rows(options, reduction):
+    p, q = P.astype(np.float32), Q.astype(np.float32)
+    q[0, 0, 0] = 0.0 if reduction == "sum" else q[0, 0, 0]  # an infinite row
+    for first, second in ((p, q), (P, Q)):
+        lazily = lazy.kl_divergence(da.from_array(first, (2, 7, 5)), second, reduction=reduction, **options)
+        same(lazily, kl.kl_divergence(first, second, reduction=reduction, **options))
