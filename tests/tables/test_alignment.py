@@ -5,6 +5,8 @@ import warnings
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import klnumba as kl
 
@@ -164,6 +166,30 @@ def test_cells(frame, function):
     assert run(p, 2.0).index.tolist() == ["a", "b"]
     assert run(p, np.ma.array([1.0, 1.0], mask=[True, False])).isna().tolist() == [True, False]
     assert type(run(p, np.ones((3, 2)))) is type(run(frame.iloc[:1], np.ones((3, 5)))) is np.ndarray
+
+
+MASSES = st.dictionaries(st.sampled_from("abcdefgh"), st.integers(0, 50), max_size=8)
+
+
+@given(MASSES, MASSES, st.randoms(use_true_random=False))
+def test_any_labels_in_any_order(p, q, random):
+    """The definition, over dicts, is what comes out for Series in whatever order, and for the rows of DataFrames."""
+    if not sum(p.values()) or not sum(q.values()):
+        return
+    sides = []
+    for masses in (p, q):
+        order = list(masses)
+        random.shuffle(order)
+        sides.append(pd.Series({label: masses[label] for label in order}, dtype=float))
+    expected = plain_kl(p, q)
+    assert kl.kl_divergence(*sides) == pytest.approx(expected, rel=1e-12, abs=1e-14)
+    rows = kl.kl_divergence(*(side.to_frame("row").T for side in sides))
+    assert rows["row"] == pytest.approx(expected, rel=1e-12, abs=1e-14)
+    if p.keys() == q.keys():
+        assert kl.kl_divergence(*sides, align="strict") == kl.kl_divergence(*sides)
+    else:
+        with pytest.raises(ValueError, match="lacks cell"):
+            kl.kl_divergence(*sides, align="strict")
 
 
 # --- one side without labels -----------------------------------------------------------------------------------------
