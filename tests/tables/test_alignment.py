@@ -359,6 +359,16 @@ def test_categories_match_by_value_and_unused_ones_are_no_labels():
     assert kl.kl_divergence(pd.Series([1, 2], index=index), pd.Series([1, 2], index=["a", "b"])) == 0.0
 
 
+def test_the_result_has_the_very_index_of_p(frame):
+    """Categories and intervals too."""
+    for index in (pd.CategoricalIndex(list("wxyz"), name="c"), pd.interval_range(0, 4, name="i"), pd.RangeIndex(4)):
+        p = frame.set_axis(index)
+        for q in (frame.sum(), p[::-1], (p + 1.0).iloc[[2, 1, 0]]):
+            pd.testing.assert_index_equal(kl.kl_divergence(p, q).index, index)
+        pd.testing.assert_index_equal(kl.rel_entr(p["a"], p["b"][::-1]).index, index)
+        pd.testing.assert_index_equal(kl.kl_divergence(p.T, p.T, axis=0).index, index)
+
+
 def test_intervals_and_dates():
     bins = pd.cut(pd.Series([0.5, 1.5, 1.6, 2.5]), [0, 1, 2, 3]).value_counts()
     assert kl.kl_divergence(bins, bins[::-1]) == 0.0
