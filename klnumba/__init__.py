@@ -18,13 +18,15 @@ from klnumba.installation import info, package_version, warmup
 if TYPE_CHECKING:
     from klnumba import distributions as distributions
     from klnumba import metrics as metrics
+    from klnumba import scoring as scoring
     from klnumba.metrics import CrossEntropy, JensenShannonDivergence, KLDivergence
+    from klnumba.scoring import score
 
 __version__ = package_version()
 
 # loaded when they are first asked for: rooms, and names with the room they come from
-_ROOMS = ("distributions", "metrics")
-_NAMES = dict.fromkeys(("CrossEntropy", "JensenShannonDivergence", "KLDivergence"), "metrics")
+_ROOMS = ("distributions", "metrics", "scoring")
+_NAMES = dict.fromkeys(("CrossEntropy", "JensenShannonDivergence", "KLDivergence"), "metrics") | {"score": "scoring"}
 
 __all__ = [
     "CrossEntropy",
@@ -42,6 +44,8 @@ __all__ = [
     "metrics",
     "rel_entr",
     "row_statistics",
+    "score",
+    "scoring",
     "warmup",
 ]
 

@@ -67,7 +67,7 @@ class Summary:
         found["above"] = {f"{t:g}": x for t, x in self.above.items()}
         return found
 
-    def _lines(self) -> list[tuple[str, str]]:
+    def lines(self) -> list[tuple[str, str]]:
         """What is shown: names and numbers as text."""
         names = ["rows", *(["weight"] if self.weight != self.rows - self.inf - self.nan else [])]
         names += ["mean", "standard_error", "std"]
@@ -83,7 +83,7 @@ class Summary:
         return lines
 
     def __repr__(self) -> str:
-        lines = self._lines()
+        lines = self.lines()
         wide, long = (max(len(line[k]) for line in lines) for k in (0, 1))
         return "\n".join(f"{name:<{wide}}  {value:>{long}}" for name, value in lines)
 
@@ -93,7 +93,7 @@ class Summary:
         table = Table(show_header=False)
         table.add_column(style="bold", no_wrap=True)
         table.add_column(justify="right")
-        for name, value in self._lines():
+        for name, value in self.lines():
             table.add_row(name, value)
         return table
 
@@ -101,7 +101,7 @@ class Summary:
         rows = "".join(
             f'<tr><th scope="row" style="text-align:left">{html.escape(name)}</th>'
             f'<td style="text-align:right">{html.escape(value)}</td></tr>'
-            for name, value in self._lines()
+            for name, value in self.lines()
         )
         return f"<table>{rows}</table>"
 
