@@ -67,8 +67,8 @@ class KLDivergence(RowMetric):
     ``normalize=False``; a log-probability of -inf is a zero; ``merge`` puts the rows of the other after its own; there
     are no gradients (tensors that ask for them are to be detached).
 
-    With groups, each keeps counts over one range of values that is common to all: 8 to 16 kB a group where values
-    span ten powers of ten. ``quantile_error=None`` does without.
+    Memory: with groups, each keeps counts over one range of values that is common to all, 16 bytes for each of the 64
+    intervals of each power of two in it. ``quantile_error=None`` does without.
 
     Examples
     --------
