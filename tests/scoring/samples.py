@@ -80,7 +80,9 @@ def safetensors(folder: Path, rows: np.ndarray) -> str:
 def zarr(folder: Path, rows: np.ndarray) -> str:
     import zarr as library
 
-    array = library.create_array(str(folder / "rows.zarr"), shape=rows.shape, chunks=(20, max(5, rows.shape[1] // 4)), dtype=rows.dtype)
+    array = library.create_array(
+        str(folder / "rows.zarr"), shape=rows.shape, chunks=(20, max(5, rows.shape[1] // 4)), dtype=rows.dtype
+    )
     array[:] = rows
     return str(folder / "rows.zarr")
 

@@ -167,6 +167,18 @@ def test_a_damaged_journal_is_refused(folder: Path) -> None:
         run(resume=True)
 
 
+def test_a_folder_of_the_users_is_left_alone(folder: Path) -> None:
+    Path("mine").mkdir()
+    Path("mine/letter.txt").write_text("dear")
+    with pytest.raises(InputError, match=r"mine: holds other files, such as letter\.txt: name a folder of its own"):
+        run(checkpoint="mine")
+    with pytest.raises(InputError, match=r"p\.npy: cannot be a folder"):
+        run(checkpoint="p.npy")
+    assert Path("mine/letter.txt").read_text() == "dear"
+    run(checkpoint="other")
+    assert not Path("other").exists()
+
+
 def test_two_runs_at_once(folder: Path) -> None:
     pytest.importorskip("fcntl", reason="locks of the system")
     first = journal.Journal(Path("out.npy.unfinished"), ".npy", {})
