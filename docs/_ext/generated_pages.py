@@ -5,6 +5,7 @@ A measurement that has not been made yet leaves a line that says so, and the bui
 
 from __future__ import annotations
 
+import base64
 import importlib.util
 import json
 from collections.abc import Iterable
@@ -25,7 +26,7 @@ FUNCTIONS = (
     "rel_entr",
     "generalized_kl",
 )
-COMMANDS = ("", "score", "cache", "info", "demo digits")
+COMMANDS = ("", "score", "cache", "compare", "info", "demo digits", "demo shift")
 TERMINAL = {"COLUMNS": "88", "TERM": "dumb", "NO_COLOR": "1", "FORCE_COLOR": ""}
 NOT_YET = "*Not yet measured.*\n"
 
@@ -47,13 +48,19 @@ def write_pages(app: Sphinx) -> None:
         "accumulators_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "accumulators.json", "rows"),
         "benchmark_plot.rst": plot("benchmark.png", "Speed of klnumba and of other libraries"),
         "differences.md": _reference("torch_differences").markdown_table(),
+        "pair_differences.md": _reference("pair_differences").markdown_table(),
         "accuracy.md": measured(DATA / "accuracy.json", "rows"),
         "hard_rows.md": measured(DATA / "hard_rows.json", "rows"),
         "elementary_errors.md": measured(DATA / "elementary_errors.json", "errors"),
         "special_errors.md": measured(DATA / "special_errors.json", "errors"),
+        "sample_errors.md": measured(DATA / "sample_errors.json", "errors"),
         "pairs.md": pairs(),
         "infinite_pairs.md": infinite_pairs(),
         "gradients.md": gradients(),
+        "interval_coverage.md": measured(DATA / "interval_coverage.json", "rows"),
+        "other_tools.md": measured(DATA / "other_tools.json", "rows"),
+        "tables_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "tables.json", "rows"),
+        "what_changed.md": notebook(DOCS / "notebooks" / "what_changed.ipynb"),
         "without_gradients.md": without_gradients(),
     }
     table = _reference("semantics").markdown_table
@@ -108,6 +115,26 @@ def measured(path: Path, rows: str) -> str:
     lines += [_line(_text(record.get(name, "")) for name in columns) for record in records]
     notes = [f"- {name.replace('_', ' ')}: {_text(value)}" for name, value in facts.items()]
     return "\n".join([*lines, "", *notes, ""])
+
+
+def notebook(path: Path) -> str:
+    """The texts, the code, and what it printed and drew, of a notebook."""
+    parts = []
+    for place, cell in enumerate(json.loads(path.read_text(encoding="utf-8"))["cells"]):
+        text = "".join(cell["source"])
+        parts.append(text if cell["cell_type"] == "markdown" else f"```python\n{text}\n```")
+        parts += [_output(output, f"{path.stem}_{place}.png") for output in cell.get("outputs", [])]
+    return "\n\n".join([*parts, ""])
+
+
+def _output(output: dict[str, Any], picture: str) -> str:
+    """One output: its picture if it has one, else its text."""
+    data = output.get("data", {})
+    if "image/png" in data:
+        (TARGET / picture).write_bytes(base64.b64decode("".join(data["image/png"])))
+        return f"![what the code draws]({picture})"
+    lines = data.get("text/plain", output.get("text", ""))
+    return "```text\n" + "".join(lines).rstrip("\n") + "\n```"
 
 
 def pairs() -> str:

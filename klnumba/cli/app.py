@@ -9,7 +9,8 @@ import typer
 from rich.console import Console
 
 import klnumba as kl
-from klnumba.cli import digits, files
+from klnumba.cli import digits, files, shift
+from klnumba.cli.compare import compare
 from klnumba.cli.errors import one_line
 from klnumba.cli.scoring import cache_files, score_files
 from klnumba.cli.show import print_json, print_pairs
@@ -23,6 +24,7 @@ app = typer.Typer(
 )
 demo = typer.Typer(help="Worked examples on real data.", no_args_is_help=True)
 app.add_typer(demo, name="demo")
+app.command()(compare)
 
 
 app.command("score")(score_files)
@@ -55,6 +57,16 @@ def demo_digits(output: Output = None) -> None:
         if output is not None:
             files.write_values(output, result.divergence, [f"class_{label}" for label in range(digits.CLASSES)])
     digits.show(result, Console())
+
+
+@demo.command("shift")
+def demo_shift(
+    html: Annotated[Path, typer.Option(help="Where to write the report.")] = Path("klnumba-shift.html"),
+) -> None:
+    """Compare the 30 measurements of benign and malignant tumours, column by column, and write the report."""
+    with one_line():
+        found = shift.run(html)
+    shift.show(found, html, Console())
 
 
 @app.callback(invoke_without_command=True)

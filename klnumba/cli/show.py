@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from klnumba.scoring.report import Report, as_json
+from klnumba.jsonable import as_json
+from klnumba.scoring.report import Report
 
 
 def print_json(item: dict[str, Any]) -> None:

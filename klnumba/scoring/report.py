@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from klnumba.jsonable import as_json
 from klnumba.metrics import RunningStatistics
 from klnumba.metrics.files import replacing
 
@@ -73,14 +73,3 @@ class Report:
         """Write the JSON; the file is complete or as it was before."""
         with replacing(path.resolve()) as file:
             file.write((self.to_json() + "\n").encode())
-
-
-def as_json(item: Any) -> Any:
-    """Make `item` fit for JSON, which has no infinity and no NaN: "inf", "-inf" and null."""
-    if isinstance(item, dict):
-        return {str(key): as_json(value) for key, value in item.items()}
-    if isinstance(item, (list, tuple)):
-        return [as_json(value) for value in item]
-    if isinstance(item, float):
-        return None if math.isnan(item) else str(item) if math.isinf(item) else item
-    return item if isinstance(item, (str, int, bool)) or item is None else str(item)

@@ -19,7 +19,7 @@ from typer.testing import CliRunner, Result
 
 from klnumba.cli import digits
 from klnumba.cli.app import app
-from klnumba.scoring.report import as_json
+from klnumba.jsonable import as_json
 
 RNG = np.random.default_rng(42)
 P = RNG.dirichlet(np.ones(6), size=40)

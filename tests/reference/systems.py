@@ -14,10 +14,10 @@ SAME = {
     "Bernoulli": "TFDX", "Beta": "TFNDJX", "Binomial": "TDJ", "Categorical": "TFNDX", "Cauchy": "TFD", "Chi": "FJ",
     "ContinuousBernoulli": "TFD", "Delta": "X", "Dirichlet": "TFNDX", "Exponential": "TFDJ",
     "Gamma": "TFNDJX", "Geometric": "TDJ", "Gumbel": "TFX", "HalfCauchy": "T", "HalfNormal": "TF",
-    "Independent": "TFPNX",
-    "InverseGamma": "TJ", "Laplace": "TFDJX", "Lindley": "J", "LogNormal": "TFDJ", "LogUniform": "J",
-    "LogitNormal": "FJ", "LowRankMultivariateNormal": "T", "MatrixNormal": "F", "Moyal": "F", "MultivariateNormal": "TFNDJX",
-    "NegativeBinomial": "J", "Normal": "TFNDJX", "OneHotCategorical": "TF", "Pareto": "TF", "Poisson": "TDJ",
+    "Independent": "TFPNX", "InverseGamma": "TJ", "Laplace": "TFDJX", "Lindley": "J", "LogNormal": "TFDJ",
+    "LogUniform": "J", "LogitNormal": "FJ", "LowRankMultivariateNormal": "T", "MatrixNormal": "F", "Moyal": "F",
+    "MultivariateNormal": "TFNDJX", "NegativeBinomial": "J", "Normal": "TFNDJX", "OneHotCategorical": "TF",
+    "Pareto": "TF", "Poisson": "TDJ",
     "TransformedDistribution": "TFX", "Uniform": "TFDX", "VonMises": "FX", "Weibull": "F", "Wishart": "T",
 }  # fmt: skip
 
