@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -194,8 +195,16 @@ class Places:
             self._journal = Journal(self.folder, self.suffix, asked)
         return self._journal
 
+    def clean(self) -> None:
+        """Remove what a run that was killed had begun to write beside the output and the report."""
+        for place in (self.output, self.report):
+            if place is not None:
+                for path in place.resolve().parent.glob(f".{glob.escape(place.name)}.*.part"):
+                    path.unlink(missing_ok=True)
+
     def keep(self, report: Report, state: State, pairing: Pairing) -> None:
         """Write the output and the report; then nothing is left of the unfinished run."""
+        self.clean()
         if self.output is not None and self._journal is not None:
             shape = tuple(state.steps if n is None else n for n in pairing.shape) or (1,)
             parts = self._journal.parts(state.parts)

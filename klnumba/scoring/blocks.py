@@ -15,7 +15,7 @@ from klnumba.scoring.options import Options
 from klnumba.scoring.pairing import Block, Pairing
 from klnumba.scoring.source import Array
 
-BLOCK = 64 << 20  # bytes of rows in a block, where the limit on memory allows: more is no faster
+BLOCK = 256 << 20  # bytes of rows in a block, where the limit on memory allows: smaller ones keep threads less busy
 KEPT = 16 << 20  # bytes of values that wait for the journal
 SHARE = 0.6  # of the memory that is left, what blocks may take
 EVERY = 30.0  # seconds from one entry in the journal to the next

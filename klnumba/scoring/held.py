@@ -44,7 +44,7 @@ class Held(Source):
 
 
 class Sliced(Source):
-    """Something with a shape and a dtype that gives rows for a slice: an array of Zarr, a data set of HDF5."""
+    """Something with a shape and a dtype that gives rows for a slice: arrays of Zarr and Dask, data sets of HDF5."""
 
     copies = 3.0  # chunks as they are stored, decoded, and the rows put together
 
@@ -52,6 +52,7 @@ class Sliced(Source):
         super().__init__(name, numbers(np.dtype(item.dtype), name), tuple(item.shape))
         self.item, self.path = item, path
         chunks = getattr(item, "shards", None) or getattr(item, "chunks", None)
+        chunks = [one[0] if isinstance(one, tuple) else one for one in chunks or ()]  # Dask's have a length each
         self.grain = int(chunks[0]) if chunks else 1
         self._chunk = math.prod(chunks) * self.dtype.itemsize if chunks else 0
 

@@ -59,7 +59,7 @@ def test_killed_at_random_points(suffix: str, tmp_path: Path) -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 def test_killed_at_many_random_points(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "tests.scoring.crash", str(tmp_path), "2", "300", "npy"],
+        [sys.executable, "-m", "tests.scoring.crash", str(tmp_path), "2", "80", "npy"],
         cwd=HERE, capture_output=True, text=True, timeout=900, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
