@@ -133,7 +133,7 @@ def _output(output: dict[str, Any], picture: str) -> str:
     data = output.get("data", {})
     if "image/png" in data:
         (TARGET / picture).write_bytes(base64.b64decode("".join(data["image/png"])))
-        return f"![what the code draws]({picture})"
+        return f"![what the code draws](/_generated/{picture})"
     lines = data.get("text/plain", output.get("text", ""))
     return "```text\n" + "".join(lines).rstrip("\n") + "\n```"
 

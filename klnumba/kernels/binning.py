@@ -103,3 +103,19 @@ def weighing() -> Callable[..., None]:
                 squares[cell] += weight * weight
 
     return weigh
+
+
+def counting_codes() -> Callable[..., None]:
+    """Add to `counts` how often each code occurs, -1 first: `LANES` tables of `size`, one after the other."""
+
+    def count(codes: Any, size: Any, counts: Any) -> None:
+        whole = codes.size // LANES * LANES
+        for k in range(0, whole, LANES):
+            counts[np.uint64(np.int64(codes[k]) + 1)] += 1
+            counts[np.uint64(size + np.int64(codes[k + 1]) + 1)] += 1
+            counts[np.uint64(2 * size + np.int64(codes[k + 2]) + 1)] += 1
+            counts[np.uint64(3 * size + np.int64(codes[k + 3]) + 1)] += 1
+        for k in range(whole, codes.size):
+            counts[np.uint64(np.int64(codes[k]) + 1)] += 1
+
+    return count

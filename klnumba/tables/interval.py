@@ -12,6 +12,7 @@ from klnumba.optional import load
 from klnumba.tables.cells import Array
 
 HALF = 0.5
+HALVINGS = 48  # of the range of noncentralities: to a part in 1e14
 LARGE = 2000.0  # from here on the law of noncentral chi-squared numbers is approximated
 
 
@@ -125,7 +126,7 @@ def _noncentrality(x: Array, df: Array, alpha: float, *, upper: bool) -> Array:
 
     low = np.zeros_like(x)
     high = np.maximum(x - df, 0.0) + 12.0 * np.sqrt(2.0 * df + 4.0 * x + 1.0) + 12.0 * (df + 1.0)
-    for _ in range(60):
+    for _ in range(HALVINGS):
         middle = (low + high) / 2.0
         above = beyond(middle) > 0.0
         high = np.where(above, middle, high)

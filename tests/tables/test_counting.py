@@ -98,4 +98,4 @@ def test_categories_of_numbers_are_exact_matches():
     column = columns.Numbers("x", "number", values.size, lambda: values)
     found = counting.count([column], [cells.Categories("number", names)])[0]
     assert found.counts.tolist() == [1, 2, 1, 5, 1]
-    assert found.unseen == {np.nextafter(3.0, 4): 1, 7.5: 1, -math.inf: 1, math.inf: 1, 1e300: 1}
+    assert found.unseen == {np.nextafter(3.0, 4): 1, 7.5: 1, "-inf": 1, "inf": 1, 1e300: 1}
