@@ -17,10 +17,21 @@ from klnumba.installation import info, package_version, warmup
 
 if TYPE_CHECKING:
     from klnumba import distributions as distributions
+    from klnumba import metrics as metrics
+    from klnumba import scoring as scoring
+    from klnumba.metrics import CrossEntropy, JensenShannonDivergence, KLDivergence
+    from klnumba.scoring import score
 
 __version__ = package_version()
 
+# loaded when they are first asked for: rooms, and names with the room they come from
+_ROOMS = ("distributions", "metrics", "scoring")
+_NAMES = dict.fromkeys(("CrossEntropy", "JensenShannonDivergence", "KLDivergence"), "metrics") | {"score": "scoring"}
+
 __all__ = [
+    "CrossEntropy",
+    "JensenShannonDivergence",
+    "KLDivergence",
     "cross_entropy",
     "distributions",
     "entropy",
@@ -30,15 +41,20 @@ __all__ = [
     "jeffreys_divergence",
     "js_divergence",
     "kl_divergence",
+    "metrics",
     "rel_entr",
     "row_statistics",
+    "score",
+    "scoring",
     "warmup",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "distributions":  # loaded when it is first asked for
-        import importlib
+    import importlib
 
-        return importlib.import_module("klnumba.distributions")
+    if name in _ROOMS:
+        return importlib.import_module(f"klnumba.{name}")
+    if name in _NAMES:
+        return getattr(importlib.import_module(f"klnumba.{_NAMES[name]}"), name)
     raise AttributeError(f"module 'klnumba' has no attribute {name!r}")

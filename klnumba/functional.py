@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from klnumba import arrays, divergence
+from klnumba import arrays, divergence, labelled
 from klnumba.cellwise import ordered_sum, pointwise
 
 __all__ = ["KLDivLoss", "kl_div", "kl_divergence"]
@@ -96,6 +96,8 @@ def _sum_of_cells(formula: str, input: NDArray[Any], target: NDArray[Any]) -> fl
 
 def _loss(input: Any, target: Any, over_cells: str, per_row: bool, log_target: bool) -> Any:  # noqa: A002
     """The reduced loss in the caller's array library; `per_row` divides by the length of the first axis."""
+    if labelled.present(input, target):
+        raise TypeError("input, target: arrays, not a Series or DataFrame; klnumba.kl_divergence matches their labels")
     _check_floating(input, target)
     model, give_back = arrays.take(input, "input")
     data, give_back_target = arrays.take(target, "target")

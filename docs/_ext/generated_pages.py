@@ -45,12 +45,15 @@ def write_pages(app: Sphinx) -> None:
         "cli.rst": command_line(),
         "benchmark.md": _markdown_or_not_yet(DATA / "benchmark.md"),
         "pairs_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "pairs.json", "rows"),
+        "accumulators_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "accumulators.json", "rows"),
         "benchmark_plot.rst": plot("benchmark.png", "Speed of klnumba and of other libraries"),
         "differences.md": _reference("torch_differences").markdown_table(),
+        "pair_differences.md": _reference("pair_differences").markdown_table(),
         "accuracy.md": measured(DATA / "accuracy.json", "rows"),
         "hard_rows.md": measured(DATA / "hard_rows.json", "rows"),
         "elementary_errors.md": measured(DATA / "elementary_errors.json", "errors"),
         "special_errors.md": measured(DATA / "special_errors.json", "errors"),
+        "sample_errors.md": measured(DATA / "sample_errors.json", "errors"),
         "pairs.md": pairs(),
         "infinite_pairs.md": infinite_pairs(),
         "gradients.md": gradients(),
@@ -145,12 +148,14 @@ def pairs() -> str:
         notes = ", ".join(filter(None, (forms, row.get("note"))))
         text = f"{row['largest_error']:.1e}" + (f" ({notes})" if notes else "")
         errors.setdefault((p, q), []).append(text)
-    lines = [_line(("p", "q", "form", "largest relative error")), _line(["---"] * 4)]
+    systems = _reference("systems")
+    lines = [_line(("p", "q", "form", "largest relative error", "also in")), _line(["---"] * 5)]
     for pair in registered_pairs():
         names = (pair.p.__name__, pair.q.__name__)
         if pair.function.__name__ != "infinite":
             text = (pair.function.__doc__ or "").splitlines()[0] if pair.function.__doc__ else ""
-            lines.append(_line((*names, text, ", ".join(errors.get(names, ["not measured"])))))
+            others = ", ".join(systems.NAMES[letter] for letter in systems.of_pair(*names)) or "none"
+            lines.append(_line((*names, text, ", ".join(errors.get(names, ["not measured"])), others)))
     return "\n".join([*lines, ""])
 
 

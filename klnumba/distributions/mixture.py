@@ -55,6 +55,12 @@ class Mixture(Holder):
         low, high, discrete = self.component_distribution.support
         return Support(np.min(low), np.max(high), discrete)
 
+    def one(self, at: tuple[int, ...], shape: tuple[int, ...] | None = None) -> Mixture:
+        """The mixture at one place of the batch, broadcast to `shape`."""
+        wide = self.batch_shape if shape is None else shape
+        choice = self.mixture_distribution
+        return Mixture(choice.one(at, wide), self.component_distribution.one(at, (*wide, choice.count)))
+
     def _mean_of(self, values: Any) -> Any:
         """The mean over the components."""
         weights = self.mixture_distribution.probs

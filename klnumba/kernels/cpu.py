@@ -9,7 +9,7 @@ import numpy as np
 from numba import from_dtype, types
 
 from klnumba.formulas import divergences, finish, log_cells
-from klnumba.kernels import binning, exact, exact_short, fast, logits, logs, pointwise
+from klnumba.kernels import accumulate, binning, exact, exact_short, fast, logits, logs, pointwise
 from klnumba.kernels.compiler import loop, once
 from klnumba.kernels.tiles import FLAGS, FLOAT, INDEX, INT, STATES, VALUES, buffer_of, cells_of, room_of
 
@@ -186,6 +186,31 @@ def ordered_sum() -> Any:
 
 
 NUMBERS = cells_of(np.dtype("float64"))
+_COUNTS = types.Array(types.int64, 2, "C")
+_LIMBS = types.Array(types.int64, 3, "C")
+
+
+@once
+def accumulated(weighted: bool) -> Any:
+    """Row values into the state of an accumulator; returns how many were taken."""
+    first = (NUMBERS, NUMBERS) if weighted else (NUMBERS,)
+    sums = (_LIMBS, _LIMBS) if weighted else (_LIMBS,)
+    signature = INT(*first, INDEX, NUMBERS, _COUNTS, STATES, *sums, _COUNTS, _COUNTS, INDEX, VALUES)
+    build = accumulate.weighted if weighted else accumulate.plain
+    return loop(_name("accumulate", "weighted" if weighted else "plain"), build(), signature)
+
+
+@once
+def exact_sum() -> Any:
+    """The sum of finite values in fixed point; returns whether they were finite."""
+    return loop("exact-sum", accumulate.exact_sum(), BOOL(NUMBERS, _LIMBS, VALUES))
+
+
+@once
+def extent() -> Any:
+    return loop("extent", accumulate.extent(), types.void(NUMBERS, VALUES))
+
+
 PLACES = types.Array(types.int64, 1, "C")
 
 
