@@ -119,7 +119,7 @@ def score(
     >>> p, q = (rng.dirichlet(np.ones(50), size=1000) for _ in range(2))
     >>> report = kl.score(p, q, stats=("kl", "js"))
     >>> report.rows, f"{report['kl'].mean:.4f}"
-    (1000, '0.9739')
+    (1000, '0.9897')
     >>> batches = (p[i : i + 100] for i in range(0, 1000, 100))
     >>> kl.score(batches, q)["kl"].mean == report["kl"].mean
     True
