@@ -26,7 +26,7 @@ FUNCTIONS = (
     "rel_entr",
     "generalized_kl",
 )
-COMMANDS = ("", "score", "compare", "info", "demo digits", "demo shift")
+COMMANDS = ("", "score", "cache", "compare", "info", "demo digits", "demo shift")
 TERMINAL = {"COLUMNS": "88", "TERM": "dumb", "NO_COLOR": "1", "FORCE_COLOR": ""}
 NOT_YET = "*Not yet measured.*\n"
 
