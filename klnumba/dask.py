@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from operator import add
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from klnumba.divergence import Axis
 from klnumba.metrics.metric import RowMetric
 from klnumba.scoring import Report
 
+if TYPE_CHECKING:
+    from klnumba.tables.partitions import compare as compare
+
 try:
     import dask.array as da
     from dask.delayed import Delayed, delayed
@@ -29,6 +32,7 @@ except ImportError as error:
 
 __all__ = [
     "accumulate",
+    "compare",
     "cross_entropy",
     "entropy",
     "generalized_kl",
@@ -41,6 +45,14 @@ __all__ = [
 ]
 
 _FEW = 8  # accumulators that one task merges
+
+
+def __getattr__(name: str) -> Any:
+    if name == "compare":  # of data frames, which ask for more libraries than arrays do
+        from klnumba.tables.partitions import compare
+
+        return compare
+    raise AttributeError(f"module 'klnumba.dask' has no attribute {name!r}")
 
 
 def kl_divergence(p: Any, q: Any, *, axis: Axis = -1, where: Any = None, keepdims: bool = False, **options: Any) -> Any:
