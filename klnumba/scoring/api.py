@@ -128,7 +128,7 @@ def score(
     """
     options = Options(
         kind, axis, normalize, base, temperature, (stats,) if isinstance(stats, str) else tuple(stats), valid_width,
-        invalid, quantile_error, tuple(map(float, thresholds)),
+        invalid, quantile_error, _floats(thresholds),
     )  # fmt: skip
     state = State(options.check(threads))
     limit = limits.parse(memory)
@@ -149,6 +149,13 @@ def score(
         pairing.close()
         places.release()
     return found
+
+
+def _floats(values: Sequence[float]) -> tuple[float, ...]:
+    try:
+        return tuple(map(float, values))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"thresholds: numbers, not {values!r}") from error
 
 
 def _run(pairing: Pairing, work: Work, journal: Journal | None, state: State, resume: bool) -> State:
