@@ -145,6 +145,11 @@ def score(
             state = _run(pairing, work, places.journal(options, sources), state, resume)
         found = Report(state.rows, state.masked, state.problem, options.unit, state.statistics, about)
         places.keep(found, state, pairing)
+    except OSError as error:
+        if not places.unfinished:
+            raise
+        kept = f"{places.folder} holds what was done before: go on with --resume (resume=True)"
+        raise OSError(error.errno, f"{error.strerror or error}: {kept}") from error
     finally:
         pairing.close()
         places.release()
@@ -201,6 +206,11 @@ class Places:
             asked |= {name: source.identity() for name, source in sources.items()}
             self._journal = Journal(self.folder, self.suffix, asked)
         return self._journal
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether there is something to go on with."""
+        return self._journal is not None and self._journal.file.exists()
 
     def clean(self) -> None:
         """Remove what a run that was killed had begun to write beside the output and the report."""
