@@ -46,6 +46,7 @@ def write_pages(app: Sphinx) -> None:
         "benchmark.md": _markdown_or_not_yet(DATA / "benchmark.md"),
         "pairs_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "pairs.json", "rows"),
         "accumulators_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "accumulators.json", "rows"),
+        "scoring_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "scoring.json", "rows"),
         "benchmark_plot.rst": plot("benchmark.png", "Speed of klnumba and of other libraries"),
         "differences.md": _reference("torch_differences").markdown_table(),
         "pair_differences.md": _reference("pair_differences").markdown_table(),

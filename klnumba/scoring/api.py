@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from klnumba.scoring.pairing import Pairing
 from klnumba.scoring.progress import shown
 from klnumba.scoring.reference import matched
 from klnumba.scoring.report import Report
+from klnumba.scoring.source import Source
 
 Name = str | os.PathLike[str]
 
@@ -136,13 +138,11 @@ def score(
     places = Places.of(output, report, checkpoint, [path for source in sources.values() for path in source.files()])
     match = matched(sources["p"], sources["q"], options, mask is not None)
     pairing = Pairing(match.p, match.q, sources.get("mask"), match.options.axis, match.width)
-    asked = {"options": options.identity(), "output": {"suffix": places.suffix}}
-    asked |= {name: source.identity() for name, source in sources.items()}
     about = {name: source.name for name, source in sources.items()} | options.told() | match.about
     try:
         with shown(progress) as watch:
             work = Work(match.options, limit, threads, watch, stop, checkpoint_every)
-            state = _run(pairing, work, places.journal(asked), state, resume)
+            state = _run(pairing, work, places.journal(options, sources), state, resume)
         found = Report(state.rows, state.masked, state.problem, options.unit, state.statistics, about)
         places.keep(found, state, pairing)
     finally:
@@ -177,6 +177,8 @@ class Places:
             outputs.check_output(values, inputs)
         if numbers is not None:
             outputs.check_place(numbers, inputs)
+        if values is not None and values == numbers:
+            raise InputError(f"{values}: cannot be both the output and the report")
         place = values or numbers
         folder = Path(checkpoint) if checkpoint else place and place.with_name(place.name + ".unfinished")
         return cls(values, numbers, folder)
@@ -185,13 +187,24 @@ class Places:
     def suffix(self) -> str | None:
         return None if self.output is None else self.output.suffix.lower()
 
-    def journal(self, asked: dict[str, Any]) -> Journal | None:
+    def journal(self, options: Options, sources: dict[str, Source]) -> Journal | None:
         """The journal of the run, if it is to have one."""
-        self._journal = None if self.folder is None else Journal(self.folder, self.suffix, asked)
+        if self.folder is not None:
+            asked = {"options": options.identity(), "output": {"suffix": self.suffix}}
+            asked |= {name: source.identity() for name, source in sources.items()}
+            self._journal = Journal(self.folder, self.suffix, asked)
         return self._journal
+
+    def clean(self) -> None:
+        """Remove what a run that was killed had begun to write beside the output and the report."""
+        for place in (self.output, self.report):
+            if place is not None:
+                for path in place.resolve().parent.glob(f".{glob.escape(place.name)}.*.part"):
+                    path.unlink(missing_ok=True)
 
     def keep(self, report: Report, state: State, pairing: Pairing) -> None:
         """Write the output and the report; then nothing is left of the unfinished run."""
+        self.clean()
         if self.output is not None and self._journal is not None:
             shape = tuple(state.steps if n is None else n for n in pairing.shape) or (1,)
             parts = self._journal.parts(state.parts)

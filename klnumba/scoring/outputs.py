@@ -58,7 +58,7 @@ def packed(columns: dict[str, Array]) -> Array:
     """The columns as one array: numbers where there is one, records with named fields where there are more."""
     if len(columns) == 1:
         return next(iter(columns.values()))
-    records = np.empty(len(next(iter(columns.values()))), [(name, column.dtype) for name, column in columns.items()])
+    records = np.empty(next(iter(columns.values())).shape, [(name, column.dtype) for name, column in columns.items()])
     for name, column in columns.items():
         records[name] = column
     return records

@@ -53,9 +53,16 @@ def test_json_is_that_of_the_function(folder: Path) -> None:
 def test_the_table_has_the_strongest_evidence_first(folder: Path) -> None:
     result = invoke(*FILES)
     assert result.exit_code == 0, result.output
-    lines = [line for line in result.stdout.splitlines() if line.startswith("│")]
-    assert [line.split("│")[1].strip() for line in lines] == compare(BEFORE, AFTER).by_evidence()
-    assert lines[0].split("│")[1].strip() == "x"
+    lines = result.stdout.splitlines()
+    body = lines[next(k for k, line in enumerate(lines) if "───" in line) + 1 :]
+    assert [line.split()[0] for line in body if line.strip()] == compare(BEFORE, AFTER).by_evidence()
+    assert body[0].split()[0] == "x"
+
+
+def test_a_wide_terminal_shows_more(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "PSI" not in invoke(*FILES).stdout
+    monkeypatch.setenv("COLUMNS", "120")
+    assert "PSI" in invoke(*FILES).stdout
 
 
 def test_options_reach_the_function(folder: Path) -> None:
