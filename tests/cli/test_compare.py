@@ -37,8 +37,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def invoke(*arguments: str) -> Result:
-    return CliRunner().invoke(app, ["compare", *arguments], env={"COLUMNS": "120", "FORCE_COLOR": ""})
+def invoke(*arguments: str, columns: int = 120) -> Result:
+    return CliRunner().invoke(app, ["compare", *arguments], env={"COLUMNS": str(columns), "FORCE_COLOR": ""})
 
 
 FILES = ("before.csv", "after.csv.gz")
@@ -59,10 +59,9 @@ def test_the_table_has_the_strongest_evidence_first(folder: Path) -> None:
     assert body[0].split()[0] == "x"
 
 
-def test_a_wide_terminal_shows_more(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "PSI" not in invoke(*FILES).stdout
-    monkeypatch.setenv("COLUMNS", "120")
-    assert "PSI" in invoke(*FILES).stdout
+def test_a_wide_terminal_shows_more(folder: Path) -> None:
+    assert "PSI" not in invoke(*FILES, columns=80).stdout
+    assert "PSI" in invoke(*FILES, columns=120).stdout
 
 
 def test_options_reach_the_function(folder: Path) -> None:
@@ -108,6 +107,7 @@ def test_exit_statuses_for_pipelines(folder: Path, options: str, status: int) ->
         (("torn.parquet", "after.csv.gz"), "torn.parquet: cannot be read"),
         (("empty.csv", "after.csv.gz"), "empty.csv: cannot be read"),
         ((*FILES, "--columns", "nope"), "columns: 'nope' is not in reference"),
+        ((*FILES, "--weights", "nope"), "--weights: 'nope' is in neither table"),
         ((*FILES, "--bins", "1,b"), "--bins: numbers with commas"),
         ((*FILES, "--bins", "some"), "bins: one of"),
         ((*FILES, "--smoothing", "some"), "smoothing: one of"),

@@ -191,7 +191,11 @@ def test_tiny_and_empty_tables():
     assert (rows_of(compare(one, one))["kl"] == 0).all()
     table = rows_of(compare(one, none.astype({"x": float})))
     assert (table["status"] == "current has no values").all()
-    assert compare(pd.DataFrame(index=range(3)), pd.DataFrame(index=range(3))).rows() == []
+    nothing = compare(pd.DataFrame(index=range(3)), pd.DataFrame(index=range(3)))
+    assert nothing.rows() == []
+    assert list(nothing.to_frame()) == list(compare(one, one).to_frame())
+    assert nothing.contributions.empty
+    assert nothing.by_evidence() == []
 
 
 def test_inputs_are_never_changed():
@@ -247,6 +251,7 @@ def test_weights_of_whole_numbers_count_like_repeated_rows():
     ("options", "error", "text"),
     [
         ({"columns": ["number", "nope"]}, ValueError, "columns: 'nope' is not in reference"),
+        ({"columns": ["few", "number", "few"]}, ValueError, "columns: 'few' stands there twice"),
         ({"columns": "number"}, TypeError, "columns: a sequence of names"),
         ({"bins": "many"}, ValueError, "bins: one of 'auto'"),
         ({"bins": 0}, ValueError, "bins: from 1 to"),
