@@ -1,7 +1,7 @@
 """Scoring two files of float32 logits from the page cache: ``python -m benchmarks.scoring``.
 
 Beside it stands a compiled loop that adds up all cells of the same memory maps, which is the least that reading them
-takes. Each takes turns in a process of its own, whose peak of resident memory is noted. Writes
+takes. They take turns, each in a process of its own, whose peak of resident memory is noted. Writes
 ``benchmarks/results/scoring.json``.
 """
 
@@ -22,32 +22,19 @@ from benchmarks.pairs import where
 
 SIZE = 2 * 10**9
 CELLS = 32_000
-ROUNDS = 5
+ROUNDS = 7
 FILE = RESULTS / "scoring.json"
 
+# Reads a line, works once, answers with seconds; at the end with the bytes that came on top of the libraries.
 COMMON = """
 import sys, time
+import numba
 import numpy as np
-from klnumba.scoring import memory
-p, q, rounds = sys.argv[1], sys.argv[2], int(sys.argv[3])
-before = memory.resident()
-def report(work):
-    work()
-    for _ in range(rounds):
-        start = time.perf_counter()
-        work()
-        print(time.perf_counter() - start, flush=True)
-    print(memory.peak() - before, flush=True)
-"""
-PROGRAMS = {
-    "klnumba score": COMMON
-    + """
 import klnumba as kl
-report(lambda: kl.score(p, q, kind="logit"))
-""",
-    "sum of both maps": COMMON
-    + """
-import numba
+from klnumba.scoring import memory
+p, q = sys.argv[1:]
+before = memory.resident()
+
 @numba.njit(parallel=True, fastmath=True)
 def total(x, y):
     s = 0.0
@@ -57,24 +44,51 @@ def total(x, y):
             t += x[i, j] + y[i, j]
         s += t
     return s
-maps = [np.load(name, mmap_mode="r") for name in (p, q)]
-report(lambda: total(*maps))
-""",
-    "sum of both maps, mapped again": COMMON
-    + """
-import numba
-@numba.njit(parallel=True, fastmath=True)
-def total(x, y):
-    s = 0.0
-    for i in numba.prange(x.shape[0]):
-        t = np.float32(0)
-        for j in range(x.shape[1]):
-            t += x[i, j] + y[i, j]
-        s += t
-    return s
-report(lambda: total(*[np.load(name, mmap_mode="r") for name in (p, q)]))
-""",
-}
+
+def maps():
+    return [np.load(name, mmap_mode="r") for name in (p, q)]
+
+once = maps()
+work = {
+    "klnumba.score": lambda: kl.score(p, q, kind="logit"),
+    "sum of both maps": lambda: total(*once),
+    "sum of both maps, mapped anew": lambda: total(*maps()),
+}[NAME]
+work()
+for line in sys.stdin:
+    start = time.perf_counter()
+    work()
+    print(time.perf_counter() - start, flush=True)
+print(memory.peak() - before, flush=True)
+"""
+PROGRAMS = ("klnumba.score", "sum of both maps", "sum of both maps, mapped anew")
+
+
+class Contender:
+    """A program in a process of its own, which works when it is told to."""
+
+    def __init__(self, name: str, files: list[str]) -> None:
+        program = COMMON.replace("NAME", repr(name))
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", program, *files], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.ask, self.answers = self.process.stdin, self.process.stdout
+        self.turn()  # so that all are warm before the first round
+
+    def turn(self) -> float:
+        """Seconds of one more run."""
+        self.ask.write("\n")
+        self.ask.flush()
+        return float(self.answers.readline())
+
+    def finish(self) -> float:
+        """Bytes that the process held at most beyond its libraries."""
+        self.ask.close()
+        peak = float(self.answers.readline())
+        self.process.wait()
+        return peak
 
 
 def write(folder: Path, size: int) -> list[str]:
@@ -94,17 +108,15 @@ def measure(size: int, folder: Path) -> list[dict[str, Any]]:
     """A record a program."""
     files = write(folder, size)
     total = sum(Path(file).stat().st_size for file in files)
-    found = {}
-    for name, program in PROGRAMS.items():
-        run = [sys.executable, "-c", program, *files, str(ROUNDS)]
-        done = subprocess.run(run, capture_output=True, text=True, check=True)
-        *seconds, peak = map(float, done.stdout.split())
-        found[name] = float(np.median(seconds)), peak
+    contenders = {name: Contender(name, files) for name in PROGRAMS}
+    rounds = [[contender.turn() for contender in contenders.values()] for _ in range(ROUNDS)]
+    seconds = dict(zip(PROGRAMS, np.median(rounds, axis=0).tolist(), strict=True))
     records = []
-    for name, (seconds, peak) in found.items():
-        speed = {"seconds": round(seconds, 3), "GB/s": round(total / seconds / 1e9, 2)}
-        share = round(found[name][0] and found["sum of both maps"][0] / seconds, 2)
-        records.append({"program": name, **speed, "of the sum's speed": share, "peak MiB": round(peak / 2**20)})
+    for name, contender in contenders.items():
+        speed = {"seconds": round(seconds[name], 3), "GB/s": round(total / seconds[name] / 1e9, 2)}
+        share = round(seconds["sum of both maps"] / seconds[name], 2)
+        peak = round(contender.finish() / 2**20)
+        records.append({"program": name, **speed, "of the sum's speed": share, "peak (MiB)": peak})
         print(records[-1], flush=True)
     return records
 

@@ -8,8 +8,10 @@ the processors out already.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any
+from dataclasses import replace
+from functools import partial, reduce
+from operator import add
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +19,10 @@ import klnumba as kl
 from klnumba import arrays, fixed_point
 from klnumba.divergence import Axis
 from klnumba.metrics.metric import RowMetric
+from klnumba.scoring import Report
+
+if TYPE_CHECKING:
+    from klnumba.tables.partitions import compare as compare
 
 try:
     import dask.array as da
@@ -26,6 +32,7 @@ except ImportError as error:
 
 __all__ = [
     "accumulate",
+    "compare",
     "cross_entropy",
     "entropy",
     "generalized_kl",
@@ -34,9 +41,18 @@ __all__ = [
     "kl_divergence",
     "rel_entr",
     "row_statistics",
+    "score",
 ]
 
 _FEW = 8  # accumulators that one task merges
+
+
+def __getattr__(name: str) -> Any:
+    if name == "compare":  # of data frames, which ask for more libraries than arrays do
+        from klnumba.tables.partitions import compare
+
+        return compare
+    raise AttributeError(f"module 'klnumba.dask' has no attribute {name!r}")
 
 
 def kl_divergence(p: Any, q: Any, *, axis: Axis = -1, where: Any = None, keepdims: bool = False, **options: Any) -> Any:
@@ -157,15 +173,18 @@ def _rows(
     function(*probe, axis=reduced, **({"reduction": reduction} if reduction != "none" else {}), **options)
     dtype = options.get("dtype")
     kind = kind or (np.dtype(dtype) if dtype is not None else arrays.compute_dtype(*taken))
-    work = partial(_block, function, len(taken), reduced, options)
-    found = _over_blocks(work, [*taken, *masks], shape, reduced, kind)
-    if reduction != "none":
-        return _reduced(found, reduction)
+    wide = reduction != "none"  # values in float64 until they are added up
+    work = partial(_block, function, len(taken), reduced, options, wide)
+    found = _over_blocks(work, [*taken, *masks], shape, reduced, np.dtype(np.float64) if wide else kind)
+    if wide:
+        return _reduced(found, reduction, kind)
     return found[tuple(None if k in reduced else slice(None) for k in range(len(shape)))] if keepdims else found
 
 
 def _common_shape(*taken: Any) -> tuple[int, ...]:
     shapes = [x.shape for x in taken]
+    if any(n != n for shape in shapes for n in shape):
+        raise ValueError("p, q and where: chunk sizes are not known; compute_chunk_sizes() finds them")
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
@@ -189,18 +208,29 @@ def _over_blocks(
 
 
 def _block(
-    function: Callable[..., Any], count: int, reduced: tuple[int, ...], options: dict[str, Any], *blocks: Any
-) -> Any:
+    function: Callable[..., Any],
+    count: int,
+    reduced: tuple[int, ...],
+    options: dict[str, Any],
+    wide: bool,
+    *blocks: Any,
+) -> Any:  # fmt: skip
     """The rows of a block, on one thread."""
     where = blocks[count] if len(blocks) > count else None
+    if wide:
+        shape = np.broadcast_shapes(*(x.shape for x in blocks))
+        kept = tuple(n for k, n in enumerate(shape) if k not in reduced)
+        if np.dtype(options.get("dtype")) != np.float64:  # which is computed in, and not only given back
+            options = {name: value for name, value in options.items() if name != "dtype"}
+        options = options | {"out": np.empty(kept)}
     return np.asarray(function(*blocks[:count], axis=reduced, where=where, threads=1, **options))
 
 
-def _reduced(found: Any, reduction: str) -> Any:
+def _reduced(found: Any, reduction: str, kind: Any) -> Any:
     """The exact sum of all values, or that over their number, as a lazy array without axes."""
     parts = [_sum_of_block(block) for block in found.to_delayed().ravel()]
-    total = _finished(_tree(parts, _joined_sums), reduction)
-    return da.from_delayed(total, (), found.dtype, meta=np.empty((), found.dtype))
+    total = _finished(_tree(parts, _joined_sums), reduction, kind)
+    return da.from_delayed(total, (), kind, meta=np.empty((), kind))
 
 
 @delayed(pure=True)
@@ -216,8 +246,8 @@ def _joined_sums(parts: list[tuple[int, float, int]]) -> tuple[int, float, int]:
 
 
 @delayed(pure=True)
-def _finished(total: tuple[int, float, int], reduction: str) -> Any:
-    return np.asarray(fixed_point.rounded(*total[:2], total[2] if reduction == "mean" else 1))
+def _finished(total: tuple[int, float, int], reduction: str, kind: Any) -> Any:
+    return np.asarray(fixed_point.rounded(*total[:2], total[2] if reduction == "mean" else 1), kind)
 
 
 def _tree(parts: list[Any], join: Callable[[list[Any]], Any]) -> Any:
@@ -272,7 +302,11 @@ def accumulate(
     if not isinstance(metric, RowMetric):
         raise TypeError(f"metric: a metric of rows such as KLDivergence, not {type(metric).__name__}")
     first, second = da.asarray(p), da.asarray(q)
+    if metric.axis not in (-1, 1):
+        raise ValueError(f"metric: rows along the last axis of two matrices, not along axis {metric.axis}")
     metric.check_shapes(first, second)
+    if where is not None and np.shape(where) != first.shape:
+        raise ValueError(f"where: shape {np.shape(where)}, not that of p, {first.shape}")
     first = first.rechunk({1: -1})
     rows = first.chunks[0]
     columns = [first, second.rechunk(first.chunks)]
@@ -306,3 +340,76 @@ def _merged(parts: list[RowMetric]) -> RowMetric:
     total = parts[0].clone()
     total.merge(*parts[1:])
     return total
+
+
+# --- scoring ----------------------------------------------------------------------------------------------------------
+
+
+def score(p: Any, q: Any, *, mask: Any = None, **options: Any) -> Delayed:
+    """`klnumba.score` of dask arrays: each block of rows is scored where it is, and the reports merge in a tree.
+
+    Parameters
+    ----------
+    p, q : dask.array.Array, (rows, cells)
+        The data or reference first, of one shape; blocks may differ.
+    mask : dask.array.Array or array_like, (rows, cells), optional
+        Cells that belong to the support.
+    **options
+        Those of `klnumba.score` that decide on values: `stats`, `kind`, `normalize`, `base`, `temperature`,
+        `valid_width`, `invalid`, `quantile_error` and `thresholds`.
+
+    Returns
+    -------
+    dask.delayed.Delayed
+        Its ``compute()`` is a `klnumba.scoring.Report` with the bits of ``klnumba.score`` on the whole arrays. Rows in
+        `first_invalid` count from the start of their block.
+
+    Raises
+    ------
+    TypeError
+        If an option is none of these.
+    ValueError
+        If p and q are not matrices of one shape.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import klnumba.dask
+    >>> p = da.from_array([[0.5, 0.5], [0.2, 0.8], [0.1, 0.9]], chunks=(2, 1))
+    >>> report = klnumba.dask.score(p, da.full_like(p, 0.5), stats=("kl", "js"), base=2).compute()
+    >>> report.rows, round(report["kl"].mean, 4)
+    (3, 0.2697)
+    """
+    unknown = options.keys() - set(_SCORING)
+    if unknown:
+        raise TypeError(f"{min(unknown)}: not an option of scoring dask arrays; those are {', '.join(_SCORING)}")
+    first, second = da.asarray(p), da.asarray(q)
+    if first.ndim != 2 or first.shape != second.shape:
+        raise ValueError(f"p, q: two matrices of one shape, not {first.shape} and {second.shape}")
+    kl.score(np.ones((1, first.shape[1])), np.ones((1, first.shape[1])), **options)  # refuses wrong options now
+    first = first.rechunk({1: -1})
+    columns = [first, second.rechunk(first.chunks), _along_rows(mask, "mask", first.chunks[0])]
+    blocks = [[None] * len(first.chunks[0]) if x is None else list(x.to_delayed().ravel()) for x in columns]
+    return _tree([_scored(options, *one) for one in zip(*blocks, strict=True)], _joined_reports)
+
+
+_SCORING = (
+    "stats", "kind", "normalize", "base", "temperature", "valid_width", "invalid", "quantile_error", "thresholds",
+)  # fmt: skip
+
+
+@delayed(pure=True)
+def _scored(options: dict[str, Any], p: Any, q: Any, mask: Any) -> Report:
+    return kl.score(p, q, mask=mask, threads=1, **options)
+
+
+@delayed(pure=True)
+def _joined_reports(parts: list[Report]) -> Report:
+    first = parts[0]
+    return replace(
+        first,
+        rows=sum(part.rows for part in parts),
+        masked_rows=sum(part.masked_rows for part in parts),
+        first_invalid=next((part.first_invalid for part in parts if part.first_invalid), None),
+        states={name: reduce(add, (part.states[name] for part in parts)) for name in first.states},
+    )

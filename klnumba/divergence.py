@@ -100,11 +100,11 @@ def kl_divergence(
     {options}
     method : {"auto", "closed", "quadrature", "sum", "bounds", "monte_carlo"}, default "auto"
         Of two distributions: "auto" and "closed" take the closed form, and raise where there is none; "quadrature"
-        integrates (continuous ones over numbers), "sum" adds up (discrete ones), "monte_carlo" draws; "bounds" returns
-        a pair, a lower and an upper bound of KL between mixtures.
+        integrates (continuous ones over numbers), "sum" adds up (discrete ones), "bounds" takes the middle between two
+        bounds (mixtures), "monte_carlo" draws.
     return_error : bool, default False
-        With the three last methods, return (value, error): an estimate of the absolute error; of draws, the standard
-        error.
+        With the four last methods, return (value, error): an estimate of the absolute error; of bounds, how far they
+        are on either side; of draws, the standard error.
     samples : int, default 1_000_000
         How many draws "monte_carlo" takes.
     rng : numpy.random.Generator or int, optional

@@ -9,18 +9,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
 from klnumba.cli.errors import InputError, needs, one_line
+from klnumba.metrics.files import replacing
 
 if TYPE_CHECKING:
     from klnumba.tables import Comparison
 
 CHANGED = 1  # the exit status when a limit is passed
 MOST_ROWS = 60
+WIDE = 100  # a terminal this wide shows JS and PSI too
 
 
 def compare(
@@ -80,6 +83,7 @@ def _found(reference: str, current: str, profile: Path | None, **options: Any) -
     with needs("tables"):
         from klnumba import tables
     fitting = {name: options.pop(name) for name in ("columns", "weights", "bins")}
+    weights = None
     with _progress() as report:
         if reference.lower().endswith(".json"):
             fitted = tables.Profile.from_json(Path(reference).read_text(encoding="utf-8"))
@@ -89,10 +93,13 @@ def _found(reference: str, current: str, profile: Path | None, **options: Any) -
                 weights = _weights(chunks, fitting["weights"])
                 fitted = tables.Profile.fit(chunks, **(fitting | {"weights": weights}), progress=report("reference"))
         if profile is not None:
-            profile.write_text(fitted.to_json() + "\n", encoding="utf-8")
+            with replacing(profile) as file:
+                file.write((fitted.to_json() + "\n").encode())
         with _reading(current):
             other = tables.scan(current)
             pair = (None, _weights(other, fitting["weights"]))
+            if fitting["weights"] is not None and (weights, pair[1]) == (None, None):
+                raise InputError(f"--weights: {fitting['weights']!r} is in neither table")
             return tables.compare(
                 fitted, other, columns=fitting["columns"], weights=pair, **options, progress=report("current")
             )
@@ -168,8 +175,9 @@ def show(found: Comparison, console: Console) -> None:
     base = found.settings.base
     unit = "nats" if base is None else "bits" if base == 2 else f"units of log {base:g}"
     share = f"{100 * found.settings.confidence:g} % interval"
-    table = Table(title=f"KL(reference || current) in {unit}", title_justify="left")
-    for name in ("column", "KL", share, "p (adjusted)", "JS", "PSI", "largest cell"):
+    wide = console.width >= WIDE
+    table = Table(title=f"KL(reference || current) in {unit}", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    for name in ("column", "KL", share, "p, adj.", *(("JS", "PSI") if wide else ()), "largest cell"):
         words = name in ("column", "largest cell")
         table.add_column(name, justify="left" if words else "right", no_wrap=not words, overflow="fold")
     for name in order[:MOST_ROWS]:
@@ -178,7 +186,8 @@ def show(found: Comparison, console: Console) -> None:
         level = row["p_adjusted"]
         mark = "bold" if level < 1.0 - found.settings.confidence else ""
         p_value = "< 0.001" if level < 0.001 else _number(level)
-        cells = (_number(row["kl"]), interval, p_value, _number(row["js"]), _number(row["psi"]))
+        cells = [_number(row["kl"]), interval, p_value]
+        cells += [_number(row["js"]), _number(row["psi"])] if wide else []
         last = row["status"] if row["largest_cell"] is None else row["largest_cell"]
         table.add_row(Text(name, style=mark), *cells, Text(last))
     console.print(table)

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from klnumba.distributions import foreign, numeric
-from klnumba.distributions.bounds import Bounds
-from klnumba.distributions.bounds import between as bounds_between
+from klnumba.distributions.bounds import bounds
 from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.registry import divergence as closed
 from klnumba.parametric import Parametric
@@ -36,13 +35,13 @@ def divergence(
         if return_error:
             raise ValueError("return_error: a closed form has no estimate; the table of pairs has its largest error")
         return give(closed(first, second, base))
-    if method == "bounds" and return_error:
-        raise ValueError("return_error: bounds have none")
-    found = numeric.each(_fallback(method, samples, rng), first, second)
+    found: Any
+    if method == "bounds":
+        found = bounds(first, second)
+    else:
+        found = numeric.each(_fallback(method, samples, rng), first, second)
     dtype = np.result_type(first.dtype, second.dtype)
     value, error = (give((x / unit).astype(dtype)[()]) for x in found)
-    if method == "bounds":
-        return Bounds(value, error)
     return (value, error) if return_error else value
 
 
@@ -51,8 +50,6 @@ def _fallback(method: str, samples: int, rng: Any) -> Callable[[Distribution, Di
         return numeric.quadrature
     if method == "sum":
         return numeric.total
-    if method == "bounds":
-        return bounds_between
     if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < 2:
         raise ValueError(f"samples: an integer of at least 2, not {samples!r}")
     return partial(numeric.monte_carlo, samples=int(samples), rng=np.random.default_rng(rng))

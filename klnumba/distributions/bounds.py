@@ -1,146 +1,118 @@
 """Bounds of KL between mixtures, from the closed forms between their components.
 
-The upper bound is the chain rule: KL of mixtures is at most that of any two joint distributions of components and
-draws that have them as marginals. With phi_ij the mass that p's component i shares with q's component j, and psi_ij
-the same of q, it is the sum of phi_ij*(log(phi_ij/psi_ij) + KL(f_i || g_j)), which two alternating steps make least
-(J. R. Hershey and P. A. Olsen, "Approximating the Kullback Leibler Divergence between Gaussian Mixture Models",
-ICASSP 2007, section 8).
-
-The lower bound takes E log p from below and E log q from above, by Jensen's inequality both times (J.-L. Durrieu,
-J.-P. Thiran and F. Kelly, "Lower and upper bounds for approximation of the Kullback-Leibler divergence between
-Gaussian mixture models", ICASSP 2012). It needs the integrals of f_i*g_j, which normal components have in closed
-form; for others, and where it is negative, the lower bound is 0.
+Upper: J. R. Hershey and P. A. Olsen, "Approximating the Kullback Leibler Divergence Between Gaussian Mixture Models",
+ICASSP 2007. Lower: J.-L. Durrieu, J.-P. Thiran and F. Kelly, "Lower and Upper Bounds for Approximation of the
+Kullback-Leibler Divergence Between Gaussian Mixture Models", ICASSP 2012.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from klnumba.distributions.categorical import Categorical
 from klnumba.distributions.distribution import Distribution
+from klnumba.distributions.low_rank_multivariate_normal import LowRankMultivariateNormal
 from klnumba.distributions.mixture import Mixture
 from klnumba.distributions.multivariate_normal import MultivariateNormal
 from klnumba.distributions.normal import Normal
+from klnumba.distributions.positive_definite import transposed
 from klnumba.distributions.registry import divergence as closed
+
+ROUNDS = 1_000
+SETTLED = 1e-12  # a round that lowers the bound by less, relative to it, is the last
+
+VECTORS = (MultivariateNormal, LowRankMultivariateNormal)
 
 Array = np.ndarray[Any, Any]
 
-_STEPS = 500
-_STEADY = 1e-10  # relative change of the upper bound in a step, at which it stops
+
+def bounds(p: Distribution, q: Distribution) -> tuple[Array, Array]:
+    """The middle between a lower and an upper bound of KL(p || q), and half their distance."""
+    (w, f), (v, g) = _parts(p), _parts(q)
+    far = np.asarray(closed(_down(f), _across(g)), np.float64)
+    high = _upper(w, v, far)
+    if w.shape[-1] == v.shape[-1]:
+        apart = np.diagonal(far, axis1=-2, axis2=-1)
+        high = np.minimum(high, closed(Categorical(w), Categorical(v)) + _mean(w, apart))
+    low = high if w.shape[-1] == v.shape[-1] == 1 else np.clip(_lower(w, f, v, g), 0.0, high)
+    with np.errstate(invalid="ignore"):
+        width = np.where(low == high, 0.0, high - low)
+    return 0.5 * (low + high), 0.5 * width
 
 
-class Bounds(NamedTuple):
-    """What a divergence lies between.
+def _parts(one: Distribution) -> tuple[Array, Distribution]:
+    """The weights, and the components along the last axis of their batch."""
+    if isinstance(one, Mixture):
+        return np.asarray(one.mixture_distribution.probs, np.float64), one.component_distribution
+    return np.ones(1), one.spread(1)
 
-    Attributes
-    ----------
-    lower, upper : array
-        In nats, unless another base was asked for.
+
+def _down(parts: Distribution) -> Distribution:
+    return parts.spread(1)
+
+
+def _across(parts: Distribution) -> Distribution:
+    return parts._reshaped(lambda batch, event: (*batch[:-1], 1, *batch[-1:], *event))
+
+
+def _mean(weights: Array, values: Any) -> Array:
+    """Over the last axis; what has no weight does not count, whatever it is."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(weights > 0.0, weights * values, 0.0).sum(-1))
+
+
+def _upper(w: Array, v: Array, far: Array) -> Array:
+    """The least sum of divergences over all ways to share out the components' weights among each other.
+
+    A share a, b of p's weights (`phi`) is set against one of q's (`psi`); each round makes the one best for the other.
     """
-
-    lower: Any
-    upper: Any
-
-
-def between(p: Distribution, q: Distribution) -> tuple[float, float]:
-    """The bounds of KL between two single distributions, of which at least one is a mixture."""
-    if not isinstance(p, Mixture) and not isinstance(q, Mixture):
-        raise ValueError("method: 'bounds' is for mixtures; p and q are none")
-    (weights, parts), (masses, others) = _components(p), _components(q)
-    apart = _matrix(parts, others)
-    upper = _upper(weights, masses, apart)
-    return min(_lower(weights, parts, masses, others), upper), upper
-
-
-def _components(one: Distribution) -> tuple[Array, Distribution]:
-    """Weights and components, those without weight left out; one component of what is no mixture."""
-    if not isinstance(one, Mixture):
-        together = Distribution.together([one])
-        if together is None:
-            raise NotImplementedError(f"{type(one).__name__}: no batch can be made of it")
-        return np.ones(1), together
-    weights = np.asarray(one.mixture_distribution.probs, np.float64).reshape(-1)
-    parts = [one.component_distribution.one((int(k),)) for k in np.flatnonzero(weights)]
-    together = Distribution.together(parts)
-    if together is None:
-        raise NotImplementedError(f"{type(parts[0]).__name__}: no batch can be made of the components")
-    return weights[weights > 0.0], together
+    least = far.min(-1)
+    with np.errstate(invalid="ignore"):
+        close = np.where(far < math.inf, np.exp(least[..., None] - far), 0.0)
+    psi = w[..., :, None] * v[..., None, :] * np.ones(far.shape)
+    value = np.full(psi.shape[:-2], math.inf)
+    for _ in range(ROUNDS):
+        held = psi * close
+        rows = held.sum(-1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = _mean(w, least - np.log(rows / w))
+            phi = np.where(held > 0.0, w[..., :, None] * held / rows[..., None], 0.0)
+            psi = np.where(phi > 0.0, v[..., None, :] * phi / phi.sum(-2, keepdims=True), 0.0)
+            done = (found >= value - SETTLED * np.abs(value)).all()
+        value = np.fmin(value, found)
+        if done:
+            break
+    return np.asarray(np.maximum(value, 0.0))
 
 
-def _matrix(parts: Distribution, others: Distribution) -> Array:
-    return np.asarray(closed(parts.spread(len(others.batch_shape)), others), np.float64)
-
-
-def _upper(weights: Array, masses: Array, apart: Array) -> float:
-    """The sum of phi*(log(phi/psi) + apart), phi and psi made best in turn."""
-    if np.isinf(apart).all(axis=1).any():
-        return math.inf  # a component of p of which no component of q has all the support
-    near = np.exp(-apart)
-    shared = np.outer(weights, masses)
-    best = math.inf
-    for _ in range(_STEPS):
-        others = masses * shared / _positive(shared.sum(axis=0))
-        pulled = others * near
-        sums = pulled.sum(axis=1, keepdims=True)
-        if not (sums > 0.0).all():  # exp(-apart) underflows: bounds from the nearest components alone
-            return min(best, _nearest(weights, masses, apart))
-        shared = weights[:, None] * pulled / sums
-        found = _cost(shared, others, apart)
-        if found >= best * (1.0 - _STEADY):
-            return max(min(best, found), 0.0)
-        best = found
-    return max(best, 0.0)
-
-
-def _positive(x: Array) -> Array:
-    return np.where(x > 0.0, x, 1.0)
-
-
-def _cost(shared: Array, others: Array, apart: Array) -> float:
-    held = (shared > 0.0) & (others > 0.0)  # what has underflowed adds nothing that counts
-    s = shared[held]
-    return float(np.sum(s * (np.log(s / others[held]) + apart[held])))
-
-
-def _nearest(weights: Array, masses: Array, apart: Array) -> float:
-    """Each component of p with the one of q that is best for it, q's masses split between them in proportion."""
-    choice = np.argmin(apart - np.log(masses), axis=1)
-    taken = np.bincount(choice, weights, minlength=masses.size)
-    rows = np.arange(weights.size)
-    return float(np.sum(weights * (np.log(taken[choice] / masses[choice]) + apart[rows, choice])))
-
-
-def _lower(weights: Array, parts: Distribution, masses: Array, others: Distribution) -> float:
-    overlap = _log_products(parts, others)
+def _lower(w: Array, f: Distribution, v: Array, g: Distribution) -> Any:
+    """A lower bound of -entropy(p), and an upper one of the mean of log q over p; nothing is known where g has none."""
+    overlap = _log_overlap(f, g)
     if overlap is None:
         return 0.0
-    own = _log_sum(np.log(weights) - _matrix(parts, parts))
-    theirs = _log_sum(np.log(masses) + overlap)
-    entropies = np.asarray(parts.entropy(), np.float64)
-    return max(float(np.sum(weights * (own - entropies - theirs))), 0.0)
+    near = np.asarray(closed(_down(f), _across(f)), np.float64)
+    with np.errstate(divide="ignore"):
+        own = np.logaddexp.reduce(np.log(w)[..., None, :] - near, axis=-1)
+        other = np.logaddexp.reduce(np.log(v)[..., None, :] + overlap, axis=-1)
+    return _mean(w, own - other - f.entropy())
 
 
-def _log_sum(x: Array) -> Array:
-    """log(sum(exp(x))) of every row."""
-    top = x.max(axis=1)
-    found: Array = top + np.log(np.exp(x - top[:, None]).sum(axis=1))
-    return found
-
-
-def _log_products(parts: Distribution, others: Distribution) -> Array | None:
-    """log of the integral of f_i*g_j, a normal density of the means' distance; None where it is not known."""
-    if isinstance(parts, Normal) and isinstance(others, Normal):
-        means = [np.asarray(x.loc, np.float64).reshape(-1, 1) for x in (parts, others)]
-        spreads = [np.asarray(np.square(x.scale), np.float64).reshape(-1, 1, 1) for x in (parts, others)]
-    elif isinstance(parts, MultivariateNormal) and isinstance(others, MultivariateNormal):
-        means = [np.asarray(x.loc, np.float64) for x in (parts, others)]
-        spreads = [np.asarray(x.covariance_matrix, np.float64) for x in (parts, others)]
-    else:
-        return None
-    total = spreads[0][:, None] + spreads[1][None]
-    off = means[0][:, None] - means[1][None]
-    _, log_volume = np.linalg.slogdet(2.0 * math.pi * total)
-    found: Array = -0.5 * (log_volume + np.sum(off * np.linalg.solve(total, off[..., None])[..., 0], axis=-1))
-    return found
+def _log_overlap(f: Distribution, g: Distribution) -> Array | None:
+    """The logarithm of the integral of f*g for every two components; None where it is not known."""
+    one: Any = _down(f)
+    other: Any = _across(g)
+    if isinstance(f, Normal) and isinstance(g, Normal):
+        spread = np.square(np.asarray(one.scale, np.float64)) + np.square(np.asarray(other.scale, np.float64))
+        off = np.asarray(one.loc, np.float64) - other.loc
+        return np.asarray(-0.5 * (np.log(2.0 * math.pi * spread) + off * off / spread))
+    if isinstance(f, VECTORS) and isinstance(g, VECTORS):
+        scale = np.linalg.cholesky(np.asarray(one.covariance_matrix, np.float64) + other.covariance_matrix)
+        off = np.asarray(one.loc, np.float64) - other.loc
+        moved = np.linalg.solve(scale, off[..., None])
+        volume = np.log(np.diagonal(scale, axis1=-2, axis2=-1)).sum(-1)
+        size = off.shape[-1]
+        return np.asarray(-0.5 * ((transposed(moved) @ moved)[..., 0, 0] + size * math.log(2.0 * math.pi)) - volume)
+    return None

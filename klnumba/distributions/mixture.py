@@ -14,7 +14,7 @@ from klnumba.distributions.holder import Holder, distribution
 class Mixture(Holder):
     """A draw from one of several distributions of a family, itself chosen at random.
 
-    The divergence between mixtures has no closed form, and none is registered.
+    The divergence between mixtures has no closed form, and none is registered; ``method="bounds"`` gives bounds.
 
     Parameters
     ----------
@@ -54,12 +54,6 @@ class Mixture(Holder):
     def support(self) -> Support:
         low, high, discrete = self.component_distribution.support
         return Support(np.min(low), np.max(high), discrete)
-
-    def one(self, at: tuple[int, ...], shape: tuple[int, ...] | None = None) -> Mixture:
-        """The mixture at one place of the batch, broadcast to `shape`."""
-        wide = self.batch_shape if shape is None else shape
-        choice = self.mixture_distribution
-        return Mixture(choice.one(at, wide), self.component_distribution.one(at, (*wide, choice.count)))
 
     def _mean_of(self, values: Any) -> Any:
         """The mean over the components."""

@@ -225,3 +225,10 @@ def weigh_numbers() -> Any:
     """The weights of the numbers in each cell, and their squares."""
     signature = types.void(NUMBERS, NUMBERS, NUMBERS, INT, PLACES, VALUES, VALUES)
     return loop("weigh-numbers", binning.weighing(), signature)
+
+
+@once
+def count_codes(dtype: str) -> Any:
+    """How often each code of a column occurs."""
+    codes = types.Array(from_dtype(np.dtype(dtype)), 1, "C", readonly=True)
+    return loop(f"count-codes-{dtype}", binning.counting_codes(), types.void(codes, INT, PLACES))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from klnumba.scoring.pairing import Pairing
 from klnumba.scoring.progress import shown
 from klnumba.scoring.reference import matched
 from klnumba.scoring.report import Report
+from klnumba.scoring.source import Source
 
 Name = str | os.PathLike[str]
 
@@ -119,14 +121,14 @@ def score(
     >>> p, q = (rng.dirichlet(np.ones(50), size=1000) for _ in range(2))
     >>> report = kl.score(p, q, stats=("kl", "js"))
     >>> report.rows, f"{report['kl'].mean:.4f}"
-    (1000, '0.9739')
+    (1000, '0.9897')
     >>> batches = (p[i : i + 100] for i in range(0, 1000, 100))
     >>> kl.score(batches, q)["kl"].mean == report["kl"].mean
     True
     """
     options = Options(
         kind, axis, normalize, base, temperature, (stats,) if isinstance(stats, str) else tuple(stats), valid_width,
-        invalid, quantile_error, tuple(map(float, thresholds)),
+        invalid, quantile_error, _floats(thresholds),
     )  # fmt: skip
     state = State(options.check(threads))
     limit = limits.parse(memory)
@@ -136,19 +138,29 @@ def score(
     places = Places.of(output, report, checkpoint, [path for source in sources.values() for path in source.files()])
     match = matched(sources["p"], sources["q"], options, mask is not None)
     pairing = Pairing(match.p, match.q, sources.get("mask"), match.options.axis, match.width)
-    asked = {"options": options.identity(), "output": {"suffix": places.suffix}}
-    asked |= {name: source.identity() for name, source in sources.items()}
     about = {name: source.name for name, source in sources.items()} | options.told() | match.about
     try:
         with shown(progress) as watch:
             work = Work(match.options, limit, threads, watch, stop, checkpoint_every)
-            state = _run(pairing, work, places.journal(asked), state, resume)
+            state = _run(pairing, work, places.journal(options, sources), state, resume)
         found = Report(state.rows, state.masked, state.problem, options.unit, state.statistics, about)
         places.keep(found, state, pairing)
+    except OSError as error:
+        if not places.unfinished:
+            raise
+        kept = f"{places.folder} holds what was done before: go on with --resume (resume=True)"
+        raise OSError(error.errno, f"{error.strerror or error}: {kept}") from error
     finally:
         pairing.close()
         places.release()
     return found
+
+
+def _floats(values: Sequence[float]) -> tuple[float, ...]:
+    try:
+        return tuple(map(float, values))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"thresholds: numbers, not {values!r}") from error
 
 
 def _run(pairing: Pairing, work: Work, journal: Journal | None, state: State, resume: bool) -> State:
@@ -177,6 +189,8 @@ class Places:
             outputs.check_output(values, inputs)
         if numbers is not None:
             outputs.check_place(numbers, inputs)
+        if values is not None and values == numbers:
+            raise InputError(f"{values}: cannot be both the output and the report")
         place = values or numbers
         folder = Path(checkpoint) if checkpoint else place and place.with_name(place.name + ".unfinished")
         return cls(values, numbers, folder)
@@ -185,13 +199,29 @@ class Places:
     def suffix(self) -> str | None:
         return None if self.output is None else self.output.suffix.lower()
 
-    def journal(self, asked: dict[str, Any]) -> Journal | None:
+    def journal(self, options: Options, sources: dict[str, Source]) -> Journal | None:
         """The journal of the run, if it is to have one."""
-        self._journal = None if self.folder is None else Journal(self.folder, self.suffix, asked)
+        if self.folder is not None:
+            asked = {"options": options.identity(), "output": {"suffix": self.suffix}}
+            asked |= {name: source.identity() for name, source in sources.items()}
+            self._journal = Journal(self.folder, self.suffix, asked)
         return self._journal
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether there is something to go on with."""
+        return self._journal is not None and self._journal.file.exists()
+
+    def clean(self) -> None:
+        """Remove what a run that was killed had begun to write beside the output and the report."""
+        for place in (self.output, self.report):
+            if place is not None:
+                for path in place.resolve().parent.glob(f".{glob.escape(place.name)}.*.part"):
+                    path.unlink(missing_ok=True)
 
     def keep(self, report: Report, state: State, pairing: Pairing) -> None:
         """Write the output and the report; then nothing is left of the unfinished run."""
+        self.clean()
         if self.output is not None and self._journal is not None:
             shape = tuple(state.steps if n is None else n for n in pairing.shape) or (1,)
             parts = self._journal.parts(state.parts)

@@ -15,7 +15,7 @@ from klnumba.scoring.options import Options
 from klnumba.scoring.pairing import Block, Pairing
 from klnumba.scoring.source import Array
 
-BLOCK = 64 << 20  # bytes of rows in a block, where the limit on memory allows: more is no faster
+BLOCK = 256 << 20  # bytes of rows in a block, where the limit on memory allows: smaller ones keep threads less busy
 KEPT = 16 << 20  # bytes of values that wait for the journal
 SHARE = 0.6  # of the memory that is left, what blocks may take
 EVERY = 30.0  # seconds from one entry in the journal to the next
@@ -47,7 +47,8 @@ class Run:
 
     def all(self) -> None:
         """Take every block; an interrupted run keeps what it has done."""
-        step = min(1, self._room())  # compiling comes with the first block, and what it takes is known after it
+        self._room()
+        step = 1  # compiling comes with the first block, and what it leaves in memory is known after it
         while self.last is None or self.state.steps < self.last:
             if not self._take(self._end(step)):
                 break
@@ -92,7 +93,7 @@ class Run:
                 raise InputError(self.state.problem)
         for name, column in columns.items():
             counted = column if rows is None else column[rows]
-            self.state.statistics[name].update(counted.astype(np.float64, copy=False))
+            self.state.statistics[name].update(counted)
         size = next(iter(columns.values())).size
         self.state.rows += size
         self.state.masked += 0 if rows is None else size - int(rows.sum())
@@ -101,7 +102,7 @@ class Run:
 
     def _left(self) -> float:
         """Bytes of the limit that are not taken yet."""
-        return self.work.limit - max(0, memory.peak() - self.at_start)
+        return self.work.limit - max(0, memory.resident() - self.at_start)
 
     def _room(self) -> int:
         """How many steps a block may have."""
@@ -112,7 +113,7 @@ class Run:
         if need > left:
             raise InputError(
                 f"memory: {memory.text(self.work.limit)} more than the process holds is too little: one row of P and Q "
-                f"takes {memory.text(need)}, reading them {memory.text(pairing.resident)}, and {memory.text(left)} are left"
+                f"takes {memory.text(need)}, reading {memory.text(pairing.resident)}, and {memory.text(left)} are left"
             )
         most = int(left // max(need, 1))
         usual = int(BLOCK // max(pairing.step_bytes(), pairing.input_bytes(), 1))
@@ -129,11 +130,7 @@ class Run:
         if self.waiting:
             names = self.work.options.stats
             columns = {name: np.concatenate([part[name] for part in self.waiting]) for name in names}
-        try:
-            self.journal.save(self.state, columns)
-        except OSError as error:
-            kept = f"{self.journal.folder} holds what was done before: go on with --resume (resume=True)"
-            raise OSError(error.errno, f"{error.strerror or error}: {kept}") from error
+        self.journal.save(self.state, columns)
         self.waiting.clear()
         self.saved = time.monotonic()
 

@@ -13,7 +13,7 @@ import numpy as np
 from klnumba.arrays import take
 from klnumba.scoring.archives import chosen
 from klnumba.scoring.errors import InputError, needs
-from klnumba.scoring.source import Array, Source, Stream, numbers
+from klnumba.scoring.source import BATCH, Array, Source, Stream, numbers
 
 TOGETHER = 10  # chunks that Zarr reads at a time
 
@@ -32,8 +32,10 @@ class Held(Source):
         return self.array[start:stop]
 
     def identity(self) -> Any:
-        ends = [np.ascontiguousarray(part) for part in (self.array[:1], self.array[-1:])]
-        return {"shape": self.shape, "dtype": str(self.dtype), "ends": [zlib.crc32(part.tobytes()) for part in ends]}
+        step, sum_of_all = max(1, BATCH // max(self.row_bytes, 1)), 0
+        for first in range(0, len(self.array), step):
+            sum_of_all = zlib.crc32(np.ascontiguousarray(self.array[first : first + step]).tobytes(), sum_of_all)
+        return {"shape": self.shape, "dtype": str(self.dtype), "sum": sum_of_all}
 
     def flatten(self, axes: int) -> Source | None:
         if not self.array.flags.c_contiguous:
@@ -42,7 +44,7 @@ class Held(Source):
 
 
 class Sliced(Source):
-    """Something with a shape and a dtype that gives rows for a slice: an array of Zarr, a data set of HDF5."""
+    """Something with a shape and a dtype that gives rows for a slice: arrays of Zarr and Dask, data sets of HDF5."""
 
     copies = 3.0  # chunks as they are stored, decoded, and the rows put together
 
@@ -50,6 +52,7 @@ class Sliced(Source):
         super().__init__(name, numbers(np.dtype(item.dtype), name), tuple(item.shape))
         self.item, self.path = item, path
         chunks = getattr(item, "shards", None) or getattr(item, "chunks", None)
+        chunks = [one[0] if isinstance(one, tuple) else one for one in chunks or ()]  # Dask's have a length each
         self.grain = int(chunks[0]) if chunks else 1
         self._chunk = math.prod(chunks) * self.dtype.itemsize if chunks else 0
 
@@ -59,7 +62,10 @@ class Sliced(Source):
         return 2 * min(TOGETHER * self._chunk, self.grain * self.row_bytes)
 
     def read(self, start: int, stop: int) -> Array:
-        return np.asarray(self.item[start:stop])
+        try:
+            return np.asarray(self.item[start:stop])
+        except (OSError, ValueError, RuntimeError) as error:
+            raise InputError(f"{self.name}: rows {start:,} to {stop:,} of shape {self.row_shape}: {error}") from error
 
     def identity(self) -> Any:
         about: dict[str, Any] = {"shape": self.shape, "dtype": str(self.dtype)}

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,14 +54,30 @@ class Journal:
             raise InputError(
                 f"{self.folder}: holds a run that was interrupted: go on with --resume (resume=True), or remove it"
             )
-        self.folder.mkdir(exist_ok=True)
+        self._check_folder()
         self._take()
         self.begun = True
         found = self._load(state) if self.file.exists() else state
-        for path in self.folder.iterdir():  # what was cut off in the middle
-            if path.name.startswith((".", "part-")) and path not in self.parts(found.parts):
+        counted = [self.file, *self.parts(found.parts)]
+        for path in self._ours():
+            if path not in counted:  # it was cut off in the middle
                 path.unlink()
         return found
+
+    def _check_folder(self) -> None:
+        """Refuse a folder that has something else in it: at the end all of it is removed."""
+        try:
+            self.folder.mkdir(exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{self.folder}: cannot be a folder: {error.strerror}") from error
+        others = set(self.folder.iterdir()) - set(self._ours())
+        if others:
+            raise InputError(f"{self.folder}: holds other files, such as {min(others).name}: name a folder of its own")
+
+    def _ours(self) -> list[Path]:
+        """The files of an unfinished run."""
+        names = ("journal.npz", "part-*", ".part-*", ".journal.npz.*")
+        return [path for name in names for path in self.folder.glob(name)]
 
     def _take(self) -> None:
         """Keep a second run out; the system lets go of the lock when the process ends, however it ends."""
@@ -134,4 +149,8 @@ class Journal:
     def remove(self) -> None:
         """Remove the folder, the journal first: what is half removed is no unfinished run."""
         self.file.unlink(missing_ok=True)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        for path in self._ours():
+            path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # something else has been put there
+            self.folder.rmdir()
+        self.begun = False

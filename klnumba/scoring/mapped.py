@@ -67,11 +67,11 @@ class Mapped(Source):
         item = self.dtype.itemsize
         strips = np.empty((math.prod(self.row_shape), count), self.dtype)
         raw = strips.view(np.uint8)
-        descriptor = self._descriptor()
-        for k in range(len(strips)):
-            place = self.offset + (k * int(self.rows or 0) + start) * item
-            if os.preadv(descriptor, [raw[k]], place) != count * item:
-                raise InputError(f"{self.name}: ends while it is read")
+        with open(self._descriptor(), "rb", buffering=0, closefd=False) as file:
+            for k in range(len(strips)):
+                file.seek(self.offset + (k * int(self.rows or 0) + start) * item)
+                if file.readinto(raw[k]) != count * item:
+                    raise InputError(f"{self.name}: ends while it is read")
         return strips.reshape(*self.row_shape[::-1], count).T
 
     def expect(self, start: int, stop: int) -> None:

@@ -55,6 +55,11 @@ class Side:
             self._whole = self.trimmed(found)
         return self._whole
 
+    def to_come(self) -> float:
+        """Bytes that reading it as a whole will take."""
+        source = self.source
+        return (source.rows or 1) * source.row_bytes * source.copies if self.fixed and self._whole is None else 0.0
+
     def read(self, start: int, stop: int) -> Array:
         return self.trimmed(self.source.read(start, stop))
 
@@ -85,7 +90,10 @@ class Pairing:
             _check_width(sources, width)
         sides = [Side(source, width) for source in sources]
         ndim = max(len(side.shape) for side in sides)
-        self.reduced = arrays.axes(axis, ndim)
+        try:
+            self.reduced = arrays.axes(axis, ndim)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"axis: {error}" if "axis: " not in str(error) else str(error)) from error
         if width is not None and self.reduced != (ndim - 1,):
             raise InputError(f"valid_width: rows must lie along the last axis, not {axis}")
         if 0 not in self.reduced:
@@ -114,13 +122,11 @@ class Pairing:
             if len(side.shape) < ndim and None in side.shape:
                 raise InputError(f"{side.source.name}: {_shown(side.shape)} is too few axes for {titles}")
         self.rows = lengths[0] if lengths else None if unknown else 1
-        self.streams = unknown
         many = unknown or self.rows != 1
         for side in self.sides:
             side.fixed = len(side.shape) < ndim or (side.shape[0] == 1 and many)
         self.at_once = 0 in self.reduced
-        self.full = (self.rows, *rest)
-        self.kept = tuple(n for k, n in enumerate(self.full) if k not in self.reduced)
+        self.kept = tuple(n for k, n in enumerate((self.rows, *rest)) if k not in self.reduced)
         self.per_step = math.prod(int(n or 0) for n in (self.kept if self.at_once else self.kept[1:]))
 
     @property
@@ -130,9 +136,8 @@ class Pairing:
 
     @property
     def resident(self) -> float:
-        """Bytes that are held all the time."""
-        fixed = sum(_nbytes(side.source) for side in self.sides if side.fixed)
-        return fixed + sum(side.source.resident for side in self.sides)
+        """Bytes that are held beside the rows of a block, as far as they are not held yet."""
+        return sum(side.source.resident + side.to_come() for side in self.sides)
 
     def step_bytes(self) -> float:
         """Bytes that the process holds for each step along the leading axis while a block is read."""
@@ -202,10 +207,6 @@ def _shown(shape: tuple[int | None, ...]) -> str:
     return str(shape).replace("None", "any number")
 
 
-def _nbytes(source: Source) -> float:
-    return (source.rows or 1) * source.row_bytes * source.copies
-
-
 def _inner(shape: tuple[int | None, ...], ndim: int) -> tuple[int, ...]:
     """The shape behind the leading axis of the whole."""
     return tuple(int(n or 0) for n in (shape[1:] if len(shape) == ndim else shape))
@@ -221,8 +222,8 @@ def _check_columns(p: Source, q: Source) -> None:
 
 
 def _check_width(sources: list[Source], width: int) -> None:
-    if width < 1:
-        raise InputError(f"valid_width: a positive number, not {width}")
+    if isinstance(width, bool) or not isinstance(width, int) or width < 1:
+        raise InputError(f"valid_width: a positive integer, not {width!r}")
     for source in sources:
         cells = source.shape[-1] if source.shape else 1
         if cells is not None and cells < width and not (source is sources[-1] and cells == 1):

@@ -12,7 +12,7 @@ from klnumba.metrics import RunningStatistics
 from klnumba.metrics.files import replacing
 
 
-@dataclass
+@dataclass(repr=False)
 class Report:
     """The statistics of the rows' values.
 
@@ -49,6 +49,10 @@ class Report:
     def __getitem__(self, name: str) -> Any:
         """The summary of one statistic."""
         return self.states[name].summary()
+
+    def __repr__(self) -> str:
+        means = ", ".join(f"{name}={state.mean():.6g}" for name, state in self.states.items())
+        return f"<Report: rows={self.rows}, means in {self.unit}: {means}>"
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values."""

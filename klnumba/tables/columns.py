@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from klnumba.kernels import cpu
+from klnumba.kernels.binning import LANES
 from klnumba.optional import load
 
 Array = np.ndarray
@@ -44,6 +46,7 @@ class Labels:
     name: str
     rows: int
     read: Callable[[], tuple[Array, list[Any]]]  # codes, -1 for missing, and what they stand for
+    count: Callable[[], tuple[list[Any], Array, int]]  # categories, how often each occurs, and how many are missing
     kind: str = "category"
     aware: bool = False
 
@@ -92,8 +95,18 @@ def frame_columns(frame: Any, name: str) -> dict[str, Column]:
     except TypeError as error:
         found = type(frame).__name__
         raise TypeError(f"{name}: a data frame in memory (pandas, polars, pyarrow), not {found}") from error
+    if type(frame).__module__.partition(".")[0] == "pandas":
+        return {str(one): _pandas_column(nw, str(one), series) for one, series in frame.items()}
     names = [*map(str, table.columns)]
     return {one: _column(nw, one, series) for one, series in zip(names, table.iter_columns(), strict=True)}
+
+
+def _pandas_column(nw: Any, name: str, native: Any) -> Column:
+    """NumPy's numbers go without narwhals, whose look at a column takes as long as counting 100,000 of them."""
+    dtype = native.dtype
+    if isinstance(dtype, np.dtype) and dtype.kind in "fiu":
+        return Numbers(name, "number", len(native), native.to_numpy, view=True)
+    return _column(nw, name, nw.from_native(native, series_only=True))
 
 
 def _check_names(names: Iterable[Any], name: str) -> None:
@@ -118,14 +131,20 @@ def _column(nw: Any, name: str, series: Any) -> Column:
     if dtype == nw.Duration:
         return Numbers(name, "timedelta", rows, lambda: _naive(series.to_numpy()))
     if dtype in (nw.String, nw.Categorical, nw.Enum):
-        return Labels(name, rows, lambda: _codes(series))
-    if hasattr(getattr(series.to_native(), "dtype", None), "tz"):  # zones that narwhals cannot name
-        return Numbers(name, "datetime", rows, lambda: _times(series.to_native()), aware=True)
+        return Labels(name, rows, lambda: _codes(series), lambda: _counted(series))
+    native = series.to_native()
+    kind = type(getattr(native, "dtype", None)).__name__
+    if kind == "DatetimeTZDtype":  # with a zone that narwhals cannot name
+        return Numbers(name, "datetime", rows, lambda: _times(native), aware=True)
+    if kind == "PeriodDtype":
+        return Numbers(name, "datetime", rows, lambda: _times(native.dt.to_timestamp()))
+    if kind == "SparseDtype":
+        return Numbers(name, "number", rows, lambda: native.sparse.to_dense().to_numpy())
     if dtype == nw.Object:
         return _object(name, series)
     if series.null_count() == rows:
         return Numbers(name, "number", rows, lambda: np.full(rows, np.nan))
-    return Unusable(name, rows, f"holds {dtype}, which has no cells")
+    return Unusable(name, rows, f"holds {getattr(native, 'dtype', dtype)}, which has no cells")
 
 
 def _in_utc(series: Any) -> Any:
@@ -142,9 +161,7 @@ def _numeric(nw: Any, name: str, series: Any) -> Column:
     rows = len(series)
     if series.dtype.is_decimal():
         return Numbers(name, "number", rows, lambda: series.cast(nw.Float64).to_numpy())
-    dtype = getattr(series.to_native(), "dtype", None)
-    view = isinstance(dtype, np.dtype) and dtype.kind in "fiu"
-    return Numbers(name, "number", rows, lambda: _real(series), view=view)
+    return Numbers(name, "number", rows, lambda: _real(series))
 
 
 def _real(series: Any) -> Array:
@@ -180,6 +197,32 @@ def _codes(series: Any) -> tuple[Array, list[Any]]:
     return codes, encoded.dictionary.to_pylist()
 
 
+def _counted(series: Any) -> tuple[list[Any], Array, int]:
+    """The counts of a column of words: by Arrow where the words lie in its layout."""
+    storage = getattr(getattr(series.to_native(), "dtype", None), "storage", None)
+    arrow = storage == "pyarrow" or not series.implementation.is_pandas_like()
+    if not arrow or str(series.dtype) != "String":
+        return count_codes(*_codes(series))
+    found = series.to_arrow().value_counts()
+    values, counts = found.field("values").to_pylist(), found.field("counts").to_numpy()
+    missing = [k for k, value in enumerate(values) if value is None]
+    kept = np.delete(counts, missing).astype(np.int64)
+    return [value for value in values if value is not None], kept, int(counts[missing].sum())
+
+
+def count_codes(codes: Array, labels: list[Any]) -> tuple[list[Any], Array, int]:
+    """How often each label occurs, and how many are missing."""
+    if codes.dtype.name not in ("int8", "int16", "int32", "int64"):
+        codes = codes.astype(np.int64)
+    codes = np.ascontiguousarray(codes).view()
+    codes.flags.writeable = False
+    size = len(labels) + 1
+    counts = np.zeros(LANES * size, np.int64)
+    cpu.count_codes(codes.dtype.name)(codes, size, counts)
+    total = counts.reshape(LANES, size).sum(axis=0)
+    return labels, total[1:], int(total[0])
+
+
 def _pandas_codes(native: Any) -> tuple[Array, list[Any]]:
     if hasattr(native, "cat") and hasattr(native.dtype, "categories"):
         return native.cat.codes.to_numpy(), list(native.cat.categories)
@@ -211,7 +254,7 @@ def _object(name: str, series: Any) -> Column:
         convert = pd.to_datetime if kind == "datetime" else pd.to_timedelta
         options = {"utc": True} if aware else {}
         return Numbers(name, kind, rows, lambda: _times(convert(native, **options)), aware=aware)
-    return Labels(name, rows, lambda: _pandas_codes(native))
+    return Labels(name, rows, lambda: _pandas_codes(native), lambda: count_codes(*_pandas_codes(native)))
 
 
 def _converted(pd: Any, native: Any, convert: Callable[[Any], float]) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,17 @@ from klnumba.kernels import cpu, threads
 from klnumba.kernels.binning import LANES, cell_count
 from klnumba.kernels.tiles import TILE
 from klnumba.tables.cells import Array, Categories, Cells, Label
-from klnumba.tables.columns import BLOCK, Column, ColumnError, Labels, Numbers, Unusable, as_float, label_of
+from klnumba.tables.columns import (
+    BLOCK,
+    Column,
+    ColumnError,
+    Labels,
+    Numbers,
+    Unusable,
+    as_float,
+    count_codes,
+    label_of,
+)
 from klnumba.tables.fitting import plain
 
 MOST_UNSEEN = 1000  # new categories that are remembered by name
@@ -127,7 +138,7 @@ def _part(column: Column, cells: Cells, weights: Array | None, start: int, stop:
 def _all_missing(column: Numbers | Labels) -> bool:
     """Whether a column has no value, which leaves its type open: an empty column of a file reads as numbers."""
     if isinstance(column, Labels):
-        return bool((column.read()[0] < 0).all())
+        return column.count()[2] == column.rows
     return bool(np.isnan(column.values()).all())
 
 
@@ -184,27 +195,32 @@ def _new_numbers(raw: Array, cells: Categories) -> dict[Label, int] | None:
 
 def _labels(column: Labels, cells: Cells, weights: Array | None) -> Tally:
     assert isinstance(cells, Categories)
+    if weights is None:
+        labels, numbers, missing = column.count()
+        where, unseen = _cells_of(labels, numbers, cells)
+        counts = np.zeros(cells.size, np.int64)
+        np.add.at(counts, where, numbers)
+        counts[-1] += missing
+        return Tally(counts, None, column.rows, unseen)
     codes, labels = column.read()
-    shifted = codes.astype(np.int64) + 1
-    numbers = np.bincount(shifted, minlength=len(labels) + 1)
-    where = np.full(len(labels) + 1, cells.size - 2)
-    where[0] = cells.size - 1
+    where, unseen = _cells_of(labels, count_codes(codes, labels)[1], cells)
+    places = np.append(where, cells.size - 1)[codes]  # a code of -1 takes the last, which is the cell for missing
+    sums = np.bincount(places, weights, cells.size)
+    return Tally(sums, np.bincount(places, weights * weights, cells.size), column.rows, unseen)
+
+
+def _cells_of(labels: list[Any], numbers: Array, cells: Categories) -> tuple[Array, dict[Label, int] | None]:
+    """The cell of each label, and the counts of those that have none of their own."""
+    where = np.full(len(labels), cells.size - 2)
     unseen: dict[Label, int] = {}
-    for k in np.flatnonzero(numbers[1:]):
+    for k in map(int, np.flatnonzero(numbers)):
         label = label_of(labels[k])
         place = cells.place.get(label)
         if place is not None:
-            where[k + 1] = place
+            where[k] = place
         else:
-            unseen[label] = unseen.get(label, 0) + int(numbers[k + 1])
-    kept: dict[Label, int] | None = unseen if len(unseen) <= MOST_UNSEEN else None
-    if weights is None:
-        counts = np.zeros(cells.size, np.int64)
-        np.add.at(counts, where, numbers)
-        return Tally(counts, None, column.rows, kept)
-    places = where[shifted]
-    sums = np.bincount(places, weights, cells.size)
-    return Tally(sums, np.bincount(places, weights * weights, cells.size), column.rows, kept)
+            unseen[label] = unseen.get(label, 0) + int(numbers[k])
+    return where, unseen if len(unseen) <= MOST_UNSEEN else None
 
 
 def _frozen(array: Array) -> Array:

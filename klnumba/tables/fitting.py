@@ -22,7 +22,7 @@ FEW = 32  # whole numbers with no more different values than this are categories
 MOST_CATEGORIES = 1000
 MOST_COUNTED = 1 << 21  # categories that are counted at a time; beyond, the rarest are forgotten
 SAMPLE = 1 << 17  # rows from which quantiles are taken, at most
-BLOCK = 1 << 20
+BLOCK = 1 << 17
 
 
 def level_of(rows: int) -> int:
@@ -84,6 +84,9 @@ class NumberDraft:
         raw = column.read()
         start, stop = self.rows, self.rows + raw.size
         self.rows = stop
+        if not isinstance(self.rule, (str, int, np.integer)):  # edges that are given
+            self.finite = self.finite or _some_finite(raw)
+            return
         self._take(raw, start, stop)
         values = as_float(raw)
         low, high = (float(values.min()), float(values.max())) if values.size else (math.nan, math.nan)
@@ -95,17 +98,32 @@ class NumberDraft:
         if self.few is not None:
             self._count(values)
 
+    def join(self, other: NumberDraft) -> None:
+        """What comes after, drafted elsewhere."""
+        self.rows = other.rows
+        self.finite += other.finite
+        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+        self.sample += other.sample
+        self._thin(level_of(other.rows), force=True)
+        self.few = None if self.few is None or other.few is None else _together(self.few, other.few)
+        if self.name != "category" and self.few is not None and len(self.few) > FEW:
+            self.few = None
+
     def _take(self, raw: Array, start: int, stop: int) -> None:
         """Add the piece's part of the sample, and thin what was taken before."""
         level = level_of(stop)
-        if level > self.level:
+        self._thin(level)
+        at = (_whole if start == 0 else places)(start, stop, level)
+        self.sample.append((at, as_float(raw if at.size == raw.size else raw[at - start])))
+
+    def _thin(self, level: int, *, force: bool = False) -> None:
+        """Keep those rows of the sample that are in the one of this level."""
+        if level > self.level or force:
             mask = np.uint64((1 << level) - 1)
             for k, (at, values) in enumerate(self.sample):
                 kept = (_mixed(at.astype(np.uint64)) & mask) == 0
                 self.sample[k] = at[kept], values[kept]
             self.level = level
-        at = (_whole if start == 0 else places)(start, stop, level)
-        self.sample.append((at, as_float(raw if at.size == raw.size else raw[at - start])))
 
     def _count(self, values: Array) -> None:
         """Count the different numbers while they are few and whole, or, for the rule "category", all of them."""
@@ -149,10 +167,18 @@ class LabelDraft:
 
     def add(self, column: Labels) -> None:
         """One more piece."""
-        codes, found = column.read()
-        counts = np.bincount(codes.astype(np.int64) + 1, minlength=len(found) + 1)[1:]
+        found, counts, _ = column.count()
         self.rows += column.rows
-        self.counts = _together(self.counts, named(found, counts))
+        self._forget(named(found, counts))
+
+    def join(self, other: LabelDraft) -> None:
+        """What comes after, drafted elsewhere."""
+        self.rows = other.rows
+        self._forget(other.counts)
+
+    def _forget(self, more: dict[Label, int]) -> None:
+        """Add counts, and forget the rarest categories where there are too many."""
+        self.counts = _together(self.counts, more)
         if len(self.counts) > MOST_COUNTED:
             kept = sorted(self.counts, key=lambda label: (-self.counts[label], str(label)))[: MOST_COUNTED // 2]
             self.counts = {label: self.counts[label] for label in kept}
@@ -165,12 +191,12 @@ class LabelDraft:
 Draft = NumberDraft | LabelDraft
 
 
-def drafted(draft: Draft | None, column: Column, rule: Any) -> Draft:
-    """A draft with one more piece of its column."""
+def drafted(draft: Draft | None, column: Column, rule: Any, start: int = 0) -> Draft:
+    """A draft with one more piece of its column; the first piece begins with row `start`."""
     if isinstance(column, Unusable):
         raise ColumnError(column.reason)
     if draft is None or (draft.open and (draft.kind, draft.aware) != (column.kind, column.aware)):
-        rows = 0 if draft is None else draft.rows
+        rows = start if draft is None else draft.rows
         fresh: Draft = LabelDraft(rows=rows)
         if isinstance(column, Numbers):
             fresh = NumberDraft(column.kind, column.aware, rule, rows)
@@ -186,9 +212,17 @@ def drafted(draft: Draft | None, column: Column, rule: Any) -> Draft:
     return draft
 
 
-def fit(column: Column, rule: Any) -> Cells:
-    """The cells of a column that is there in one piece."""
-    return drafted(None, column, rule).cells()
+def joined(first: Draft, second: Draft) -> Draft:
+    """Two drafts of one column as one; the second began where the first ended."""
+    if first.open or second.open:
+        kept = second if first.open else first
+        kept.rows = second.rows
+        return kept
+    if first.kind != second.kind or first.aware != second.aware:
+        raise ColumnError(f"holds {second.kind} values after {first.kind} values")
+    join: Any = first.join
+    join(second)
+    return first
 
 
 def named(found: Any, counts: Array) -> dict[Label, int]:
@@ -217,6 +251,12 @@ def _together(first: dict[Label, int], second: dict[Label, int]) -> dict[Label, 
     return first
 
 
+def _some_finite(raw: Array) -> int:
+    """How many numbers are finite in the first block that has any."""
+    counts = (int(np.isfinite(as_float(raw[k : k + BLOCK])).sum()) for k in range(0, raw.size, BLOCK))
+    return next(filter(None, counts), 0)
+
+
 def _distinct(values: Array) -> dict[Label, int]:
     found, counts = np.unique(values, return_counts=True)
     return {plain(value): int(count) for value, count in zip(found, counts, strict=True)}
@@ -238,6 +278,8 @@ def _few_whole(values: Array) -> dict[Label, int] | None:
 
 
 def plain(value: float) -> Label:
-    """A whole number as an integer."""
+    """A whole number as an integer, an infinity as a text, for JSON has neither."""
     number = float(value)
+    if math.isinf(number):
+        return str(number)
     return int(number) if number.is_integer() and abs(number) < 2.0**53 else number

@@ -192,7 +192,7 @@ def _current(
     """The tallies of the other side, why a column has none, and the columns that only it has."""
     if isinstance(current, Profile):
         return _from_profile(profile, current)
-    side = profile._count(current, weights, report, "current")
+    side = profile.count(current, weights, report, "current")
     return side.tallies, side.problems, side.others if columns is None else []
 
 
@@ -203,7 +203,9 @@ def _from_profile(profile: Profile, current: Profile) -> tuple[dict[str, Tally],
             problems.setdefault(name, "is not in current")
         elif not one.same_as(current.cells[name]):
             raise ValueError(f"current: column {name!r} has other cells than the reference")
-    others = [name for name in current.cells if name not in profile.cells and name not in profile.problems]
+    others = current.others + [
+        name for name in current.cells if name not in profile.cells and name not in profile.problems
+    ]
     return current.tallies, problems, others
 
 
@@ -216,12 +218,11 @@ def _measured(
     pair = _pair(profile, tallies, names, settings.missing)
     found = measure(pair, settings.smoothing, settings.confidence, settings.unit)
     found.columns["p_adjusted"] = adjusted(found.columns["p_value"], settings.correction)
-    results = {}
+    results, used = {}, pair.used
     for k, name in enumerate(names):
         size = profile.cells[name].size
-        used = pair.used[k, :size]
         results[name] = Result(
-            cells=profile.cells[name], reference=profile.tallies[name], current=tallies[name], used=used,
+            cells=profile.cells[name], reference=profile.tallies[name], current=tallies[name], used=used[k, :size],
             effective=(float(pair.n[k]), float(pair.m[k])), p=found.p[k, :size], q=found.q[k, :size],
             shares=found.shares[k, :size], values={key: value[k].item() for key, value in found.columns.items()},
         )  # fmt: skip

@@ -12,6 +12,7 @@ from klnumba.optional import load
 from klnumba.tables.cells import Array
 
 HALF = 0.5
+HALVINGS = 48  # of the range of noncentralities: to a part in 1e14
 LARGE = 2000.0  # from here on the law of noncentral chi-squared numbers is approximated
 
 
@@ -56,7 +57,8 @@ def estimate(reference: Array, n: Array, current: Array, m: Array, confidence: f
         divergence = kl.kl_divergence(even, q)
         spread = np.maximum((even * log_ratio**2).sum(axis=1) - divergence**2, 0.0)
         variance = spread * over_n + chi * over_m
-        bias = (cells - 1) / 2.0 * over_n + (np.where(used, ratio, 0.0).sum(axis=1) - 1.0) / 2.0 * over_m
+        excess = np.maximum(np.where(used, ratio, 0.0).sum(axis=1) - 1.0, 0.0)
+        bias = (cells - 1) / 2.0 * over_n + excess / 2.0 * over_m
         scale = np.where(divergence > 0, variance / (4.0 * divergence), (over_n + over_m) / 2.0)
     plain = kl.kl_divergence(p, _anscombe(current, m, used), normalize=False)
     corrected = plain - (cells - 1) / 2.0 * over_n
@@ -125,7 +127,7 @@ def _noncentrality(x: Array, df: Array, alpha: float, *, upper: bool) -> Array:
 
     low = np.zeros_like(x)
     high = np.maximum(x - df, 0.0) + 12.0 * np.sqrt(2.0 * df + 4.0 * x + 1.0) + 12.0 * (df + 1.0)
-    for _ in range(60):
+    for _ in range(HALVINGS):
         middle = (low + high) / 2.0
         above = beyond(middle) > 0.0
         high = np.where(above, middle, high)

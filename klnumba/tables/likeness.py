@@ -45,8 +45,7 @@ def column(like: str, reference: Any, current: Any, names: list[str]) -> dict[st
 
 
 def _counts(labels: Labels) -> Counts:
-    codes, found = labels.read()
-    return named(found, np.bincount(codes.astype(np.int64) + 1, minlength=len(found) + 1)[1:])
+    return named(*labels.count()[:2])
 
 
 def _by_value(values: Array) -> Counts:

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from klnumba.kernels import threads
 from klnumba.tables import cells as cell
-from klnumba.tables import counting, fitting, rules
+from klnumba.tables import counting, drafting, rules
 from klnumba.tables.cells import Array, Cells
-from klnumba.tables.chunks import Chunks
-from klnumba.tables.columns import Column, ColumnError, Unusable, frame_columns
+from klnumba.tables.columns import Column, Unusable
 from klnumba.tables.counting import Progress, Tally
-from klnumba.tables.fitting import Draft
-from klnumba.tables.weighting import split_weights
 
 if TYPE_CHECKING:
     from klnumba.tables.comparison import Comparison
@@ -92,32 +88,17 @@ class Profile:
             If `reference` is no data frame.
         """
         rules.check_rule(bins)
-        profile = cls._drafted(reference, columns, weights, bins)
-        for found, numbers in _pieces(reference, weights, "reference"):
+        profile = cls.of_cells(*drafting.fitted(reference, columns, weights, bins))
+        for found, numbers in drafting.pieces(reference, weights, "reference"):
             if not profile.tallies:
                 profile = profile._empty(numbers is not None)
-            profile._add(profile._counted(found, numbers, progress))
+            profile._add(profile._tallies(found, numbers, progress))
         return profile
 
     @classmethod
-    def _drafted(cls, reference: Any, columns: Any, weights: Any, bins: Any) -> Profile:
-        """The cells that fit the reference, and nothing counted."""
-        drafts: dict[str, Draft | None] = {}
-        problems: dict[str, str] = {}
-        for first, (found, _) in enumerate(_pieces(reference, weights, "reference")):
-            if not first:
-                found = chosen(found, columns, "reference")
-                _check_names(bins, found)
-                drafts = dict.fromkeys(found)
-            _draft(drafts, problems, found, bins)
-        cells: dict[str, Cells] = {}
-        for name, draft in drafts.items():
-            try:
-                if draft is not None and name not in problems:
-                    cells[name] = draft.cells()
-            except ColumnError as error:
-                problems[name] = str(error)
-        return cls(cells, {}, {name: problems[name] for name in drafts if name in problems})
+    def of_cells(cls, cells: dict[str, Cells], problems: dict[str, str]) -> Profile:
+        """Cells in which nothing has been counted yet, with or without weights."""
+        return cls(cells, {}, problems)
 
     def _empty(self, weighted: bool) -> Profile:
         tallies = {name: counting.empty(one, weighted) for name, one in self.cells.items()}
@@ -158,7 +139,7 @@ class Profile:
         TypeError
             If `batch` is no data frame.
         """
-        more = self._count(batch, weights, progress, "batch")
+        more = self.count(batch, weights, progress, "batch")
         held = next(iter(self.tallies.values()), None)
         if held is not None and (held.squares is None) != (weights is None):
             raise ValueError(f"weights: the profile has {'none' if held.squares is None else 'them'}, the batch not so")
@@ -168,22 +149,22 @@ class Profile:
         self.tallies = {name: tally + more.tallies[name] for name, tally in self.tallies.items()}
         return self
 
-    def _count(self, batch: Any, weights: Any, progress: Progress | None, title: str) -> Profile:
+    def count(self, batch: Any, weights: Any, progress: Progress | None, title: str) -> Profile:
         """A batch in these cells; a column that is not there, or cannot be counted, is a problem."""
         side: Profile | None = None
-        for found, numbers in _pieces(batch, weights, title):
+        for found, numbers in drafting.pieces(batch, weights, title):
             if side is None:
                 side = self._empty(numbers is not None)
                 side.problems = {name: f"is not in {title}" for name in self.cells if name not in found}
                 side.others = [name for name in found if name not in self.cells and name not in self.problems]
                 side.cells = {name: one for name, one in side.cells.items() if name in found}
                 side.tallies = {name: side.tallies[name] for name in side.cells}
-            side._add(side._counted(found, numbers, progress))
+            side._add(side._tallies(found, numbers, progress))
         if side is None:
             raise ValueError(f"{title}: no piece of a table")
         return side
 
-    def _counted(
+    def _tallies(
         self, found: dict[str, Column], weights: Array | None, progress: Progress | None
     ) -> dict[str, Tally | str]:
         """The tally of each column, or why there is none."""
@@ -338,45 +319,3 @@ class Profile:
             profile.cells[name], profile.tallies[name] = one, Tally(counts, squares, column["rows"], unseen)
         profile.known = frozenset(name for name, column in found["columns"].items() if column["known"])
         return profile
-
-
-def _pieces(table: Any, weights: Any, name: str) -> Iterator[tuple[dict[str, Column], Array | None]]:
-    """The columns and the weights of a frame, or of every piece of one."""
-    if isinstance(table, Chunks) and weights is not None and not isinstance(weights, str):
-        raise TypeError("weights: of a table in pieces, the name of a column")
-    for piece in table if isinstance(table, Chunks) else (table,):
-        yield split_weights(frame_columns(piece, name), weights, name)
-
-
-def _draft(drafts: dict[str, Draft | None], problems: dict[str, str], found: dict[str, Column], bins: Any) -> None:
-    """Add a piece to the draft of every column, on all threads."""
-
-    def work(name: str) -> None:
-        try:
-            if name not in found:
-                raise ColumnError("is not in every piece")
-            drafts[name] = fitting.drafted(drafts[name], found[name], rules.rule_of(bins, name))
-        except Exception as error:  # conversions are other libraries': what they raise is the column's status
-            problems[name] = str(error) or type(error).__name__
-
-    names = [name for name in drafts if name not in problems]
-    threads.run(work, names, threads.choose(None, sum(column.rows for column in found.values())))
-
-
-def _check_names(bins: Any, found: dict[str, Column]) -> None:
-    for name in bins if isinstance(bins, dict) else ():
-        if str(name) not in found:
-            raise ValueError(f"bins: {name!r} is not in reference")
-
-
-def chosen(found: dict[str, Column], columns: Iterable[Any] | None, name: str) -> dict[str, Column]:
-    """The wanted columns, in the order in which they are wanted."""
-    if columns is None:
-        return found
-    if isinstance(columns, str):
-        raise TypeError(f"columns: a sequence of names, not the text {columns!r}")
-    wanted: Sequence[str] = [str(one) for one in columns]
-    for one in wanted:
-        if one not in found:
-            raise ValueError(f"columns: {one!r} is not in {name}")
-    return {one: found[one] for one in wanted}

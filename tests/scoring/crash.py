@@ -88,7 +88,7 @@ def main(folder: Path, seed: int, wanted: int, suffix: str) -> None:
             whole, pieces = (folder / f"{stem}.{name}" for stem in ("whole", "out"))
             assert whole.read_bytes() == pieces.read_bytes(), f"{name}: other bytes than an unbroken run"
             pieces.unlink()
-        assert not (folder / f"out.{suffix}.unfinished").exists()
+        assert not [path for path in folder.iterdir() if path.name.startswith((".", "out."))]
 
 
 if __name__ == "__main__":

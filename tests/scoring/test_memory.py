@@ -14,7 +14,7 @@ from tests.scoring import samples
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the memory in use from /proc")
 
-ROWS, CELLS = 12_000, 32_000  # two files of 1.4 GiB, of which the disk holds next to nothing
+ROWS, CELLS = 9_000, 32_000  # two files of 1.1 GiB, of which the disk holds next to nothing
 SCORE = """
 import sys
 from klnumba.cli import main

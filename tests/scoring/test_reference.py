@@ -56,6 +56,7 @@ def test_the_file_is_read_by_its_own_package(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("temperature", [1.0, 1.7])
 def test_scores_against_every_cell(temperature: float, tmp_path: Path) -> None:
+    pytest.importorskip("scipy.special", reason="the peer of this test")
     path = cache_reference(LOGITS, tmp_path / "ref.safetensors", temperature=temperature)
     expected = kl.kl_divergence(LOGITS, OTHERS, kind="logit", temperature=temperature)
     found = values(path, OTHERS, tmp_path, kind="logit", temperature=temperature)
@@ -160,6 +161,8 @@ def test_refusals(tmp_path: Path) -> None:
     same = values(coarse, OTHERS, tmp_path, **logit)
     np.testing.assert_array_equal(values(coarse, wide, tmp_path, valid_width=CELLS, **logit), same)
     target = tmp_path / "new.safetensors"
+    with pytest.raises(InputError, match="is a cached reference already"):
+        cache_reference(coarse, target)
     for arguments, words in (
         ({"path": tmp_path / "new.npz"}, "a reference is a .safetensors file"),
         ({"path": target, "top_k": 12}, "top_k: from 1 to 11"),

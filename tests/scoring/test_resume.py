@@ -59,7 +59,7 @@ def test_killed_at_random_points(suffix: str, tmp_path: Path) -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 def test_killed_at_many_random_points(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "tests.scoring.crash", str(tmp_path), "2", "300", "npy"],
+        [sys.executable, "-m", "tests.scoring.crash", str(tmp_path), "2", "80", "npy"],
         cwd=HERE, capture_output=True, text=True, timeout=900, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -167,6 +167,18 @@ def test_a_damaged_journal_is_refused(folder: Path) -> None:
         run(resume=True)
 
 
+def test_a_folder_of_the_users_is_left_alone(folder: Path) -> None:
+    Path("mine").mkdir()
+    Path("mine/letter.txt").write_text("dear")
+    with pytest.raises(InputError, match=r"mine: holds other files, such as letter\.txt: name a folder of its own"):
+        run(checkpoint="mine")
+    with pytest.raises(InputError, match=r"p\.npy: cannot be a folder"):
+        run(checkpoint="p.npy")
+    assert Path("mine/letter.txt").read_text() == "dear"
+    run(checkpoint="other")
+    assert not Path("other").exists()
+
+
 def test_two_runs_at_once(folder: Path) -> None:
     pytest.importorskip("fcntl", reason="locks of the system")
     first = journal.Journal(Path("out.npy.unfinished"), ".npy", {})
@@ -217,7 +229,7 @@ np.testing.assert_array_equal(np.load("big.npy"), kl.kl_divergence(p, p[::-1], k
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
-    assert "File too large" in done.stdout
+    assert "File too large: big.npy.unfinished holds what was done before" in done.stdout
 
 
 SLOW = """

@@ -68,6 +68,8 @@ def test_the_size_of_a_block_changes_no_bit(size: int, tmp_path: Path, monkeypat
 
 @pytest.mark.parametrize("suffix", ["npy", "csv", "parquet"])
 def test_outputs(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if suffix == "parquet":
+        pytest.importorskip("pyarrow", reason="Parquet files")
     monkeypatch.setattr(blocks, "KEPT", 100)  # many parts
     monkeypatch.setattr(outputs, "GROUP", 30)
     target = tmp_path / f"out.{suffix}"
@@ -79,7 +81,8 @@ def test_outputs(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         lines = np.genfromtxt(target, delimiter=",", names=True)
         found = {"kl": lines["kl"].astype(np.float32), "argmax_agree": lines["argmax_agree"].astype(bool)}
     else:
-        parquet = pytest.importorskip("pyarrow.parquet", reason="reads the file")
+        import pyarrow.parquet as parquet
+
         file = parquet.ParquetFile(target)
         assert [file.metadata.row_group(k).num_rows for k in range(file.num_row_groups)] == [30, 30, 23]
         found = {name: column.to_numpy() for name, column in zip(expected, file.read().columns, strict=True)}
@@ -198,6 +201,11 @@ def test_refusals(tmp_path: Path) -> None:
         ({"p": LOGITS, "q": OTHERS, "memory": "much"}, "memory: bytes, or text"),
         ({"p": LOGITS, "q": OTHERS, "memory": 100}, "memory: 100 bytes more than the process holds is too little"),
         ({"p": LOGITS, "q": OTHERS, "output": tmp_path / "out.txt"}, "unknown suffix"),
+        ({"p": LOGITS, "q": OTHERS, "thresholds": "a"}, "thresholds: numbers, not 'a'"),
+        ({"p": LOGITS, "q": OTHERS, "valid_width": 2.5}, "valid_width: a positive integer, not 2.5"),
+        ({"p": LOGITS, "q": OTHERS, "axis": 5}, "axis: axis 5 is out of bounds"),
+        ({"p": LOGITS, "q": OTHERS, "axis": (1, 1)}, "axis: .* names an axis twice"),
+        ({"p": LOGITS, "q": OTHERS, "output": "x.csv", "report": "x.csv"}, "both the output and the report"),
         ({"p": LOGITS, "q": OTHERS, "report": tmp_path / "no" / "out.json"}, "no such folder"),
         ({"p": LOGITS, "q": OTHERS, "resume": True}, "resume: without an output"),
         ({"p": tmp_path / "no.npy", "q": OTHERS}, "no such file"),

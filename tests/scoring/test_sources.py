@@ -167,6 +167,13 @@ def test_objects_that_can_be_sliced(tmp_path: Path) -> None:
     np.testing.assert_array_equal(opened.read(15, 25), LOGITS[15:25])
 
 
+def test_dask_arrays() -> None:
+    library = pytest.importorskip("dask.array", reason="an array that is none of NumPy's")
+    opened = open_source(library.from_array(LOGITS, chunks=(20, 4)), "p")
+    assert opened.grain == 20
+    np.testing.assert_array_equal(opened.read(15, 25), LOGITS[15:25])
+
+
 def test_arrays_of_a_zarr_group(tmp_path: Path) -> None:
     library = pytest.importorskip("zarr", reason="Zarr stores")
     group = library.open_group(str(tmp_path / "two.zarr"), mode="w")
