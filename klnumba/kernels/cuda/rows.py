@@ -26,7 +26,7 @@ def kl_rows(logarithms: bool, store: str, choice: Choice) -> Any:
     """KL of normalised rows in one read; a row that this does not serve is read again, in float64."""
     together = team(choice.width, choice.threads)
     any_of = together.any
-    second, _, _ = forms("kl", logarithms, True, store, together)
+    second, _, _ = forms("kl", logarithms, True, store, together, apart)
     width, teams, size = choice.width, choice.threads // choice.width, together.size
     if logarithms:
         first = logits.value(store, together, choice.grouped)
@@ -60,7 +60,8 @@ def kl_rows(logarithms: bool, store: str, choice: Choice) -> Any:
 def divergence_rows(name: str, logarithms: bool, normalize: bool, store: str, choice: Choice) -> Any:
     """Any divergence of rows of probabilities or of logarithms, in float64 arithmetic."""
     together = team(choice.width, choice.threads)
-    first, rest, limits = forms(name, logarithms, normalize, store, together)
+    twice = name == "kl" and not normalize
+    first, rest, limits = forms(name, logarithms, normalize, store, together, apart if twice else piece)
     any_of = together.any
     width, teams, size = choice.width, choice.threads // choice.width, together.size
 
@@ -92,50 +93,59 @@ def divergence_rows(name: str, logarithms: bool, normalize: bool, store: str, ch
     return kernel(rows, f"{name}-{kind}-{'normalized' if normalize else 'plain'}-{store}-{width}", choice.threads)
 
 
-def forms(name: str, logarithms: bool, normalize: bool, store: str, together: Team) -> tuple[Any, Any, int]:
+def forms(
+    name: str, logarithms: bool, normalize: bool, store: str, together: Team, how: Any
+) -> tuple[Any, Any, int]:
     """(how a row is computed, how where that is NaN, how often in turns): KL of rows as they are has two forms.
 
-    Of logarithms, the two are tried with limits 2, 8 and 64 on what may cancel, and the first with none.
+    Of logarithms, the two are tried with limits 2, 8 and 64 on what may cancel, and the first with none. `how` is
+    `piece`, or `apart` for what few rows need.
     """
     largest = name == LARGEST
     twice = name == "kl" and not normalize
     if logarithms:
-        first = log_form(CELLS[name][1], store, together, name == "kl", largest, normalize)
-        rest = log_form(CELLS["rel_entr"][1], store, together, False, False, False) if twice else first
+        first = log_form(CELLS[name][1], store, together, name == "kl", largest, normalize, how)
+        rest = log_form(CELLS["rel_entr"][1], store, together, False, False, False, how) if twice else first
         return first, rest, 3 if twice else 0
     if twice:
-        first = prob_form(CELLS["kl"][0], finish_difference, store, together, False, False)
-        return first, prob_form(CELLS["rel_entr"][0], finish_sum, store, together, False, False), 1
-    first = prob_form(CELLS[name][0], finish_of(name), store, together, normalize, largest)
+        first = prob_form(CELLS["kl"][0], finish_difference, store, together, False, False, how)
+        return first, prob_form(CELLS["rel_entr"][0], finish_sum, store, together, False, False, how), 1
+    first = prob_form(CELLS[name][0], finish_of(name), store, together, normalize, largest, how)
     return first, first, 0
 
 
 @functools.cache
-def prob_form(cell: Any, finish: Any, store: str, together: Team, normalize: bool, largest: bool) -> Any:
+def prob_form(
+    cell: Any, finish: Any, store: str, together: Team, normalize: bool, largest: bool, how: Any
+) -> Any:
     value = exact.value(cell, finish, store, together, largest)
 
-    @apart
     def form(
         p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, tail: Any, weight: Any, lane: Any, room: Any
     ) -> Any:
-        noinline()
+        if rare:
+            noinline()
         return value(p, o, q, u, d, normalize, weight, lane, room)
 
-    return form
+    rare = how is apart
+    return how(form)
 
 
 @functools.cache
-def log_form(cell: Any, store: str, together: Team, plain: bool, largest: bool, normalize: bool) -> Any:
+def log_form(
+    cell: Any, store: str, together: Team, plain: bool, largest: bool, normalize: bool, how: Any
+) -> Any:
     value = logs.value(cell, store, together, plain, largest, normalize)
 
-    @apart
     def form(
         p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, tail: Any, weight: Any, lane: Any, room: Any
     ) -> Any:
-        noinline()
+        if rare:
+            noinline()
         return value(p, o, q, u, d, inverse, tail, weight, lane, room)
 
-    return form
+    rare = how is apart
+    return how(form)
 
 
 @piece

@@ -24,6 +24,10 @@ from klnumba.kernels.compiler import rebuilt, scalar
 SIMULATED = bool(config.ENABLE_CUDASIM)
 WARP = 4 if SIMULATED else 32  # threads that exchange numbers without shared memory
 
+# Registers of a function that is called: the rare roads must not keep the kernel from having many threads. The kernel
+# itself takes what it needs.
+REGISTERS = 96
+
 
 class _Context:
     """`numba.cuda` as the simulated thread at work sees it.
@@ -76,7 +80,9 @@ def apart(function: Callable[..., Any]) -> Any:
 def kernel(function: Callable[..., Any], name: str, threads: int) -> Any:
     """A kernel of blocks of `threads`."""
     function.__qualname__ = function.__name__ = "kl_" + name.replace("-", "_")
-    return numba_cuda.jit(function) if SIMULATED else numba_cuda.jit(launch_bounds=threads)(function)
+    if SIMULATED:
+        return numba_cuda.jit(function)
+    return numba_cuda.jit(launch_bounds=threads, max_registers=REGISTERS)(function)
 
 
 # --- instructions -----------------------------------------------------------------------------------------------------
