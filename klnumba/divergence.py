@@ -143,7 +143,21 @@ def kl_divergence(
     if (method, return_error, samples, rng) != ("auto", False, 1_000_000, None):
         raise ValueError("method, return_error, samples, rng: for distributions; of arrays, every cell is summed")
     return reduce(
-        "kl", p, q, kind, axis, normalize, base, temperature, reduction, where, keepdims, out, dtype, threads, invalid,
+        "kl",
+        p,
+        q,
+        kind,
+        axis,
+        normalize,
+        base,
+        temperature,
+        reduction,
+        where,
+        keepdims,
+        out,
+        dtype,
+        threads,
+        invalid,
         stream=stream,
     )
 

@@ -6,6 +6,7 @@ passes through the host, and no device is waited for (but see `_Jax`).
 
 from __future__ import annotations
 
+import importlib
 import sys
 from dataclasses import dataclass
 from typing import Any
@@ -256,9 +257,8 @@ def _interface(x: Any, name: str) -> Array:
 
 
 def _dlpack(x: Any, name: str) -> Array:
-    from cuda.core.utils import StridedMemoryView
-
-    view = StridedMemoryView.from_dlpack(x, stream_ptr=-1)
+    utils = importlib.import_module("cuda.core.utils")  # which numba-cuda needs itself
+    view = utils.StridedMemoryView.from_dlpack(x, stream_ptr=-1)
     dtype = _checked(name, np.dtype(view.dtype).name)
     shape = tuple(view.shape)
     layout = Layout(shape, tuple(view.strides)) if view.strides is not None else _steps(None, shape, 1, name)

@@ -24,9 +24,7 @@ def pointwise(
         return _pointwise(name, x, y, out, where, dtype, names, over)
 
 
-def _pointwise(
-    name: str, x: Any, y: Any, out: Any, where: Any, dtype: Any, names: tuple[str, str], over: float
-) -> Any:
+def _pointwise(name: str, x: Any, y: Any, out: Any, where: Any, dtype: Any, names: tuple[str, str], over: float) -> Any:
     from klnumba.kernels.cuda import flat, machine
 
     given = {names[0]: x, names[1]: y}

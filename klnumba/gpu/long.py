@@ -13,7 +13,7 @@ def run(
     task: Task, rows: Rows, sides: tuple[Any, ...], inverse: float, tail: float, unit: float, stream: int, out: Any
 ) -> None:
     """The divergence of every row, into `out`."""
-    from klnumba.kernels.cuda import choice, machine, pieces
+    from klnumba.kernels.cuda import choice, flat, machine, pieces
     from klnumba.kernels.cuda.stages import stages
 
     n, d = rows.n, rows.d
@@ -22,7 +22,7 @@ def run(
     states = machine.room(items * pieces.SUMS, "float64")
     tickets, todo = machine.room(n, "int32"), machine.room(n, "int32")
     machine.launch(
-        pieces.start(), n * pieces.MEMORY, pieces.THREADS, pieces.THREADS, stream, memory, tickets, todo, inverse, tail
+        pieces.start(), n * pieces.MEMORY, flat.THREADS, flat.THREADS, stream, memory, tickets, todo, inverse, tail
     )
     exact_power = math.frexp(inverse)[0] == 0.5
     kernels = stages(task.name, task.logs, task.normalize, rows.store, exact_power)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.gpu import borders
+from klnumba.gpu import borders, required
 from klnumba.gpu.borders import Array
 from klnumba.gpu.layout import adjacent
 from klnumba.gpu.rows import flat_view, side_by_side
@@ -18,7 +18,7 @@ class Numbers:
     """A parameter on a device, as a distribution keeps it: a view, which is neither copied nor checked."""
 
     def __init__(self, array: Any, owner: str, name: str) -> None:
-        borders.required()
+        required()
         try:
             self.taken = borders.take(array, name)
         except TypeError as error:

@@ -56,6 +56,7 @@ class Rows:
         held = None if where is None else (where, self._arranged(where))
         return side_by_side(array, layout, self.store, self._stream, held, zero), self.d
 
+
 def side_by_side(
     array: Array, layout: Layout, dtype: str, stream: int, mask: tuple[Array, Layout] | None = None, fill: float = 0.0
 ) -> Any:
@@ -108,4 +109,3 @@ def merged(
     if not lengths:
         return (1,), tuple((0,) for _ in steps)
     return tuple(lengths), tuple(map(tuple, walks))
-

@@ -119,9 +119,9 @@ def stages() -> Iterator[Kernel]:
 
 
 def flats() -> Iterator[Kernel]:
+    from klnumba.kernels.cpu import POINTWISE
     from klnumba.kernels.cuda import flat, pieces
     from klnumba.kernels.cuda.cells import COMPUTED, STORED
-    from klnumba.kernels.cpu import POINTWISE
 
     types, array = _types()
     i, f = types.int64, types.float64
@@ -251,9 +251,7 @@ def measured(kernel: Kernel) -> dict[str, Any]:
         names = instructions(loop)
         record["instructions per cell"] = round(len(names) / group, 1)
         record["wide loads"] = len(re.findall(WIDE_LOAD, loop))
-        record["float64 instructions per cell"] = round(
-            sum(".f64" in name for name in names) / group, 2
-        )
+        record["float64 instructions per cell"] = round(sum(".f64" in name for name in names) / group, 2)
     record |= {f"sm_{major}{minor}": linked(ptx, (major, minor)) for major, minor in TARGETS}
     return record
 

@@ -78,7 +78,7 @@ def _simulated(pointer: int, cells: int, kind: np.dtype[Any]) -> Any:
 
     if not cells:
         return FakeCUDAArray(np.empty(0, kind))
-    buffer = (ctypes.c_byte * (cells * kind.itemsize)).from_address(pointer)
+    buffer: Any = (ctypes.c_byte * (cells * kind.itemsize)).from_address(pointer)
     return FakeCUDAArray(np.frombuffer(buffer, kind))
 
 

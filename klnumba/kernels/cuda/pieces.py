@@ -15,7 +15,7 @@ import numpy as np
 
 from klnumba.kernels.cuda.choice import PIECE
 from klnumba.kernels.cuda.flat import THREADS
-from klnumba.kernels.cuda.target import apart, cuda, kernel, noinline, piece
+from klnumba.kernels.cuda.target import apart, cuda, kernel, noinline, piece, shared
 from klnumba.kernels.cuda.team import joined, team
 
 SUMS = 6  # numbers that a piece leaves: three double-doubles
@@ -33,11 +33,11 @@ def stage(label: str, work: Any, step: Any, threads: int, maxima: int = 0) -> An
     """The kernel of one stage.
 
     `work(p, o, q, u, cells, row_p, row_q, d, m, weight, lane, room)` gives the sums of a piece; the first `maxima` of
-    the three are not sums but the largest of something. `step(m, a, ae, b, be, e, ee, weight)` gives the value of a row and
-    whether it stands, and may change `m`, the row's memory. A NaN stands in the `final` stage alone.
+    the three are not sums but the largest of something. `step(m, a, ae, b, be, e, ee, weight)` gives the value of a row
+    and whether it stands, and may change `m`, the row's memory. A NaN stands in the `final` stage alone.
     """
     together = team(threads, threads)
-    add_three, size = together.add_three, max(together.size, threads)
+    add_three, shared_room = together.add_three, shared(max(together.size, threads))
 
     @piece
     def best(x: Any, lane: Any, room: Any) -> Any:
@@ -83,7 +83,7 @@ def stage(label: str, work: Any, step: Any, threads: int, maxima: int = 0) -> An
         p: Any, ps: Any, q: Any, qs: Any, n: Any, d: Any, weight: Any, unit: Any, final: Any,
         memory: Any, states: Any, tickets: Any, todo: Any, out: Any,
     ) -> None:  # fmt: skip
-        room = cuda.shared.array(size, np.float64)
+        room = shared_room()
         m = cuda.local.array(MEMORY, np.float64)
         lane = np.int64(cuda.threadIdx.x)
         count = (d + PIECE - 1) // PIECE

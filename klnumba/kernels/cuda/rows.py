@@ -17,7 +17,7 @@ from klnumba.kernels.cpu import CELLS, LARGEST, finish_of
 from klnumba.kernels.cuda import exact, logits, logs, quick
 from klnumba.kernels.cuda.cells import reader
 from klnumba.kernels.cuda.choice import Choice
-from klnumba.kernels.cuda.target import WARP, apart, cuda, exchange, kernel, noinline, piece
+from klnumba.kernels.cuda.target import WARP, apart, cuda, exchange, kernel, noinline, piece, shared
 from klnumba.kernels.cuda.team import Team, team
 
 
@@ -27,7 +27,7 @@ def kl_rows(logarithms: bool, store: str, choice: Choice) -> Any:
     together = team(choice.width, choice.threads)
     any_of = together.any
     second, _, _ = forms("kl", logarithms, True, store, together, apart)
-    width, teams, size = choice.width, choice.threads // choice.width, together.size
+    width, teams, shared_room = choice.width, choice.threads // choice.width, shared(together.size)
     if logarithms:
         first = logits.value(store, together, choice.grouped)
     else:
@@ -38,7 +38,7 @@ def kl_rows(logarithms: bool, store: str, choice: Choice) -> Any:
             return of_cells(p, o, q, u, d, lane, room)
 
     def rows(p: Any, ps: Any, q: Any, qs: Any, n: Any, d: Any, inverse: Any, unit: Any, out: Any) -> None:
-        room = cuda.shared.array(size, np.float64)
+        room = shared_room()
         me = np.int64(cuda.threadIdx.x)
         lane, step = me % width, np.int64(cuda.gridDim.x) * teams
         for start in range(np.int64(cuda.blockIdx.x) * teams, n, step):
@@ -63,12 +63,12 @@ def divergence_rows(name: str, logarithms: bool, normalize: bool, store: str, ch
     twice = name == "kl" and not normalize
     first, rest, limits = forms(name, logarithms, normalize, store, together, apart if twice else piece)
     any_of = together.any
-    width, teams, size = choice.width, choice.threads // choice.width, together.size
+    width, teams, shared_room = choice.width, choice.threads // choice.width, shared(together.size)
 
     def rows(
         p: Any, ps: Any, q: Any, qs: Any, n: Any, d: Any, inverse: Any, tail: Any, weight: Any, unit: Any, out: Any
     ) -> None:
-        room = cuda.shared.array(size, np.float64)
+        room = shared_room()
         me = np.int64(cuda.threadIdx.x)
         lane, step = me % width, np.int64(cuda.gridDim.x) * teams
         for start in range(np.int64(cuda.blockIdx.x) * teams, n, step):
@@ -93,9 +93,7 @@ def divergence_rows(name: str, logarithms: bool, normalize: bool, store: str, ch
     return kernel(rows, f"{name}-{kind}-{'normalized' if normalize else 'plain'}-{store}-{width}", choice.threads)
 
 
-def forms(
-    name: str, logarithms: bool, normalize: bool, store: str, together: Team, how: Any
-) -> tuple[Any, Any, int]:
+def forms(name: str, logarithms: bool, normalize: bool, store: str, together: Team, how: Any) -> tuple[Any, Any, int]:
     """(how a row is computed, how where that is NaN, how often in turns): KL of rows as they are has two forms.
 
     Of logarithms, the two are tried with limits 2, 8 and 64 on what may cancel, and the first with none. `how` is
@@ -115,14 +113,10 @@ def forms(
 
 
 @functools.cache
-def prob_form(
-    cell: Any, finish: Any, store: str, together: Team, normalize: bool, largest: bool, how: Any
-) -> Any:
+def prob_form(cell: Any, finish: Any, store: str, together: Team, normalize: bool, largest: bool, how: Any) -> Any:
     value = exact.value(cell, finish, store, together, largest)
 
-    def form(
-        p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, tail: Any, weight: Any, lane: Any, room: Any
-    ) -> Any:
+    def form(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, tail: Any, weight: Any, lane: Any, room: Any) -> Any:
         if rare:
             noinline()
         return value(p, o, q, u, d, normalize, weight, lane, room)
@@ -132,14 +126,10 @@ def prob_form(
 
 
 @functools.cache
-def log_form(
-    cell: Any, store: str, together: Team, plain: bool, largest: bool, normalize: bool, how: Any
-) -> Any:
+def log_form(cell: Any, store: str, together: Team, plain: bool, largest: bool, normalize: bool, how: Any) -> Any:
     value = logs.value(cell, store, together, plain, largest, normalize)
 
-    def form(
-        p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, tail: Any, weight: Any, lane: Any, room: Any
-    ) -> Any:
+    def form(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, tail: Any, weight: Any, lane: Any, room: Any) -> Any:
         if rare:
             noinline()
         return value(p, o, q, u, d, inverse, tail, weight, lane, room)
@@ -161,7 +151,7 @@ def agreement(store: str, choice: Choice) -> Any:
     one, width, threads = reader(store).one, choice.width, choice.threads
     together, inside = team(width, threads), min(width, WARP)
     steps, warps, teams = inside.bit_length() - 1, width // inside, threads // width
-    size = max(together.size, 2 * warps)
+    shared_room = shared(max(together.size, 2 * warps))
 
     @piece
     def place(source: Any, start: Any, d: Any, lane: Any, room: Any) -> Any:
@@ -182,7 +172,7 @@ def agreement(store: str, choice: Choice) -> Any:
         return at if x == x else -1.0
 
     def rows(p: Any, ps: Any, q: Any, qs: Any, n: Any, d: Any, out: Any) -> None:
-        room = cuda.shared.array(size, np.float64)
+        room = shared_room()
         me = np.int64(cuda.threadIdx.x)
         lane, step = me % width, np.int64(cuda.gridDim.x) * teams
         for first in range(np.int64(cuda.blockIdx.x) * teams, n, step):

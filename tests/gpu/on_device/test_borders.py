@@ -79,7 +79,8 @@ def test_streams_of_other_libraries():
     array = borders.take(put(P), "p")
     handle = types.SimpleNamespace(value=7)
     for stream in (7, types.SimpleNamespace(cuda_stream=7), types.SimpleNamespace(ptr=7),
-                   types.SimpleNamespace(handle=handle), types.SimpleNamespace(__cuda_stream__=lambda: (0, 7))):  # fmt: skip
+                   types.SimpleNamespace(handle=handle),
+                   types.SimpleNamespace(__cuda_stream__=lambda: (0, 7))):  # fmt: skip
         assert borders.stream_of(stream, array) == 7
     assert borders.stream_of(None, array) == 0
 

@@ -61,4 +61,6 @@ def test_a_pair_that_is_not_compiled():
 
     given = put(np.zeros(2)), put(np.eye(2))
     with pytest.raises((NotImplementedError, TypeError, ValueError)):
-        kl.kl_divergence(MultivariateNormal(given[0], scale_tril=given[1]), MultivariateNormal(given[0], scale_tril=given[1]))
+        kl.kl_divergence(
+            MultivariateNormal(given[0], scale_tril=given[1]), MultivariateNormal(given[0], scale_tril=given[1])
+        )

@@ -37,7 +37,9 @@ def test_axis_and_keepdims(axis, keepdims):
     assert tuple(result.shape) == np.shape(np.sum(p, axis=axis, keepdims=keepdims))
 
 
-@pytest.mark.parametrize("shapes", [((5, 1, 10), (1, 3, 10)), ((10,), (3, 10)), ((4, 1), (4, 6)), ((6,), (1,))], ids=str)
+@pytest.mark.parametrize(
+    "shapes", [((5, 1, 10), (1, 3, 10)), ((10,), (3, 10)), ((4, 1), (4, 6)), ((6,), (1,))], ids=str
+)
 def test_broadcasting(shapes):
     p, q = (cells(shape)[k] for k, shape in enumerate(shapes))
     for normalize in (True, False):
@@ -96,7 +98,10 @@ def test_where(kind):
     mask = np.random.default_rng(4).random((4, 30)) < 0.6
     expected = kl.kl_divergence(p, q, kind=kind, where=mask)
     close(kl.kl_divergence(put(p), put(q), kind=kind, where=put(mask)), expected)
-    close(kl.kl_divergence(put(p), put(q), kind=kind, where=put(mask[0])), kl.kl_divergence(p, q, kind=kind, where=mask[0]))
+    close(
+        kl.kl_divergence(put(p), put(q), kind=kind, where=put(mask[0])),
+        kl.kl_divergence(p, q, kind=kind, where=mask[0]),
+    )
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
@@ -148,7 +153,9 @@ def test_agreement_of_the_largest_cells(d):
     p[3, d // 2] = np.nan
     for kind in ("prob", "logit"):
         found = get(kl.row_statistics(put(p), put(q), stats=("argmax_agree",), kind=kind)["argmax_agree"])
-        np.testing.assert_array_equal(found, kl.row_statistics(p, q, stats=("argmax_agree",), kind=kind)["argmax_agree"])
+        np.testing.assert_array_equal(
+            found, kl.row_statistics(p, q, stats=("argmax_agree",), kind=kind)["argmax_agree"]
+        )
 
 
 @pytest.mark.parametrize("function", ["rel_entr", "generalized_kl"])
