@@ -75,11 +75,11 @@ class Device:
 
     def latency(self, call: Callable[[], Any], arrays: tuple[Any, Any], n: int, d: int) -> dict[str, float]:
         """µs of a whole call that is waited for, of the launch alone and of the kernel alone."""
-        from klnumba.kernels.cuda import choice, machine, rows
+        from klnumba.kernels.cuda import choice, rows
 
         chosen = choice.choose(d)
         kernel = rows.kl_rows(False, "float32", chosen)
-        out = machine.room(n, "float32")
+        out = cuda.device_array(n, "float32")
         started = kernel[max(1, n * chosen.width // chosen.threads), chosen.threads]
         count = 2 if self.simulated else 500
 

@@ -37,6 +37,17 @@ class Array:
     def shape(self) -> tuple[int, ...]:
         return self.layout.shape
 
+    def memory(self) -> tuple[int, int]:
+        """The addresses of the first byte and of the one after the last."""
+        item = 2 if self.dtype == "bfloat16" else np.dtype(self.dtype).itemsize
+        start = self.pointer + self.layout.least() * item
+        return start, start + self.layout.extent() * item
+
+    def overlaps(self, other: Array) -> bool:
+        """Whether the two may share memory."""
+        (a, b), (c, e) = self.memory(), other.memory()
+        return a < e and c < b
+
 
 def is_on_device(x: Any) -> bool:
     """Whether an argument lies in the memory of a CUDA device; loads nothing."""
@@ -111,14 +122,6 @@ def stream_of(stream: Any, array: Array) -> int:
     raise TypeError(f"stream: a CUDA stream or its address, not {type(stream).__name__}")
 
 
-def finish(array: Array, stream: int) -> None:
-    """Wait, for the one library that cannot be told of a stream."""
-    if getattr(array.library, "waits", False):
-        from klnumba.kernels.cuda import machine
-
-        machine.wait(stream)
-
-
 def take(x: Any, name: str) -> Array:
     """The array behind an argument."""
     library = type(x).__module__.partition(".")[0]
@@ -167,7 +170,7 @@ class _Numba:
         return 0
 
     @staticmethod
-    def empty(shape: tuple[int, ...], dtype: str, device: int) -> tuple[Any, int]:
+    def empty(shape: tuple[int, ...], dtype: str, device: int, stream: int) -> tuple[Any, int]:
         from klnumba.kernels.cuda import machine
 
         array = machine.empty(shape, dtype)
@@ -180,9 +183,10 @@ class _Torch:
         return int(sys.modules["torch"].cuda.current_stream(device).cuda_stream)
 
     @staticmethod
-    def empty(shape: tuple[int, ...], dtype: str, device: int) -> tuple[Any, int]:
+    def empty(shape: tuple[int, ...], dtype: str, device: int, stream: int) -> tuple[Any, int]:
         torch = sys.modules["torch"]
-        array = torch.empty(shape, dtype=getattr(torch, dtype), device=f"cuda:{device}")
+        with torch.cuda.stream(torch.cuda.ExternalStream(stream, device)):  # whose memory it is until it is freed
+            array = torch.empty(shape, dtype=getattr(torch, dtype), device=f"cuda:{device}")
         return array, array.data_ptr()
 
 
@@ -192,9 +196,9 @@ class _Cupy:
         return int(sys.modules["cupy"].cuda.get_current_stream(device).ptr)
 
     @staticmethod
-    def empty(shape: tuple[int, ...], dtype: str, device: int) -> tuple[Any, int]:
+    def empty(shape: tuple[int, ...], dtype: str, device: int, stream: int) -> tuple[Any, int]:
         cupy = sys.modules["cupy"]
-        with cupy.cuda.Device(device):
+        with cupy.cuda.Device(device), cupy.cuda.ExternalStream(stream, device):
             array = cupy.empty(shape, dtype)
         return array, array.data.ptr
 
@@ -203,13 +207,14 @@ class _Jax:
     """JAX has no stream to join: its arrays are waited for, and so is the result."""
 
     waits = True
+    rooms = _Numba
 
     @staticmethod
     def stream(device: int) -> int:
         return 0
 
     @staticmethod
-    def empty(shape: tuple[int, ...], dtype: str, device: int) -> tuple[Any, int]:
+    def empty(shape: tuple[int, ...], dtype: str, device: int, stream: int) -> tuple[Any, int]:
         jax = sys.modules["jax"]
         place = next(found for found in jax.devices("cuda") if found.local_hardware_id == device)
         array = jax.device_put(jax.numpy.empty(shape, dtype), place).block_until_ready()

@@ -1,5 +1,6 @@
 """Libraries, streams and places: what goes in, what comes out, and what is refused."""
 
+import contextlib
 import sys
 import types
 
@@ -119,8 +120,11 @@ def test_tensors(name, monkeypatch):
     kind = np.dtype(ml_dtypes.bfloat16) if name == "bfloat16" else np.dtype(name)
     torch = types.SimpleNamespace(
         float64="float64", float32="float32",
-        empty=lambda shape, dtype, device: Tensor(np.empty(shape, dtype), dtype),
-        cuda=types.SimpleNamespace(current_stream=lambda device: types.SimpleNamespace(cuda_stream=0)),
+        uint8="uint8", empty=lambda shape, dtype, device: Tensor(np.empty(shape, dtype), dtype),
+        cuda=types.SimpleNamespace(
+            current_stream=lambda device: types.SimpleNamespace(cuda_stream=0),
+            ExternalStream=lambda stream, device: stream, stream=contextlib.nullcontext,
+        ),
     )  # fmt: skip
     monkeypatch.setitem(sys.modules, "torch", torch)
     p, q = P.astype(kind), Q.astype(kind)
