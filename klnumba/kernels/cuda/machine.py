@@ -18,13 +18,11 @@ def reason() -> str | None:
     """Why no device can be used, or None."""
     if SIMULATED:
         return None
-    try:
-        if numba_cuda.is_available():
-            return None
-        numba_cuda.detect()
-    except Exception as error:
-        return f"no CUDA driver or device: {' '.join(str(error).split())}"
-    return "no CUDA driver or device was found"
+    if numba_cuda.is_available():
+        return None
+    error = getattr(numba_cuda.cudadrv.driver.driver, "initialization_error", None)
+    told = " ".join(str(error or "none was found").split()).rstrip(" :.")
+    return f"no CUDA driver or device: {told}"
 
 
 def name() -> str:
