@@ -6,6 +6,7 @@ passes through the host, and no device is waited for (but see `_Jax`).
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import sys
 from dataclasses import dataclass
@@ -174,7 +175,7 @@ class _Numba:
         from klnumba.kernels.cuda import machine
 
         array = machine.empty(shape, dtype)
-        return (array if shape else array.reshape(())), machine.pointer_of(array)
+        return array, machine.pointer_of(array)
 
 
 class _Torch:
@@ -185,7 +186,9 @@ class _Torch:
     @staticmethod
     def empty(shape: tuple[int, ...], dtype: str, device: int, stream: int) -> tuple[Any, int]:
         torch = sys.modules["torch"]
-        with torch.cuda.stream(torch.cuda.ExternalStream(stream, device)):  # whose memory it is until it is freed
+        # The memory belongs to the stream on which it is asked for.
+        other = stream != _Torch.stream(device)
+        with torch.cuda.stream(torch.cuda.ExternalStream(stream, device)) if other else contextlib.nullcontext():
             array = torch.empty(shape, dtype=getattr(torch, dtype), device=f"cuda:{device}")
         return array, array.data_ptr()
 
@@ -198,7 +201,8 @@ class _Cupy:
     @staticmethod
     def empty(shape: tuple[int, ...], dtype: str, device: int, stream: int) -> tuple[Any, int]:
         cupy = sys.modules["cupy"]
-        with cupy.cuda.Device(device), cupy.cuda.ExternalStream(stream, device):
+        other = stream != _Cupy.stream(device)
+        with cupy.cuda.Device(device), cupy.cuda.ExternalStream(stream) if other else contextlib.nullcontext():
             array = cupy.empty(shape, dtype)
         return array, array.data.ptr
 

@@ -88,7 +88,7 @@ def number() -> int:
 
 def empty(shape: tuple[int, ...], dtype: str) -> Any:
     """A new array of Numba's own."""
-    return numba_cuda.device_array(shape or (1,), dtype)
+    return numba_cuda.device_array(shape, dtype)
 
 
 def pointer_of(array: Any) -> int:
