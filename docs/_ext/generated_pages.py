@@ -44,6 +44,8 @@ def write_pages(app: Sphinx) -> None:
         "semantics.rst": semantics(),
         "cli.rst": command_line(),
         "benchmark.md": _markdown_or_not_yet(DATA / "benchmark.md"),
+        "gpu_speed.md": _markdown_or_not_yet(DOCS.parent / "benchmarks" / "results" / "gpu.md"),
+        "gpu_kernels.md": gpu_kernels(),
         "pairs_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "pairs.json", "rows"),
         "accumulators_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "accumulators.json", "rows"),
         "scoring_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "scoring.json", "rows"),
@@ -136,6 +138,21 @@ def _output(output: dict[str, Any], picture: str) -> str:
         return f"![what the code draws](/_generated/{picture})"
     lines = data.get("text/plain", output.get("text", ""))
     return "```text\n" + "".join(lines).rstrip("\n") + "\n```"
+
+
+def gpu_kernels() -> str:
+    """What the compiler and the linker say of the kernels that read rows once."""
+    path = DOCS.parent / "tests" / "gpu" / "instructions.json"
+    if not path.is_file():
+        return NOT_YET
+    columns = ("instructions per cell", "float64 instructions per cell", "wide loads")
+    lines = [_line(["kernel", *columns, "registers (sm_90)", "spilled bytes"]), _line(["---"] * 6)]
+    for record in json.loads(path.read_text(encoding="utf-8")):
+        if columns[0] in record:
+            code = record["sm_90"]
+            found = [record["kernel"], *(record[name] for name in columns), code["registers"], code["spills"]]
+            lines.append(_line(map(_text, found)))
+    return "\n".join([*lines, ""])
 
 
 def pairs() -> str:

@@ -139,7 +139,7 @@ def _refuse_devices(*distributions: Distribution) -> None:
     for x in distributions:
         if any(map(on_device, x._given.values())):
             raise NotImplementedError(
-                f"{type(x).__name__}: parameters on a CUDA device serve pairs whose formula is compiled; this one is not"
+                f"{type(x).__name__}: parameters on a CUDA device are for pairs whose formula is compiled"
             )
 
 

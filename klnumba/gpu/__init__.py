@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 
-import numba.core.config
+from numba.core import config
 
 __all__ = ["is_available", "reason"]
 
@@ -15,13 +15,18 @@ INSTALL = 'python -m pip install "klnumba[cuda13]"'
 MISSING = f"the package numba-cuda is not installed ({INSTALL}; cuda12 for drivers of CUDA 12)"
 
 
+def is_simulated() -> bool:
+    """Whether Numba's CUDA simulator is switched on (``NUMBA_ENABLE_CUDASIM=1``)."""
+    return bool(getattr(config, "ENABLE_CUDASIM", 0))
+
+
 def is_installed() -> bool:
     """Whether there is a CUDA back end: numba-cuda, or Numba's own simulator where that is switched on."""
-    return importlib.util.find_spec("numba_cuda") is not None or bool(numba.core.config.ENABLE_CUDASIM)
+    return importlib.util.find_spec("numba_cuda") is not None or is_simulated()
 
 
 def is_available() -> bool:
-    """Whether arrays on a CUDA device can be used: the package numba-cuda is installed, and finds a driver and a device.
+    """Whether arrays on a CUDA device can be used: numba-cuda is installed, and finds a driver and a device.
 
     Returns
     -------

@@ -6,6 +6,8 @@ passes through the host, and no device is waited for (but see `_Jax`).
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import sys
 from dataclasses import dataclass
 from typing import Any
@@ -35,6 +37,17 @@ class Array:
     @property
     def shape(self) -> tuple[int, ...]:
         return self.layout.shape
+
+    def memory(self) -> tuple[int, int]:
+        """The addresses of the first byte and of the one after the last."""
+        item = 2 if self.dtype == "bfloat16" else np.dtype(self.dtype).itemsize
+        start = self.pointer + self.layout.least() * item
+        return start, start + self.layout.extent() * item
+
+    def overlaps(self, other: Array) -> bool:
+        """Whether the two may share memory."""
+        (a, b), (c, e) = self.memory(), other.memory()
+        return a < e and c < b
 
 
 def is_on_device(x: Any) -> bool:
@@ -110,14 +123,6 @@ def stream_of(stream: Any, array: Array) -> int:
     raise TypeError(f"stream: a CUDA stream or its address, not {type(stream).__name__}")
 
 
-def finish(array: Array, stream: int) -> None:
-    """Wait, for the one library that cannot be told of a stream."""
-    if getattr(array.library, "waits", False):
-        from klnumba.kernels.cuda import machine
-
-        machine.wait(stream)
-
-
 def take(x: Any, name: str) -> Array:
     """The array behind an argument."""
     library = type(x).__module__.partition(".")[0]
@@ -166,11 +171,11 @@ class _Numba:
         return 0
 
     @staticmethod
-    def empty(shape: tuple[int, ...], dtype: str, device: int) -> tuple[Any, int]:
+    def empty(shape: tuple[int, ...], dtype: str, device: int, stream: int) -> tuple[Any, int]:
         from klnumba.kernels.cuda import machine
 
         array = machine.empty(shape, dtype)
-        return (array if shape else array.reshape(())), machine.pointer_of(array)
+        return array, machine.pointer_of(array)
 
 
 class _Torch:
@@ -179,9 +184,12 @@ class _Torch:
         return int(sys.modules["torch"].cuda.current_stream(device).cuda_stream)
 
     @staticmethod
-    def empty(shape: tuple[int, ...], dtype: str, device: int) -> tuple[Any, int]:
+    def empty(shape: tuple[int, ...], dtype: str, device: int, stream: int) -> tuple[Any, int]:
         torch = sys.modules["torch"]
-        array = torch.empty(shape, dtype=getattr(torch, dtype), device=f"cuda:{device}")
+        # The memory belongs to the stream on which it is asked for.
+        other = stream != _Torch.stream(device)
+        with torch.cuda.stream(torch.cuda.ExternalStream(stream, device)) if other else contextlib.nullcontext():
+            array = torch.empty(shape, dtype=getattr(torch, dtype), device=f"cuda:{device}")
         return array, array.data_ptr()
 
 
@@ -191,9 +199,10 @@ class _Cupy:
         return int(sys.modules["cupy"].cuda.get_current_stream(device).ptr)
 
     @staticmethod
-    def empty(shape: tuple[int, ...], dtype: str, device: int) -> tuple[Any, int]:
+    def empty(shape: tuple[int, ...], dtype: str, device: int, stream: int) -> tuple[Any, int]:
         cupy = sys.modules["cupy"]
-        with cupy.cuda.Device(device):
+        other = stream != _Cupy.stream(device)
+        with cupy.cuda.Device(device), cupy.cuda.ExternalStream(stream) if other else contextlib.nullcontext():
             array = cupy.empty(shape, dtype)
         return array, array.data.ptr
 
@@ -202,13 +211,14 @@ class _Jax:
     """JAX has no stream to join: its arrays are waited for, and so is the result."""
 
     waits = True
+    rooms = _Numba
 
     @staticmethod
     def stream(device: int) -> int:
         return 0
 
     @staticmethod
-    def empty(shape: tuple[int, ...], dtype: str, device: int) -> tuple[Any, int]:
+    def empty(shape: tuple[int, ...], dtype: str, device: int, stream: int) -> tuple[Any, int]:
         jax = sys.modules["jax"]
         place = next(found for found in jax.devices("cuda") if found.local_hardware_id == device)
         array = jax.device_put(jax.numpy.empty(shape, dtype), place).block_until_ready()
@@ -256,9 +266,8 @@ def _interface(x: Any, name: str) -> Array:
 
 
 def _dlpack(x: Any, name: str) -> Array:
-    from cuda.core.utils import StridedMemoryView
-
-    view = StridedMemoryView.from_dlpack(x, stream_ptr=-1)
+    utils = importlib.import_module("cuda.core.utils")  # which numba-cuda needs itself
+    view = utils.StridedMemoryView.from_dlpack(x, stream_ptr=-1)
     dtype = _checked(name, np.dtype(view.dtype).name)
     shape = tuple(view.shape)
     layout = Layout(shape, tuple(view.strides)) if view.strides is not None else _steps(None, shape, 1, name)

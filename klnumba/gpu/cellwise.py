@@ -10,7 +10,7 @@ import numpy as np
 from klnumba import arrays
 from klnumba.gpu import borders, sums
 from klnumba.gpu.borders import Array
-from klnumba.gpu.layout import adjacent
+from klnumba.gpu.place import Place
 from klnumba.gpu.rows import DIRECT, compute_dtype, flat_view, merged, side_by_side
 
 
@@ -25,7 +25,7 @@ def pointwise(
 
 
 def _pointwise(name: str, x: Any, y: Any, out: Any, where: Any, dtype: Any, names: tuple[str, str], over: float) -> Any:
-    from klnumba.kernels.cuda import flat, machine
+    from klnumba.kernels.cuda import flat
 
     given = {names[0]: x, names[1]: y}
     given |= {} if where is True else {"where": where}
@@ -33,20 +33,28 @@ def _pointwise(name: str, x: Any, y: Any, out: Any, where: Any, dtype: Any, name
     found = dict(zip(given, borders.all_of(**given), strict=True))
     first, second, mask, target = found[names[0]], found[names[1]], found.get("where"), found.get("out")
     shape = arrays.common_shape(first, second)  # type: ignore[arg-type]
-    stream = first.library.stream(first.device)
-    made, target = _target(target, shape, dtype or compute_dtype(first.dtype, second.dtype), first)
+    place = Place.of(first)
+    kind = dtype or compute_dtype(first.dtype, second.dtype)
+    made, target = _target(target, shape, kind, place)
+    given_out = target
+    sides = [first, second] if mask is None else [first, second, mask]
+    if out is not None and any(target.overlaps(side) and target.memory() != side.memory() for side in sides):
+        made, target = place.new(shape, target.dtype)  # cells that are still to be read lie elsewhere in it
+        place.copy(given_out, target)
     if not math.prod(shape):
         return made if out is None else out
-    (a, a_step), (b, b_step) = _operand(first, shape, stream), _operand(second, shape, stream)
+    (a, a_step), (b, b_step) = _operand(first, shape, place), _operand(second, shape, place)
     held = target if mask is None else mask
     axes, (steps,) = merged(shape, (held.layout.broadcast(shape).steps,))
     marks, start = flat_view(held, held.layout.broadcast(shape))
     kernel = flat.pointwise(name, _read_as(first), _read_as(second), mask is not None)
-    machine.launch(
-        kernel, math.prod(shape), flat.THREADS, flat.THREADS, stream,
+    place.over_cells(
+        kernel, math.prod(shape),
         a, a_step, b, b_step, over, marks, start, axes, steps, flat_view(target, target.layout)[0],
     )  # fmt: skip
-    borders.finish(first, stream)
+    if given_out is not target:
+        place.copy(target, given_out)
+    place.finish()
     return made if out is None else out
 
 
@@ -57,28 +65,28 @@ def total(name: str, x: Any, y: Any, over: float, dtype: Any, names: tuple[str, 
 
 
 def _total(name: str, x: Any, y: Any, over: float, dtype: Any, names: tuple[str, str]) -> Any:
-    from klnumba.kernels.cuda import flat, machine
+    from klnumba.kernels.cuda import flat
 
     first, second = borders.all_of(**{names[0]: x, names[1]: y})
     shape = arrays.common_shape(first, second)  # type: ignore[arg-type]
-    stream = first.library.stream(first.device)
-    made, target = _target(None, (), dtype or compute_dtype(first.dtype, second.dtype), first)
+    place = Place.of(first)
+    made, target = _target(None, (), dtype or compute_dtype(first.dtype, second.dtype), place)
     cells = math.prod(shape)
     count = sums.pieces(cells)
-    hi, lo = machine.room(count, "float64"), machine.room(count, "float64")
+    hi, lo = place.room(count, "float64"), place.room(count, "float64")
     if cells:
-        (a, a_step), (b, b_step) = _operand(first, shape, stream), _operand(second, shape, stream)
+        (a, a_step), (b, b_step) = _operand(first, shape, place), _operand(second, shape, place)
         kernel = flat.pointwise_sums(name, _read_as(first), _read_as(second))
-        machine.launch(kernel, count, 1, flat.THREADS, stream, a, a_step, b, b_step, cells, hi, lo)
+        place.launch(kernel, count, 1, flat.THREADS, a, a_step, b, b_step, cells, hi, lo)
     else:
         for part in (hi, lo):
-            machine.launch(flat.filled(), 1, 1, flat.THREADS, stream, 0.0, part)
-    sums.whole(hi, lo, count, over, stream, flat_view(target, target.layout)[0])
-    borders.finish(first, stream)
+            place.over_cells(flat.filled(), 1, 0.0, part)
+    sums.whole(hi, lo, count, over, place, flat_view(target, target.layout)[0])
+    place.finish()
     return made
 
 
-def _target(out: Array | None, shape: tuple[int, ...], dtype: Any, like: Array) -> tuple[Any, Array]:
+def _target(out: Array | None, shape: tuple[int, ...], dtype: Any, place: Place) -> tuple[Any, Array]:
     if out is not None:
         if out.shape != shape:
             raise ValueError(f"out: shape {out.shape}, but the result has shape {shape}")
@@ -90,15 +98,14 @@ def _target(out: Array | None, shape: tuple[int, ...], dtype: Any, like: Array) 
     kind = np.dtype(dtype).name
     if kind not in ("float64", "float32"):
         raise TypeError(f"dtype: float64 or float32 for arrays on a device, not {kind}")
-    made, pointer = like.library.empty(shape, kind, like.device)
-    return made, Array("out", pointer, adjacent(shape), kind, like.device, like.library, made)
+    return place.new(shape, kind)
 
 
 def _read_as(array: Array) -> str:
     return array.dtype if array.dtype in DIRECT else "float64"
 
 
-def _operand(array: Array, shape: tuple[int, ...], stream: int) -> tuple[Any, int]:
+def _operand(array: Array, shape: tuple[int, ...], place: Place) -> tuple[Any, int]:
     """(flat array, 1 or, for one number in the place of all, 0): where it lies, or a copy."""
     layout = array.layout.broadcast(shape)
     if array.dtype in DIRECT:
@@ -106,4 +113,4 @@ def _operand(array: Array, shape: tuple[int, ...], stream: int) -> tuple[Any, in
             return flat_view(array, layout)[0], 1
         if not any(layout.steps):
             return flat_view(array, layout)[0], 0
-    return side_by_side(array, layout, _read_as(array), stream), 1
+    return side_by_side(array, layout, _read_as(array), place), 1

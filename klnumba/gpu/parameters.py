@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.gpu import borders
-from klnumba.gpu.borders import Array
-from klnumba.gpu.layout import adjacent
+from klnumba.gpu import borders, required
+from klnumba.gpu.place import Place
 from klnumba.gpu.rows import flat_view, side_by_side
 
 
@@ -18,7 +17,7 @@ class Numbers:
     """A parameter on a device, as a distribution keeps it: a view, which is neither copied nor checked."""
 
     def __init__(self, array: Any, owner: str, name: str) -> None:
-        borders.required()
+        required()
         try:
             self.taken = borders.take(array, name)
         except TypeError as error:
@@ -49,37 +48,35 @@ def evaluate(
             raise ValueError(f"p, q: parameters on devices cuda:{first.device} and cuda:{column.taken.device}")
         if not isinstance(column, Numbers) and np.size(column) > 1:
             raise ValueError(f"p, q: parameters on device cuda:{first.device} and in the memory of the CPU")
-    from klnumba.kernels.cuda import elementwise, flat, machine
+    from klnumba.kernels.cuda import elementwise, machine
 
-    kind = np.dtype(dtype).name
     with machine.at(first.device):
-        stream = borders.stream_of(None, first)
-        made, pointer = first.library.empty(shape, kind, first.device)
-        out = Array("out", pointer, adjacent(shape), kind, first.device, first.library, made)
+        place = Place.of(first)
+        made, out = place.new(shape, dtype)
         if not math.prod(shape):
             return made
-        cut = [_column(column, shape, stream) for column in columns]
+        cut = [_column(column, shape, place) for column in columns]
         kernel = elementwise.over_columns(formula, len(cut))
-        machine.launch(
-            kernel, math.prod(shape), flat.THREADS, flat.THREADS, stream,
+        place.over_cells(
+            kernel, math.prod(shape),
             tuple(column for column, _ in cut), tuple(step for _, step in cut), unit, flat_view(out, out.layout)[0],
         )  # fmt: skip
-        borders.finish(first, stream)
+        place.finish()
     return made
 
 
-def _column(column: Any, shape: tuple[int, ...], stream: int) -> tuple[Any, int]:
+def _column(column: Any, shape: tuple[int, ...], place: Place) -> tuple[Any, int]:
     """(float64 numbers side by side, 1 or, for one number in the place of all, 0)."""
-    from klnumba.kernels.cuda import flat, machine
+    from klnumba.kernels.cuda import flat
 
     if not isinstance(column, Numbers):
-        one = machine.room(1, "float64")
-        machine.launch(flat.filled(), 1, 1, flat.THREADS, stream, float(np.reshape(column, ())), one)
+        one = place.room(1, "float64")
+        place.over_cells(flat.filled(), 1, float(np.reshape(column, ())), one)
         return one, 0
     array = column.taken
     layout = array.layout.broadcast(shape)
     if math.prod(array.shape) == 1:
-        return side_by_side(array, array.layout, "float64", stream), 0
+        return side_by_side(array, array.layout, "float64", place), 0
     if array.dtype == "float64" and layout.is_adjacent():
         return flat_view(array, layout)[0], 1
-    return side_by_side(array, layout, "float64", stream), 1
+    return side_by_side(array, layout, "float64", place), 1

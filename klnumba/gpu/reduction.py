@@ -11,7 +11,7 @@ from klnumba import arrays, reduction
 from klnumba.engine import AGREE, Task
 from klnumba.gpu import borders, long, sums
 from klnumba.gpu.borders import Array
-from klnumba.gpu.layout import adjacent
+from klnumba.gpu.place import Place
 from klnumba.gpu.rows import Rows, flat_view
 
 
@@ -33,7 +33,9 @@ def reduce(
             call.values(task, "pq", unit, target)
         else:
             call.reduced(task, unit, how, target)
-        borders.finish(call.first, call.stream)
+        if call.out is not None and call.out is not target:
+            call.place.copy(target, call.out)
+        call.place.finish()
         if invalid == "raise":
             call.refuse(task, target, p, q, where)
     return out if out is not None else result
@@ -58,7 +60,7 @@ def statistics(
             call.values(task, order, unit, target)
             if invalid == "raise" and source != AGREE:
                 call.refuse(task, target, p, q, where)
-        borders.finish(call.first, call.stream)
+        call.place.finish()
     return results
 
 
@@ -66,8 +68,6 @@ class Call:
     """The rows of a call on its device and stream."""
 
     def __init__(self, p: Any, q: Any, axis: Any, where: Any, task: Task, dtype: Any, out: Any, stream: Any) -> None:
-        from klnumba.kernels.cuda import machine
-
         given = {"p": p}
         given |= {} if q is p else {"q": q}
         given |= {} if where is None or where is True else {"where": where}
@@ -83,14 +83,13 @@ class Call:
                 shape = np.broadcast_shapes(shape, mask.shape)
             except ValueError:
                 raise ValueError(f"where: shape {mask.shape} does not broadcast with {shape}") from None
-        self.first = first
         self.ndim, self.reduced_axes = len(shape), arrays.axes(axis, len(shape))
-        self.machine, self.library, self.device = machine, first.library, first.device
-        self.stream = borders.stream_of(stream, first)
-        self.out = found.get("out")
+        self.place = Place.of(first, stream)
+        self.out = found.pop("out", None)
+        self.inputs = list(found.values())
         wide = dtype is not None and np.dtype(dtype) == np.float64
         zero = -math.inf if task.logs else 0.0
-        self.rows = Rows(first, second, self.reduced_axes, mask, zero, self.stream, wide=wide)
+        self.rows = Rows(first, second, self.reduced_axes, mask, zero, self.place, wide=wide)
 
     def shape(self, keepdims: bool) -> tuple[int, ...]:
         """Of the values of the rows."""
@@ -100,12 +99,13 @@ class Call:
         """A new array of the caller's library, or the one that was given."""
         if self.out is not None:
             self._check_out(self.out, shape)
-            return None, self.out
+            if not any(self.out.overlaps(side) for side in self.inputs):
+                return None, self.out
+            dtype = self.out.dtype  # it may overwrite rows that are still to be read
         kind = np.dtype(self.rows.result if dtype is None else dtype)
         if kind.name not in ("float64", "float32", "bool"):
             raise TypeError(f"dtype: float64 or float32 for arrays on a device, not {kind}")
-        made, pointer = self.library.empty(shape, kind.name, self.device)
-        return made, Array("out", pointer, adjacent(shape), kind.name, self.device, self.library, made)
+        return self.place.new(shape, kind)
 
     @staticmethod
     def _check_out(out: Array, shape: tuple[int, ...]) -> None:
@@ -125,48 +125,45 @@ class Call:
 
     def reduced(self, task: Task, unit: float, how: str, target: Array) -> None:
         """The mean or the sum of the divergences of all rows, added up in an order that their number decides."""
-        from klnumba.kernels.cuda import flat
+        from klnumba.kernels.cuda import flat, machine
 
-        machine, n = self.machine, self.rows.n
-        found = machine.room(n, "float64")
+        place, n = self.place, self.rows.n
+        found = place.room(n, "float64")
         if n:
             self._rows(task, "pq", unit, found)
         count = sums.pieces(n)
-        hi, lo = machine.room(count, "float64"), machine.room(count, "float64")
+        hi, lo = place.room(count, "float64"), place.room(count, "float64")
         cells = machine.cut(found, n)
-        machine.launch(flat.partial_sums(True), count, 1, flat.THREADS, self.stream, cells, cells, hi, lo)
+        place.launch(flat.partial_sums(True), count, 1, flat.THREADS, cells, cells, hi, lo)
         over = float(n) if how == "mean" else 1.0  # no rows: 0/0 is NaN
-        sums.whole(hi, lo, count, over, self.stream, flat_view(target, target.layout)[0])
+        sums.whole(hi, lo, count, over, place, flat_view(target, target.layout)[0])
 
     def _rows(self, task: Task, order: str, unit: float, out: Any) -> None:
         from klnumba.kernels.cuda import choice, flat, rows
 
-        found, machine = self.rows, self.machine
+        found, place = self.rows, self.place
         if found.d == 0:
             empty = math.nan if task.normalize or task.name == "max_log_ratio" else 0.0
-            machine.launch(
-                flat.filled(), found.n, flat.THREADS, flat.THREADS, self.stream,
-                0.0 if task.name == AGREE else empty, out,
-            )  # fmt: skip
+            place.over_cells(flat.filled(), found.n, 0.0 if task.name == AGREE else empty, out)
             return
         sides = {"p": found.p, "q": found.q}
         (p, ps), (q, qs) = (sides[one] for one in order)
         chosen = choice.choose(found.d)
-        grid = found.n, chosen.threads // chosen.width, chosen.threads, self.stream
+        grid = found.n, chosen.threads // chosen.width, chosen.threads
         if task.name == AGREE:
-            machine.launch(rows.agreement(found.store, chosen), *grid, p, ps, q, qs, found.n, found.d, out)
+            place.launch(rows.agreement(found.store, chosen), *grid, p, ps, q, qs, found.n, found.d, out)
             return
         inverse, tail = task.inverse_temperature()
         if found.d > choice.SPLIT:
-            long.run(task, found, (p, ps, q, qs), inverse, tail, unit, self.stream, out)
+            long.run(task, found, (p, ps, q, qs), inverse, tail, unit, place, out)
             return
         if task.name == "kl" and task.normalize and math.frexp(inverse)[0] == 0.5:
             kernel = rows.kl_rows(task.logs, found.store, chosen)
-            machine.launch(kernel, *grid, p, ps, q, qs, found.n, found.d, inverse, unit, out)
+            place.launch(kernel, *grid, p, ps, q, qs, found.n, found.d, inverse, unit, out)
         else:
             kernel = rows.divergence_rows(task.name, task.logs, task.normalize, found.store, chosen)
             args = p, ps, q, qs, found.n, found.d, inverse, tail, task.weight, unit, out
-            machine.launch(kernel, *grid, *args)
+            place.launch(kernel, *grid, *args)
 
     def refuse(self, task: Task, target: Array, p: Any, q: Any, where: Any) -> None:
         """Raise if a value is NaN; this waits for the device and copies to the host."""

@@ -10,6 +10,7 @@ import numpy as np
 from klnumba import arrays
 from klnumba.gpu.borders import Array
 from klnumba.gpu.layout import Layout
+from klnumba.gpu.place import Place
 
 DIRECT = ("float64", "float32", "float16", "bfloat16")  # dtypes that the kernels over rows read
 
@@ -23,10 +24,10 @@ class Rows:
     """p and q as rows of `d` adjacent cells: (flat array, distance between rows) for each in `p` and `q`."""
 
     def __init__(
-        self, p: Array, q: Array, reduced: tuple[int, ...], where: Array | None, zero: float, stream: int, *,
+        self, p: Array, q: Array, reduced: tuple[int, ...], where: Array | None, zero: float, place: Place, *,
         wide: bool,
     ) -> None:  # fmt: skip
-        self._stream = stream
+        self._place = place
         shape = arrays.common_shape(p, q)  # type: ignore[arg-type]
         if where is not None:
             shape = np.broadcast_shapes(shape, where.shape)
@@ -54,25 +55,25 @@ class Rows:
         if where is None and array.dtype == self.store and step is not None:
             return flat_view(array, layout)[0], step
         held = None if where is None else (where, self._arranged(where))
-        return side_by_side(array, layout, self.store, self._stream, held, zero), self.d
+        return side_by_side(array, layout, self.store, self._place, held, zero), self.d
 
 
 def side_by_side(
-    array: Array, layout: Layout, dtype: str, stream: int, mask: tuple[Array, Layout] | None = None, fill: float = 0.0
+    array: Array, layout: Layout, dtype: str, place: Place, mask: tuple[Array, Layout] | None = None, fill: float = 0.0
 ) -> Any:
     """A copy on the device, as `dtype`, whose cells are adjacent; where the mask says no, `fill`."""
-    from klnumba.kernels.cuda import flat, machine
+    from klnumba.kernels.cuda import flat
     from klnumba.kernels.cuda.cells import STORED
 
     cells = math.prod(layout.shape)
-    target = machine.room(cells, STORED[dtype])
+    target = place.room(cells, STORED[dtype])
     held, held_layout = (array, layout) if mask is None else mask
     shape, (steps, held_steps) = merged(layout.shape, (layout.steps, held_layout.steps))
     source, start = flat_view(array, layout)
     marks, marks_start = flat_view(held, held_layout)
     raw = array.dtype == dtype and mask is None
-    machine.launch(
-        flat.copy(array.dtype, dtype, mask is not None, raw), cells, flat.THREADS, flat.THREADS, stream,
+    place.over_cells(
+        flat.copy(array.dtype, dtype, mask is not None, raw), cells,
         source, start, shape, steps, marks, marks_start, held_steps, fill, target,
     )  # fmt: skip
     return target

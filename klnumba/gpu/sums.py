@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from klnumba.gpu.place import Place
+
 
 def pieces(cells: int) -> int:
     """How many partial sums the first read leaves."""
@@ -13,13 +15,13 @@ def pieces(cells: int) -> int:
     return max(1, math.ceil(cells / flat.CELLS_OF_A_SUM))
 
 
-def whole(hi: Any, lo: Any, count: int, over: float, stream: int, out: Any) -> None:
+def whole(hi: Any, lo: Any, count: int, over: float, place: Place, out: Any) -> None:
     """out[0] = the sum of `count` double-doubles, over a number."""
-    from klnumba.kernels.cuda import flat, machine
+    from klnumba.kernels.cuda import flat
 
     while count > 1:
         count = pieces(count)
-        above, below = machine.room(count, "float64"), machine.room(count, "float64")
-        machine.launch(flat.partial_sums(False), count, 1, flat.THREADS, stream, hi, lo, above, below)
+        above, below = place.room(count, "float64"), place.room(count, "float64")
+        place.launch(flat.partial_sums(False), count, 1, flat.THREADS, hi, lo, above, below)
         hi, lo = above, below
-    machine.launch(flat.quotient(), 1, 1, flat.THREADS, stream, hi, lo, over, out)
+    place.launch(flat.quotient(), 1, 1, flat.THREADS, hi, lo, over, out)

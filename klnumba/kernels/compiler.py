@@ -92,7 +92,8 @@ frozen: Any = _frozen
 FOLDERS = ("formulas", "distributions", "kernels")  # the source that goes into compiled code
 
 
-def _is_formula(value: Any) -> bool:
+def is_formula(value: Any) -> bool:
+    """Whether a value is plain text to be compiled."""
     return isinstance(value, types.FunctionType)
 
 
@@ -123,13 +124,13 @@ def scalar(formula: Callable[..., Any]) -> Any:
     """The formula and all that it calls, as a function that compiled CPU loops can call."""
     if formula in INSTRUCTIONS:
         return INSTRUCTIONS[formula]
-    twin = rebuilt(formula, scalar, _is_formula)
+    twin = rebuilt(formula, scalar, is_formula)
     return numba.njit(fastmath=SCALAR_FLAGS, forceinline=True, **OPTIONS)(_named(twin))
 
 
 def as_written(formula: Callable[..., Any]) -> Any:
     """A formula whose products and sums are not to be contracted, as a part of a loop."""
-    return part(rebuilt(formula, scalar, _is_formula))
+    return part(rebuilt(formula, scalar, is_formula))
 
 
 def loop(name: str, function: Callable[..., Any], signature: Any, cached: bool = True) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -163,21 +164,44 @@ def ptx_of(kernel: Kernel) -> str:
 
 
 def linked(ptx: str, target: tuple[int, int]) -> dict[str, int]:
-    """Registers and spilled bytes of a kernel's machine code for a target.
+    """Registers of the machine code for a target, and spilled bytes: of the kernel, and of what it calls in rare cases.
 
-    A function that is called keeps its caller's registers on the stack: bytes that count for themselves.
+    A function that is called keeps its caller's registers on the stack: these bytes are among its own.
     """
     from cuda.core import Linker, LinkerOptions, ObjectCode
 
-    options = LinkerOptions(arch=f"sm_{target[0]}{target[1]}", ptxas_options=["-v"])
+    from klnumba.kernels.cuda.target import REGISTERS
+
+    options = LinkerOptions(
+        arch=f"sm_{target[0]}{target[1]}", ptxas_options=["-v"], max_register_count=REGISTERS
+    )  # fmt: skip
     linker = Linker(ObjectCode.from_ptx(ptx.encode()), options=options)
-    linker.link("cubin")
-    log = linker.get_info_log()
-    called, _, own = log.partition("Compiling entry function")
-    registers, spills, kept = (re.findall(rule, text) for rule, text in (
-        (r"Used (\d+) registers", own), (r"(\d+) bytes spill", own), (r"(\d+) bytes spill stores", called),
-    ))  # fmt: skip
-    return {"registers": int(registers[0]), "spills": sum(map(int, spills)), "kept for callers": sum(map(int, kept))}
+    code = linker.link("cubin").code
+    called, _, own = linker.get_info_log().partition("Compiling entry function")
+    spills, rare = (sum(map(int, re.findall(r"(\d+) bytes spill stores", text))) for text in (own, called))
+    return {"registers": registers(bytes(code)), "spills": spills, "spills in rare cases": rare}
+
+
+def registers(cubin: bytes) -> int:
+    """The registers of a thread, those of called functions included, from the notes in the machine code."""
+    (offset,) = struct.unpack_from("<Q", cubin, 0x28)
+    size, count, names_at = struct.unpack_from("<HHH", cubin, 0x3A)
+    sections = [struct.unpack_from("<IIQQQQIIQQ", cubin, offset + k * size) for k in range(count)]
+    names = sections[names_at][4]
+    found = []
+    for section in sections:
+        start = names + section[0]
+        if cubin[start : cubin.index(b"\0", start)] == b".nv.info":
+            notes, at = cubin[section[4] : section[4] + section[5]], 0
+            while at < len(notes):
+                form, kind, length = struct.unpack_from("<BBH", notes, at)
+                if form == SIZED and kind == REGISTER_COUNT:
+                    found.append(struct.unpack_from("<II", notes, at + 4)[1])
+                at += 4 + (length if form == SIZED else 0)
+    return max(found)
+
+
+SIZED, REGISTER_COUNT = 0x04, 0x2F  # of notes in machine code
 
 
 def entry(ptx: str) -> str:

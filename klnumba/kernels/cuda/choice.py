@@ -7,7 +7,7 @@ up to 16                4                 one cell at a time
 17 to 63                8                 one cell at a time
 64 to 2,047             32, one warp      16 bytes of each array, or 32, at a time
 2,048 to 65,536         256, one block    the same
-more                    256 for each      the same; the pieces are combined in order
+more                    128 for each      the same; the pieces are combined in order
                         32,768 cells
 ======================  ================  ==========================================
 
@@ -42,7 +42,7 @@ SIMULATED_TABLE = (
 )
 
 
-LONG = (SIMULATED_TABLE if SIMULATED else TABLE)[-1][1]  # the block of a piece
+LONG = Choice(8, 8, True) if SIMULATED else Choice(128, 128, True)  # the block of a piece
 PIECE = 64 if SIMULATED else 32768  # cells of a piece
 SPLIT = 140 if SIMULATED else 65536  # rows longer than this are cut into pieces
 

@@ -1,4 +1,4 @@
-"""Every divergence of rows of probabilities, to the last digits: two reads, float64 arithmetic (see `kernels.exact`)."""
+"""Every divergence of rows of probabilities, to the last digits: two reads, in float64 (see `kernels.exact`)."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from klnumba.kernels.cpu import POINTWISE
 from klnumba.kernels.cuda.cells import STORED, reader
-from klnumba.kernels.cuda.target import SIMULATED, cuda, device, kernel, load, piece, two_sum
+from klnumba.kernels.cuda.target import SIMULATED, cuda, device, kernel, load, piece, shared, two_sum
 from klnumba.kernels.cuda.team import team, value_of
 
 THREADS = 8 if SIMULATED else 256
@@ -73,10 +73,10 @@ def pointwise_sums(name: str, first: str, second: str) -> Any:
     """The sums of pieces of the cells of `pointwise`, as double-doubles."""
     x_of, y_of, formula = _number(first), _number(second), device(POINTWISE[name])
     together = team(THREADS, THREADS)
-    add, size = together.add, together.size
+    add, shared_room = together.add, shared(together.size)
 
     def sums(x: Any, xs: Any, y: Any, ys: Any, count: Any, out: Any, out_low: Any) -> None:
-        room = cuda.shared.array(size, np.float64)
+        room = shared_room()
         me = np.int64(cuda.threadIdx.x)
         for b in range(np.int64(cuda.blockIdx.x), out.size, np.int64(cuda.gridDim.x)):
             start = b * CELLS_OF_A_SUM
@@ -109,10 +109,10 @@ def partial_sums(first: bool) -> Any:
     The `first` level has no low parts to add; `low` is then any array.
     """
     together = team(THREADS, THREADS)
-    add, size = together.add, together.size
+    add, shared_room = together.add, shared(together.size)
 
     def sums(x: Any, low: Any, out: Any, out_low: Any) -> None:
-        room = cuda.shared.array(size, np.float64)
+        room = shared_room()
         me = np.int64(cuda.threadIdx.x)
         for b in range(np.int64(cuda.blockIdx.x), out.size, np.int64(cuda.gridDim.x)):
             start = b * CELLS_OF_A_SUM

@@ -1,15 +1,35 @@
-"""Instructions of a CUDA device for which `numba.cuda` has no name."""
+"""Instructions of a CUDA device for which `numba.cuda` has no name, and those that have a twin in the simulator."""
 
 from __future__ import annotations
 
 import functools
-from typing import Any
+import importlib
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from llvmlite import ir
-from numba.cuda import types
-from numba.cuda.extending import intrinsic
 
-BYTE = ir.IntType(8)
+cuda: Any = importlib.import_module("numba.cuda")
+_extending: Any = importlib.import_module("numba.cuda.extending")
+types: Any = cuda.types
+
+WARP = 32  # threads that exchange numbers without shared memory
+ROOM = 0  # numbers of it that a thread needs for that
+ALL = 0xFFFFFFFF
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def intrinsic(function: F) -> F:
+    """Decorator: what makes the code of an instruction."""
+    made: F = _extending.intrinsic(function)
+    return made
+
+
+def piece(function: F) -> F:
+    """Decorator: put into whatever calls it."""
+    made: F = cuda.jit(device=True, forceinline=True)(function)
+    return made
 
 
 def _pointer(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -91,6 +111,9 @@ def add(typingctx: Any, x: Any, y: Any) -> Any:
     return x(x, y), codegen
 
 
+plus: Any = add
+
+
 @intrinsic
 def noinline(typingctx: Any) -> Any:
     """Keep the function that calls this a function of its own."""
@@ -100,3 +123,38 @@ def noinline(typingctx: Any) -> Any:
         return context.get_dummy_value()
 
     return types.none(), codegen
+
+
+def shared(size: int) -> Any:
+    """What gives a block its shared memory of `size` float64 numbers."""
+
+    def room() -> Any:
+        return cuda.shared.array(size, types.float64)
+
+    return cuda.jit(device=True, inline="always")(room)  # a function that is called may not return an array
+
+
+@piece
+def exchange(x: Any, distance: Any, room: Any) -> Any:
+    """The x of the thread whose number differs in the bit `distance`, below a warp's size."""
+    return cuda.shfl_xor_sync(ALL, x, distance)
+
+
+@piece
+def vote(flag: Any) -> Any:
+    """Whether any thread of the warp has set its flag."""
+    return cuda.any_sync(ALL, flag)
+
+
+@piece
+def two_sum(a: Any, b: Any) -> Any:
+    """`klnumba.formulas.elementary.two_sum`, of additions that are never contracted."""
+    s = plus(a, b)
+    t = plus(s, -a)
+    return s, plus(plus(a, -plus(s, -t)), plus(b, -t))
+
+
+@piece
+def fma(x: Any, y: Any, z: Any) -> Any:
+    """x*y + z with a single rounding."""
+    return cuda.fma(x, y, z)

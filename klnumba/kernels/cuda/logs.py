@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from klnumba.formulas.elementary import exp
-from klnumba.formulas.log_cells import lift, relative
+from klnumba.formulas.log_cells import lift, rel_entr, relative
 from klnumba.kernels import logs
 from klnumba.kernels.cuda.cells import reader
 from klnumba.kernels.cuda.target import cuda, device, piece, two_sum
@@ -112,7 +112,7 @@ def value(cell: Callable[..., Any], store: str, team: Team, plain: bool, largest
 
     `plain` marks KL itself, whose cells are those of G and need no exact guess.
     """
-    sizes, surprises = cell is logs.rel_entr, cell in logs.SURPRISES
+    sizes, surprises = cell is rel_entr, cell in logs.SURPRISES
     found, sums, of = tops(store, team), sweep(cell, store, team, largest, sizes), normaliser(store, team)
     any_of = team.any
 

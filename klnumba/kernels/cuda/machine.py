@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import math
 from typing import Any
 
 import numpy as np
@@ -19,13 +18,11 @@ def reason() -> str | None:
     """Why no device can be used, or None."""
     if SIMULATED:
         return None
-    try:
-        if numba_cuda.is_available():
-            return None
-        numba_cuda.detect()
-    except Exception as error:
-        return f"no CUDA driver or device: {' '.join(str(error).split())}"
-    return "no CUDA driver or device was found"
+    if numba_cuda.is_available():
+        return None
+    error = getattr(numba_cuda.cudadrv.driver.driver, "initialization_error", None)
+    told = " ".join(str(error or "none was found").split()).rstrip(" :.")
+    return f"no CUDA driver or device: {told}"
 
 
 def name() -> str:
@@ -66,20 +63,22 @@ def flat(pointer: int, cells: int, dtype: str, owner: Any) -> Any:
     """`cells` adjacent cells of the device's memory from `pointer` on, as an array for a kernel."""
     kind = np.dtype(dtype)
     if SIMULATED:
-        return _simulated(pointer, cells, kind)
+        return _simulated(pointer, cells, kind, owner)
     interface = {"version": 3, "shape": (cells,), "typestr": kind.str, "data": (pointer, False)}
     return numba_cuda.from_cuda_array_interface(interface, owner=owner)
 
 
-def _simulated(pointer: int, cells: int, kind: np.dtype[Any]) -> Any:
+def _simulated(pointer: int, cells: int, kind: np.dtype[Any], owner: Any) -> Any:
     import ctypes
 
     from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray
 
     if not cells:
         return FakeCUDAArray(np.empty(0, kind))
-    buffer = (ctypes.c_byte * (cells * kind.itemsize)).from_address(pointer)
-    return FakeCUDAArray(np.frombuffer(buffer, kind))
+    buffer: Any = (ctypes.c_byte * (cells * kind.itemsize)).from_address(pointer)
+    array: Any = FakeCUDAArray(np.frombuffer(buffer, kind))
+    array.owner = owner  # whose memory it is
+    return array
 
 
 def number() -> int:
@@ -89,17 +88,12 @@ def number() -> int:
 
 def empty(shape: tuple[int, ...], dtype: str) -> Any:
     """A new array of Numba's own."""
-    return numba_cuda.device_array(shape or (1,), dtype)
+    return numba_cuda.device_array(shape, dtype)
 
 
 def pointer_of(array: Any) -> int:
     """Where an array of Numba's own begins."""
     return int(array._ary.ctypes.data if SIMULATED else array.device_ctypes_pointer.value or 0)
-
-
-def room(cells: int, dtype: str) -> Any:
-    """Memory for a kernel that follows on the same stream."""
-    return numba_cuda.device_array(max(cells, 1), dtype)
 
 
 def cut(array: Any, cells: int) -> Any:
@@ -111,9 +105,3 @@ def wait(on: int) -> None:
     """Until all that was started on a stream is done."""
     if not SIMULATED:
         (numba_cuda.external_stream(on) if on else numba_cuda.default_stream()).synchronize()
-
-
-def launch(kernel: Any, rows: int, per_block: int, threads: int, on: int, *args: Any) -> None:
-    """Start a kernel whose blocks take `per_block` rows at a time."""
-    grid = max(1, min(math.ceil(rows / per_block), blocks()))
-    kernel[grid, threads, stream(on)](*args)

@@ -15,7 +15,7 @@ import numpy as np
 
 from klnumba.kernels.cuda.choice import PIECE
 from klnumba.kernels.cuda.flat import THREADS
-from klnumba.kernels.cuda.target import cuda, kernel, piece
+from klnumba.kernels.cuda.target import apart, cuda, kernel, noinline, piece, shared
 from klnumba.kernels.cuda.team import joined, team
 
 SUMS = 6  # numbers that a piece leaves: three double-doubles
@@ -33,11 +33,11 @@ def stage(label: str, work: Any, step: Any, threads: int, maxima: int = 0) -> An
     """The kernel of one stage.
 
     `work(p, o, q, u, cells, row_p, row_q, d, m, weight, lane, room)` gives the sums of a piece; the first `maxima` of
-    the three are not sums but the largest of something. `step(m, a, ae, b, be, e, ee, weight)` gives the value of a row and
-    whether it stands, and may change `m`, the row's memory. A NaN stands in the `final` stage alone.
+    the three are not sums but the largest of something. `step(m, a, ae, b, be, e, ee, weight)` gives the value of a row
+    and whether it stands, and may change `m`, the row's memory. A NaN stands in the `final` stage alone.
     """
     together = team(threads, threads)
-    add_three, size = together.add_three, max(together.size, threads)
+    add_three, shared_room = together.add_three, shared(max(together.size, threads))
 
     @piece
     def best(x: Any, lane: Any, room: Any) -> Any:
@@ -73,11 +73,17 @@ def stage(label: str, work: Any, step: Any, threads: int, maxima: int = 0) -> An
         )  # fmt: skip
         return top if maxima > 0 else a, ae, second if maxima > 1 else b, be, e, ee
 
+    @apart
+    def concluded(states: Any, first: Any, count: Any, m: Any, weight: Any, lane: Any, room: Any) -> Any:
+        noinline()
+        a, ae, b, be, e, ee = combined(states, first, count, lane, room)
+        return step(m, a, ae, b, be, e, ee, weight)
+
     def pieces(
         p: Any, ps: Any, q: Any, qs: Any, n: Any, d: Any, weight: Any, unit: Any, final: Any,
         memory: Any, states: Any, tickets: Any, todo: Any, out: Any,
     ) -> None:  # fmt: skip
-        room = cuda.shared.array(size, np.float64)
+        room = shared_room()
         m = cuda.local.array(MEMORY, np.float64)
         lane = np.int64(cuda.threadIdx.x)
         count = (d + PIECE - 1) // PIECE
@@ -101,8 +107,7 @@ def stage(label: str, work: Any, step: Any, threads: int, maxima: int = 0) -> An
                 last = room[0] == np.float64(count - 1)
                 cuda.syncthreads()
                 if last:
-                    a, ae, b, be, e, ee = combined(states, r * count, count, lane, room)
-                    value, stands = step(m, a, ae, b, be, e, ee, weight)
+                    value, stands = concluded(states, r * count, count, m, weight, lane, room)
                     if lane == 0:
                         tickets[r] = 0
                         for k in range(MEMORY):

@@ -17,7 +17,7 @@ from klnumba.kernels.cpu import CELLS, LARGEST, finish_of
 from klnumba.kernels.cuda import exact, logits, logs, quick
 from klnumba.kernels.cuda.cells import reader
 from klnumba.kernels.cuda.choice import Choice
-from klnumba.kernels.cuda.target import WARP, apart, cuda, exchange, kernel, noinline, piece
+from klnumba.kernels.cuda.target import WARP, apart, cuda, exchange, kernel, noinline, piece, shared
 from klnumba.kernels.cuda.team import Team, team
 
 
@@ -26,8 +26,8 @@ def kl_rows(logarithms: bool, store: str, choice: Choice) -> Any:
     """KL of normalised rows in one read; a row that this does not serve is read again, in float64."""
     together = team(choice.width, choice.threads)
     any_of = together.any
-    second, _, _ = forms("kl", logarithms, True, store, together)
-    width, teams, size = choice.width, choice.threads // choice.width, together.size
+    second, _, _ = forms("kl", logarithms, True, store, together, apart)
+    width, teams, shared_room = choice.width, choice.threads // choice.width, shared(together.size)
     if logarithms:
         first = logits.value(store, together, choice.grouped)
     else:
@@ -38,7 +38,7 @@ def kl_rows(logarithms: bool, store: str, choice: Choice) -> Any:
             return of_cells(p, o, q, u, d, lane, room)
 
     def rows(p: Any, ps: Any, q: Any, qs: Any, n: Any, d: Any, inverse: Any, unit: Any, out: Any) -> None:
-        room = cuda.shared.array(size, np.float64)
+        room = shared_room()
         me = np.int64(cuda.threadIdx.x)
         lane, step = me % width, np.int64(cuda.gridDim.x) * teams
         for start in range(np.int64(cuda.blockIdx.x) * teams, n, step):
@@ -60,14 +60,15 @@ def kl_rows(logarithms: bool, store: str, choice: Choice) -> Any:
 def divergence_rows(name: str, logarithms: bool, normalize: bool, store: str, choice: Choice) -> Any:
     """Any divergence of rows of probabilities or of logarithms, in float64 arithmetic."""
     together = team(choice.width, choice.threads)
-    first, rest, limits = forms(name, logarithms, normalize, store, together)
+    twice = name == "kl" and not normalize
+    first, rest, limits = forms(name, logarithms, normalize, store, together, apart if twice else piece)
     any_of = together.any
-    width, teams, size = choice.width, choice.threads // choice.width, together.size
+    width, teams, shared_room = choice.width, choice.threads // choice.width, shared(together.size)
 
     def rows(
         p: Any, ps: Any, q: Any, qs: Any, n: Any, d: Any, inverse: Any, tail: Any, weight: Any, unit: Any, out: Any
     ) -> None:
-        room = cuda.shared.array(size, np.float64)
+        room = shared_room()
         me = np.int64(cuda.threadIdx.x)
         lane, step = me % width, np.int64(cuda.gridDim.x) * teams
         for start in range(np.int64(cuda.blockIdx.x) * teams, n, step):
@@ -92,46 +93,49 @@ def divergence_rows(name: str, logarithms: bool, normalize: bool, store: str, ch
     return kernel(rows, f"{name}-{kind}-{'normalized' if normalize else 'plain'}-{store}-{width}", choice.threads)
 
 
-def forms(name: str, logarithms: bool, normalize: bool, store: str, together: Team) -> tuple[Any, Any, int]:
+def forms(name: str, logarithms: bool, normalize: bool, store: str, together: Team, how: Any) -> tuple[Any, Any, int]:
     """(how a row is computed, how where that is NaN, how often in turns): KL of rows as they are has two forms.
 
-    Of logarithms, the two are tried with limits 2, 8 and 64 on what may cancel, and the first with none.
+    Of logarithms, the two are tried with limits 2, 8 and 64 on what may cancel, and the first with none. `how` is
+    `piece`, or `apart` for what few rows need.
     """
     largest = name == LARGEST
     twice = name == "kl" and not normalize
     if logarithms:
-        first = log_form(CELLS[name][1], store, together, name == "kl", largest, normalize)
-        rest = log_form(CELLS["rel_entr"][1], store, together, False, False, False) if twice else first
+        first = log_form(CELLS[name][1], store, together, name == "kl", largest, normalize, how)
+        rest = log_form(CELLS["rel_entr"][1], store, together, False, False, False, how) if twice else first
         return first, rest, 3 if twice else 0
     if twice:
-        first = prob_form(CELLS["kl"][0], finish_difference, store, together, False, False)
-        return first, prob_form(CELLS["rel_entr"][0], finish_sum, store, together, False, False), 1
-    first = prob_form(CELLS[name][0], finish_of(name), store, together, normalize, largest)
+        first = prob_form(CELLS["kl"][0], finish_difference, store, together, False, False, how)
+        return first, prob_form(CELLS["rel_entr"][0], finish_sum, store, together, False, False, how), 1
+    first = prob_form(CELLS[name][0], finish_of(name), store, together, normalize, largest, how)
     return first, first, 0
 
 
 @functools.cache
-def prob_form(cell: Any, finish: Any, store: str, together: Team, normalize: bool, largest: bool) -> Any:
+def prob_form(cell: Any, finish: Any, store: str, together: Team, normalize: bool, largest: bool, how: Any) -> Any:
     value = exact.value(cell, finish, store, together, largest)
 
-    @apart
     def form(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, tail: Any, weight: Any, lane: Any, room: Any) -> Any:
-        noinline()
+        if rare:
+            noinline()
         return value(p, o, q, u, d, normalize, weight, lane, room)
 
-    return form
+    rare = how is apart
+    return how(form)
 
 
 @functools.cache
-def log_form(cell: Any, store: str, together: Team, plain: bool, largest: bool, normalize: bool) -> Any:
+def log_form(cell: Any, store: str, together: Team, plain: bool, largest: bool, normalize: bool, how: Any) -> Any:
     value = logs.value(cell, store, together, plain, largest, normalize)
 
-    @apart
     def form(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, tail: Any, weight: Any, lane: Any, room: Any) -> Any:
-        noinline()
+        if rare:
+            noinline()
         return value(p, o, q, u, d, inverse, tail, weight, lane, room)
 
-    return form
+    rare = how is apart
+    return how(form)
 
 
 @piece
@@ -147,7 +151,7 @@ def agreement(store: str, choice: Choice) -> Any:
     one, width, threads = reader(store).one, choice.width, choice.threads
     together, inside = team(width, threads), min(width, WARP)
     steps, warps, teams = inside.bit_length() - 1, width // inside, threads // width
-    size = max(together.size, 2 * warps)
+    shared_room = shared(max(together.size, 2 * warps))
 
     @piece
     def place(source: Any, start: Any, d: Any, lane: Any, room: Any) -> Any:
@@ -168,7 +172,7 @@ def agreement(store: str, choice: Choice) -> Any:
         return at if x == x else -1.0
 
     def rows(p: Any, ps: Any, q: Any, qs: Any, n: Any, d: Any, out: Any) -> None:
-        room = cuda.shared.array(size, np.float64)
+        room = shared_room()
         me = np.int64(cuda.threadIdx.x)
         lane, step = me % width, np.int64(cuda.gridDim.x) * teams
         for first in range(np.int64(cuda.blockIdx.x) * teams, n, step):

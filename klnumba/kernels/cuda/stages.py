@@ -11,6 +11,7 @@ import math
 from typing import Any
 
 from klnumba.formulas.finish import finish_difference
+from klnumba.formulas.log_cells import rel_entr
 from klnumba.kernels import cpu
 from klnumba.kernels import exact as cpu_exact
 from klnumba.kernels import logs as cpu_logs
@@ -76,7 +77,7 @@ def quick_stage(logarithms: bool, store: str) -> Any:
     @piece
     def work_logs(p: Any, o: Any, q: Any, u: Any, cells: Any, row_p: Any, row_q: Any, d: Any, m: Any, weight: Any,
                   lane: Any, room: Any) -> Any:  # fmt: skip
-        # Once over the first cells of the row for a guess, which is the same in all its pieces, and once over the piece.
+        # Over the first cells of the row for a guess, which is the same in all its pieces, then over the piece.
         a = ae = b = be = e = ee = 0.0
         m[3] = 0.0
         for attempt in range(2):
@@ -174,7 +175,7 @@ def top_stage(store: str, normalize: bool) -> Any:
 def sweep_stage(name: str, store: str, normalize: bool) -> Any:
     """One read with the guess in m[12], and the value if that was good enough."""
     cell, largest, plain = cpu.CELLS[name][1], name == cpu.LARGEST, name == "kl"
-    sizes = cell is cpu_logs.rel_entr
+    sizes = cell is rel_entr
     sums = logs.sweep(cell, store, _whole_block(), largest, sizes)
 
     @piece

@@ -1,5 +1,6 @@
 """Libraries, streams and places: what goes in, what comes out, and what is refused."""
 
+import contextlib
 import sys
 import types
 
@@ -79,7 +80,8 @@ def test_streams_of_other_libraries():
     array = borders.take(put(P), "p")
     handle = types.SimpleNamespace(value=7)
     for stream in (7, types.SimpleNamespace(cuda_stream=7), types.SimpleNamespace(ptr=7),
-                   types.SimpleNamespace(handle=handle), types.SimpleNamespace(__cuda_stream__=lambda: (0, 7))):  # fmt: skip
+                   types.SimpleNamespace(handle=handle),
+                   types.SimpleNamespace(__cuda_stream__=lambda: (0, 7))):  # fmt: skip
         assert borders.stream_of(stream, array) == 7
     assert borders.stream_of(None, array) == 0
 
@@ -118,8 +120,11 @@ def test_tensors(name, monkeypatch):
     kind = np.dtype(ml_dtypes.bfloat16) if name == "bfloat16" else np.dtype(name)
     torch = types.SimpleNamespace(
         float64="float64", float32="float32",
-        empty=lambda shape, dtype, device: Tensor(np.empty(shape, dtype), dtype),
-        cuda=types.SimpleNamespace(current_stream=lambda device: types.SimpleNamespace(cuda_stream=0)),
+        uint8="uint8", empty=lambda shape, dtype, device: Tensor(np.empty(shape, dtype), dtype),
+        cuda=types.SimpleNamespace(
+            current_stream=lambda device: types.SimpleNamespace(cuda_stream=0),
+            ExternalStream=lambda stream, device: stream, stream=contextlib.nullcontext,
+        ),
     )  # fmt: skip
     monkeypatch.setitem(sys.modules, "torch", torch)
     p, q = P.astype(kind), Q.astype(kind)

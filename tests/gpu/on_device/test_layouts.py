@@ -134,6 +134,20 @@ def test_base_temperature_dtype_and_out():
     close(out, kl.kl_divergence(p, q))
 
 
+def test_the_result_may_lie_in_an_input():
+    p, q = cells((6, 6))
+    both = put(p)
+    expected = kl.kl_divergence(p, q, axis=0)
+    kl.kl_divergence(both, put(q), axis=0, out=both[0])
+    close(both[0], expected)
+    x = np.concatenate([[1.0], p.ravel()])
+    shifted = put(x)
+    kl.rel_entr(shifted[1:], put(q.ravel()), shifted[:-1])
+    close(shifted[:-1], kl.rel_entr(x[1:], q.ravel()))
+    kl.rel_entr(both, put(q), both)
+    assert get(both).shape == (6, 6)
+
+
 def test_row_statistics():
     p, q = cells((4, 25))
     q[1, 3] = 0.0

@@ -1,0 +1,71 @@
+"""Where the work of a call is done: the device, the stream, and the library that gives memory."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from klnumba.gpu.borders import Array, stream_of
+from klnumba.gpu.layout import adjacent
+
+
+@dataclass(frozen=True)
+class Place:
+    """A device and a stream. Memory comes from the caller's library, which knows when it may be used again."""
+
+    library: Any
+    device: int
+    stream: int
+
+    @classmethod
+    def of(cls, array: Array, stream: Any = None) -> Place:
+        """Where an array lies, on the given stream or the current one of its library."""
+        return cls(array.library, array.device, stream_of(stream, array))
+
+    def new(self, shape: tuple[int, ...], dtype: Any) -> tuple[Any, Array]:
+        """A new array of the library, and what it is made of."""
+        name = np.dtype(dtype).name
+        made, pointer = self.library.empty(shape, name, self.device, self.stream)
+        return made, Array("out", pointer, adjacent(shape), name, self.device, self.library, made)
+
+    def room(self, cells: int, dtype: str) -> Any:
+        """Memory for the kernels of this call, as an array for them."""
+        from klnumba.kernels.cuda import machine
+
+        library = getattr(self.library, "rooms", self.library)
+        size = max(cells, 1) * np.dtype(dtype).itemsize
+        made, pointer = library.empty((size,), "uint8", self.device, self.stream)
+        return machine.flat(pointer, max(cells, 1), dtype, made)
+
+    def launch(self, kernel: Any, rows: int, per_block: int, threads: int, *args: Any) -> None:
+        """Start a kernel whose blocks take `per_block` rows at a time."""
+        from klnumba.kernels.cuda import machine
+
+        grid = max(1, min(math.ceil(rows / per_block), machine.blocks()))
+        kernel[grid, threads, machine.stream(self.stream)](*args)
+
+    def over_cells(self, kernel: Any, cells: int, *args: Any) -> None:
+        """Start a kernel whose threads take a cell at a time."""
+        from klnumba.kernels.cuda import flat
+
+        self.launch(kernel, cells, flat.THREADS, flat.THREADS, *args)
+
+    def copy(self, source: Array, target: Array) -> None:
+        """Copy cells that are adjacent in both, of one dtype."""
+        from klnumba.gpu.rows import flat_view
+        from klnumba.kernels.cuda import flat
+
+        cells = math.prod(source.shape)
+        (a, start), (b, _) = flat_view(source, source.layout), flat_view(target, target.layout)
+        kernel = flat.copy(source.dtype, source.dtype, False, True)
+        self.over_cells(kernel, cells, a, start, (cells,), (1,), a, start, (1,), 0.0, b)
+
+    def finish(self) -> None:
+        """Wait, for the one library that cannot be told of a stream."""
+        if getattr(self.library, "waits", False):
+            from klnumba.kernels.cuda import machine
+
+            machine.wait(self.stream)

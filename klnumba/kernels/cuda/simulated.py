@@ -1,0 +1,92 @@
+"""What a thread of the simulator has in the place of a device's instructions."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from klnumba.formulas import elementary, primitives
+from klnumba.kernels import compiler
+
+WARP = 4  # threads that exchange numbers
+ROOM = 1  # numbers of `room` that a thread needs for that
+
+
+class _Context:
+    """`numba.cuda` as the simulated thread at work sees it.
+
+    The simulator puts a stand-in for `numba.cuda` into the globals of a function while that runs, which goes wrong
+    where several threads are inside one function of another module.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        from numba.cuda.simulator.kernel import _get_kernel_context
+
+        return getattr(_get_kernel_context(), name)
+
+
+cuda = _Context()
+two_sum = compiler.scalar(elementary.two_sum)
+fma = compiler.INSTRUCTIONS[primitives.fma]
+
+
+_lock = threading.Lock()
+
+
+def shared(size: int) -> Callable[[], Any]:
+    """What gives a block its shared memory of `size` float64 numbers.
+
+    The simulator looks for it and makes it in two steps, between which another thread may make its own.
+    """
+
+    def room() -> Any:
+        with _lock:
+            return cuda.shared.array(size, np.float64)
+
+    return room
+
+
+def load(array: Any, index: Any) -> Any:
+    """array[index], for an index that is in range."""
+    return array[index]
+
+
+def wide_load(count: int) -> Callable[[Any, Any], Any]:
+    """Load `count` cells at once, from an address that 16 divides."""
+
+    def load_some(array: Any, index: Any) -> Any:
+        return tuple(array[index + k] for k in range(count))
+
+    return load_some
+
+
+def address(array: Any) -> Any:
+    """Where an array begins."""
+    return array._item._ary.ctypes.data
+
+
+def half(bits: Any) -> Any:
+    """The float32 of 16 bits in the format float16."""
+    return np.float32(np.uint16(bits).view(np.float16))
+
+
+def noinline() -> None:
+    """Keep the function that calls this a function of its own."""
+
+
+def exchange(x: Any, distance: Any, room: Any) -> Any:
+    """The x of the thread whose number differs in the bit `distance`, below a warp's size."""
+    me = cuda.threadIdx.x
+    room[me] = x
+    cuda.syncthreads()
+    other = room[me ^ distance]
+    cuda.syncthreads()
+    return other
+
+
+def vote(flag: Any) -> Any:
+    """Whether any thread of the warp, here of the block, has set its flag."""
+    return cuda.syncthreads_or(flag)

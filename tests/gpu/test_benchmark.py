@@ -1,0 +1,22 @@
+"""The benchmark of devices runs to its end: in the simulator, at a size that says nothing about speed."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_to_its_end_in_the_simulator(tmp_path):
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
+    env = os.environ | {"NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": path}
+    command = [sys.executable, "-W", "ignore", "-m", "benchmarks.gpu", "--no-tests", "--output", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    content = json.loads((tmp_path / "gpu.json").read_text())
+    assert {case["kind"] for case in content["rows"]} == {"prob", "log_prob", "logit"}
+    assert not any("failed" in case for case in content["rows"])
+    assert all(case["seconds"]["klnumba"] > 0 for case in [*content["rows"], *content["pairs"]])
+    assert "| prob | float32 |" in (tmp_path / "gpu.md").read_text()
