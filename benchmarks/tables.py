@@ -44,10 +44,10 @@ from benchmarks import memory, tables
 from klnumba.tables import compare
 before, after = tables.numbers({rows}, {columns}, 0), tables.numbers({rows}, {columns}, 1)
 compare(before.head(1000), after.head(1000))
-memory._give_back()
-start = memory._resident(reset=True)
+memory.give_back()
+start = memory.resident(reset=True)
 compare(before, after)
-print((memory._peak() - start) / 2**20)
+print((memory.peak() - start) / 2**20)
 """
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from operator import add
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from klnumba.divergence import Axis
 from klnumba.metrics.metric import RowMetric
 from klnumba.scoring import Report
 
+if TYPE_CHECKING:
+    from klnumba.tables.partitions import compare as compare
+
 try:
     import dask.array as da
     from dask.delayed import Delayed, delayed
@@ -29,6 +32,7 @@ except ImportError as error:
 
 __all__ = [
     "accumulate",
+    "compare",
     "cross_entropy",
     "entropy",
     "generalized_kl",
@@ -41,6 +45,14 @@ __all__ = [
 ]
 
 _FEW = 8  # accumulators that one task merges
+
+
+def __getattr__(name: str) -> Any:
+    if name == "compare":  # of data frames, which ask for more libraries than arrays do
+        from klnumba.tables.partitions import compare
+
+        return compare
+    raise AttributeError(f"module 'klnumba.dask' has no attribute {name!r}")
 
 
 def kl_divergence(p: Any, q: Any, *, axis: Axis = -1, where: Any = None, keepdims: bool = False, **options: Any) -> Any:
@@ -161,15 +173,18 @@ def _rows(
     function(*probe, axis=reduced, **({"reduction": reduction} if reduction != "none" else {}), **options)
     dtype = options.get("dtype")
     kind = kind or (np.dtype(dtype) if dtype is not None else arrays.compute_dtype(*taken))
-    work = partial(_block, function, len(taken), reduced, options)
-    found = _over_blocks(work, [*taken, *masks], shape, reduced, kind)
-    if reduction != "none":
-        return _reduced(found, reduction)
+    wide = reduction != "none"  # values in float64 until they are added up
+    work = partial(_block, function, len(taken), reduced, options, wide)
+    found = _over_blocks(work, [*taken, *masks], shape, reduced, np.dtype(np.float64) if wide else kind)
+    if wide:
+        return _reduced(found, reduction, kind)
     return found[tuple(None if k in reduced else slice(None) for k in range(len(shape)))] if keepdims else found
 
 
 def _common_shape(*taken: Any) -> tuple[int, ...]:
     shapes = [x.shape for x in taken]
+    if any(n != n for shape in shapes for n in shape):
+        raise ValueError("p, q and where: chunk sizes are not known; compute_chunk_sizes() finds them")
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
@@ -193,18 +208,29 @@ def _over_blocks(
 
 
 def _block(
-    function: Callable[..., Any], count: int, reduced: tuple[int, ...], options: dict[str, Any], *blocks: Any
-) -> Any:
+    function: Callable[..., Any],
+    count: int,
+    reduced: tuple[int, ...],
+    options: dict[str, Any],
+    wide: bool,
+    *blocks: Any,
+) -> Any:  # fmt: skip
     """The rows of a block, on one thread."""
     where = blocks[count] if len(blocks) > count else None
+    if wide:
+        shape = np.broadcast_shapes(*(x.shape for x in blocks))
+        kept = tuple(n for k, n in enumerate(shape) if k not in reduced)
+        if np.dtype(options.get("dtype")) != np.float64:  # which is computed in, and not only given back
+            options = {name: value for name, value in options.items() if name != "dtype"}
+        options = options | {"out": np.empty(kept)}
     return np.asarray(function(*blocks[:count], axis=reduced, where=where, threads=1, **options))
 
 
-def _reduced(found: Any, reduction: str) -> Any:
+def _reduced(found: Any, reduction: str, kind: Any) -> Any:
     """The exact sum of all values, or that over their number, as a lazy array without axes."""
     parts = [_sum_of_block(block) for block in found.to_delayed().ravel()]
-    total = _finished(_tree(parts, _joined_sums), reduction)
-    return da.from_delayed(total, (), found.dtype, meta=np.empty((), found.dtype))
+    total = _finished(_tree(parts, _joined_sums), reduction, kind)
+    return da.from_delayed(total, (), kind, meta=np.empty((), kind))
 
 
 @delayed(pure=True)
@@ -220,8 +246,8 @@ def _joined_sums(parts: list[tuple[int, float, int]]) -> tuple[int, float, int]:
 
 
 @delayed(pure=True)
-def _finished(total: tuple[int, float, int], reduction: str) -> Any:
-    return np.asarray(fixed_point.rounded(*total[:2], total[2] if reduction == "mean" else 1))
+def _finished(total: tuple[int, float, int], reduction: str, kind: Any) -> Any:
+    return np.asarray(fixed_point.rounded(*total[:2], total[2] if reduction == "mean" else 1), kind)
 
 
 def _tree(parts: list[Any], join: Callable[[list[Any]], Any]) -> Any:
@@ -276,7 +302,11 @@ def accumulate(
     if not isinstance(metric, RowMetric):
         raise TypeError(f"metric: a metric of rows such as KLDivergence, not {type(metric).__name__}")
     first, second = da.asarray(p), da.asarray(q)
+    if metric.axis not in (-1, 1):
+        raise ValueError(f"metric: rows along the last axis of two matrices, not along axis {metric.axis}")
     metric.check_shapes(first, second)
+    if where is not None and np.shape(where) != first.shape:
+        raise ValueError(f"where: shape {np.shape(where)}, not that of p, {first.shape}")
     first = first.rechunk({1: -1})
     rows = first.chunks[0]
     columns = [first, second.rechunk(first.chunks)]

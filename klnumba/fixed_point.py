@@ -49,7 +49,7 @@ def ratio(above: int, below: int) -> float:
     try:
         return above / below
     except OverflowError:
-        return math.copysign(math.inf, above)
+        return math.inf if (above > 0) == (below > 0) else -math.inf
 
 
 def rounded(whole: int, rest: float, count: int) -> float:

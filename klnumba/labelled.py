@@ -13,7 +13,7 @@ import numpy as np
 
 from klnumba import arrays
 from klnumba.arrays import take
-from klnumba.labels import listed, match, numbers, only, places, plain
+from klnumba.labels import listed, match, numbers, only, places
 
 
 def present(p: Any, q: Any) -> bool:
@@ -112,17 +112,10 @@ def of_rows(
     second = first if q is p else table(q, "q", turned)
     if whole and len(first.labels) != len(second.labels):
         raise ValueError("axis: one axis, since a Series beside a DataFrame is one row")
-    columns, moved = first.over(-1), False
-    if first.labels and second.labels and q is not p:
-        columns, *takes = match(first.over(-1), second.over(-1), "cell", align)
-        moved = put(first, second, takes, -1, zero)
-    rows = second.over(-2) if first.over(-2) is None else first.over(-2)
-    if first.over(-2) is not None and second.over(-2) is not None and q is not p:
-        rows, *takes = match(first.over(-2), second.over(-2), "row", align, keep=not whole)
-        moved |= put(first, second, takes, -2, zero)
-    columns = second.over(-1) if columns is None else columns
+    columns, moved = join(first, second, -1, "cell", align, zero)
+    rows, rows_moved = join(first, second, -2, "row", align, zero, keep=not whole)
     named = Named(rows, columns, name, whole)
-    where = _mask(where, named, turned, moved)
+    where = _mask(where, named, turned, moved or rows_moved)
     return first.cells, second.cells, None if whole else -1, where, named
 
 
@@ -130,18 +123,12 @@ def of_cells(p: Any, q: Any, where: Any, align: str) -> tuple[np.ndarray, np.nda
     """The arrays of a function of single cells: p, q, where, the way back. Rows and cells are those of both."""
     first = table(p, "p", False)
     second = first if q is p else table(q, "q", False)
-    merged: list[Any] = []
-    moved = False
-    for axis, what in ((-1, "cell"), (-2, "row")):
-        labels = second.over(axis) if first.over(axis) is None else first.over(axis)
-        if first.over(axis) is not None and second.over(axis) is not None and q is not p:
-            labels, *takes = match(first.over(axis), second.over(axis), what, align)
-            moved |= put(first, second, takes, axis, 0.0)
-        merged.append(labels)
+    columns, moved = join(first, second, -1, "cell", align)
+    rows, rows_moved = join(first, second, -2, "row", align)
     names = {getattr(x, "name", None) for x in (p, q) if isinstance(x, _kinds()[:1])}
     one = max(len(first.labels), len(second.labels)) == 1
-    named = Named(merged[0], None, names.pop() if len(names) == 1 else None) if one else Named(merged[1], merged[0])
-    mask = where if where is True else _mask(where, Named(None, merged[0]) if one else named, False, moved)
+    named = Named(columns, None, names.pop() if len(names) == 1 else None) if one else Named(rows, columns)
+    mask = _mask(where, Named(rows, columns), False, moved or rows_moved)
     return first.cells, second.cells, mask, named
 
 
@@ -155,6 +142,7 @@ def _direction(p: Any, q: Any, axis: Any) -> tuple[bool, bool]:
 
 
 def table(x: Any, name: str, turned: bool) -> Table:
+    """An argument with its labels; with `turned`, its columns as rows."""
     if not _labelled(x):
         array = take(x, name)[0]
         if array.ndim > 2:
@@ -162,17 +150,23 @@ def table(x: Any, name: str, turned: bool) -> Table:
         return Table(array.T if turned else array)
     cells = numbers(x, name)
     if cells.ndim == 1:
-        return Table(cells, (plain(x.index),))
+        return Table(cells, (x.index,))
     if turned:
-        return Table(cells.T, (plain(x.columns), plain(x.index)))
-    return Table(cells, (plain(x.index), plain(x.columns)))
+        return Table(cells.T, (x.columns, x.index))
+    return Table(cells, (x.index, x.columns))
 
 
-def put(first: Table, second: Table, takes: list[np.ndarray | None], axis: int, zero: float) -> bool:
-    """Move the cells of both; whether any moved."""
-    for table, where in zip((first, second), takes, strict=True):
-        table.move(where, axis, zero)
-    return any(where is not None for where in takes)
+def join(
+    first: Table, second: Table, axis: int, what: str, align: str, zero: float = 0.0, keep: bool = False
+) -> tuple[Any, bool]:
+    """Match the labels of an axis and move the cells to their places: the labels, and whether any cell moved."""
+    ours, theirs = first.over(axis), second.over(axis)
+    if first is second or ours is None or theirs is None:
+        return theirs if ours is None else ours, False
+    labels, *takes = match(ours, theirs, what, align, keep)
+    for side, where in zip((first, second), takes, strict=True):
+        side.move(where, axis, zero)
+    return labels, any(where is not None for where in takes)
 
 
 def _mask(where: Any, named: Named, turned: bool, moved: bool) -> Any:
@@ -195,7 +189,7 @@ def _mask(where: Any, named: Named, turned: bool, moved: bool) -> Any:
     for axis, labels, given in wanted:
         if labels is None:
             raise ValueError("where: a DataFrame has an axis more than p and q")
-        found = places(plain(given), labels, "where")
+        found = places(given, labels, "where")
         if (found < 0).any():
             raise ValueError(f"where: lacks {listed(labels[found < 0])}")
         array = array.take(found, axis)

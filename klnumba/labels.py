@@ -69,40 +69,52 @@ def match(
 
     With `keep`, the labels are those of p alone.
     """
+    ours, theirs = plain(p), plain(q)
+    _check(ours, theirs, what)
+    if p is q or (ours.dtype == theirs.dtype and ours.equals(theirs)):
+        return p, None, None
+    found = _find(theirs, ours)
+    alone = found < 0
+    rest = np.ones(len(theirs), bool)
+    rest[found[~alone]] = False
+    if align == "strict" and (alone.any() or rest.any()):
+        sides = (("q", ours[alone]), ("p", theirs[rest]))
+        raise ValueError("; ".join(f"{name} lacks {what} {listed(labels)}" for name, labels in sides if len(labels)))
+    if alone.any() and rest.any():
+        _warn_of_types(ours[alone], theirs[rest], what, bool(alone.all()))
+    if keep and alone.all() and len(ours) and len(theirs):
+        raise ValueError(f"p and q: no {what} label in common")
+    if keep or not rest.any():
+        same = len(theirs) == len(ours) and np.array_equal(found, np.arange(len(ours)))
+        return p, None, None if same else found
+    extra = np.flatnonzero(rest)
+    at = np.concatenate([np.arange(len(ours)), np.full(extra.size, -1)])
+    return ours.append(theirs[extra]).set_names(p.names), at, np.concatenate([found, extra])
+
+
+def _check(p: Any, q: Any, what: str) -> None:
+    """Refuse labels that cannot be matched."""
     if p.nlevels != q.nlevels:
         raise ValueError(f"p and q: {what} labels of {p.nlevels} and {q.nlevels} levels cannot be matched")
     if p.nlevels > 1 and list(p.names) != list(q.names) and set(p.names) == set(q.names):
         raise ValueError(f"p and q: the levels of the {what} labels are in different orders")
     for name, labels in (("p", p), ("q", q)):
-        if not labels.is_unique:
-            raise ValueError(f"{name}: {what} label {only(labels[labels.duplicated()])!r} occurs twice")
-    if p is q or (p.dtype == q.dtype and p.equals(q)):
-        return p, None, None
-    found = places(q, p, "q")
-    ours = found < 0
-    theirs = np.ones(len(q), bool)
-    theirs[found[~ours]] = False
-    if align == "strict" and (ours.any() or theirs.any()):
-        sides = (("q", p[ours]), ("p", q[theirs]))
-        raise ValueError("; ".join(f"{name} lacks {what} {listed(labels)}" for name, labels in sides if len(labels)))
-    if ours.any() and theirs.any():
-        _warn_of_types(p[ours], q[theirs], what, bool(ours.all()))
-    if keep:
-        if ours.all() and len(p) and len(q):
-            raise ValueError(f"p and q: no {what} label in common")
-        return p, None, found
-    extra = np.flatnonzero(theirs)
-    if not extra.size and np.array_equal(found, np.arange(len(p))):
-        return p, None, None
-    labels = p if not extra.size else p.append(q[extra]).set_names(p.names)
-    at = None if not extra.size else np.concatenate([np.arange(len(p)), np.full(extra.size, -1)])
-    return labels, at, np.concatenate([found, extra])
+        _check_once(labels, f"{name}: {what} label")
+
+
+def _check_once(labels: Any, name: str) -> None:
+    if not labels.is_unique:
+        raise ValueError(f"{name} {only(labels[labels.duplicated()])!r} occurs twice")
 
 
 def places(index: Any, labels: Any, name: str) -> np.ndarray:
     """Where an index has the labels; -1 where it does not."""
-    if not index.is_unique:
-        raise ValueError(f"{name}: label {only(index[index.duplicated()])!r} occurs twice")
+    index = plain(index)
+    _check_once(index, f"{name}: label")
+    return _find(index, plain(labels))
+
+
+def _find(index: Any, labels: Any) -> np.ndarray:
     if index.dtype != labels.dtype and object in (index.dtype, labels.dtype):
         index, labels = index.astype(object), labels.astype(object)  # else text and dates would be taken as times
     return np.asarray(index.get_indexer(labels))
@@ -114,6 +126,7 @@ def only(labels: Any, at: int = 0) -> Any:
 
 
 def listed(labels: Any) -> str:
+    """The first labels, and how many more there are."""
     text = ", ".join(map(repr, labels[:LISTED].tolist()))
     return text + (f" and {len(labels) - LISTED} more" if len(labels) > LISTED else "")
 

@@ -83,6 +83,7 @@ def _found(reference: str, current: str, profile: Path | None, **options: Any) -
     with needs("tables"):
         from klnumba import tables
     fitting = {name: options.pop(name) for name in ("columns", "weights", "bins")}
+    weights = None
     with _progress() as report:
         if reference.lower().endswith(".json"):
             fitted = tables.Profile.from_json(Path(reference).read_text(encoding="utf-8"))
@@ -97,6 +98,8 @@ def _found(reference: str, current: str, profile: Path | None, **options: Any) -
         with _reading(current):
             other = tables.scan(current)
             pair = (None, _weights(other, fitting["weights"]))
+            if fitting["weights"] is not None and (weights, pair[1]) == (None, None):
+                raise InputError(f"--weights: {fitting['weights']!r} is in neither table")
             return tables.compare(
                 fitted, other, columns=fitting["columns"], weights=pair, **options, progress=report("current")
             )

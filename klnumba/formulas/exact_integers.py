@@ -37,7 +37,7 @@ def magnitude(x: Any) -> tuple[Any, Any]:
 
 
 def product(m: Any, n: Any) -> tuple[Any, Any]:
-    """m*n = low + high*2**54 of integers below 2**53, both parts below 2**55."""
+    """m*n = low + high*2**54 of integers below 2**55 and 2**53, both parts below 2**55."""
     m_high, m_low = m >> HALF_BITS, m & HALF_MASK
     n_high, n_low = n >> HALF_BITS, n & HALF_MASK
     middle = m_high * n_low + m_low * n_high

@@ -260,10 +260,7 @@ def exact_sum() -> Callable[..., Any]:
 
 
 def weighted() -> Callable[..., Any]:
-    """Rows with weights; those of weight zero are left out. `masses` holds the sums of w and w**2 of finite rows.
-
-    The sum of w*x is exact. In the sum of w*x**2 each row's w*x is rounded once, so that it does not depend on order.
-    """
+    """Rows with positive weights. `sums` holds those of w*x and w*x**2, `masses` those of w and w**2 of finite rows."""
 
     def accumulate(
         values: Any, weights: Any, labels: Any, thresholds: Any, counts: Any, extremes: Any, sums: Any, masses: Any,
@@ -272,8 +269,6 @@ def weighted() -> Callable[..., Any]:
         for i in range(values.size):
             x, w = values[i], weights[i]
             g = labels[i] if labels.size else np.int64(0)
-            if w == 0.0:
-                continue
             place = _place(x, layout)
             if place < 0:
                 return i
@@ -290,8 +285,9 @@ def weighted() -> Callable[..., Any]:
                 m, e = _magnitude(x)
                 sign = np.int64(1) if x > 0.0 else np.int64(-1)
                 _put_product(sums, g, 0, m, n, e + f, sign)
-                rounded, extra = _magnitude(np.float64(m) * np.float64(n))
-                _put_product(sums, g, 1, rounded, m, extra + f + 2 * e, np.int64(1))
+                low, high = _product(m, m)
+                _put_product(sums, g, 1, low, n, f + 2 * e, np.int64(1))
+                _put_product(sums, g, 1, high, n, f + 2 * e + 2 * integers.HALF_BITS, np.int64(1))
         return values.size
 
     return accumulate
@@ -301,6 +297,11 @@ def extent() -> Callable[..., None]:
     """The largest and least negative value and the least and largest positive one, of those that are finite."""
 
     def reach(values: Any, out: Any) -> None:
+        least, most = _reach(values)
+        low, high = np.int64(least).view(np.float64), np.int64(most).view(np.float64)
+        if least > 0 and high < math.inf:
+            out[2], out[3] = low, high
+            return
         for i in range(values.size):
             x = values[i]
             if math.isinf(x):

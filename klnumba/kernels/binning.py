@@ -26,15 +26,19 @@ def cell_count(edges: int) -> int:
 
 @helper
 def _compare_with_each(x: Any, edges: Any, index: Any) -> None:
-    """index[k] = how many edges lie at or below x[k]; of the last edge, below."""
+    """index[k] = how many edges lie at or below x[k]; of the last edge, below.
+
+    Edges go in fives, so that an index is read and written less often: 20 bins have 21 edges.
+    """
     last = edges.size - 1
     for k in range(x.size):
         index[k] = np.int64(x[k] > edges[last])
-    whole = last // 4 * 4
-    for j in range(0, whole, 4):
-        a, b, c, d = edges[j], edges[j + 1], edges[j + 2], edges[j + 3]
+    whole = last // 5 * 5
+    for j in range(0, whole, 5):
+        a, b, c, d, e = edges[j], edges[j + 1], edges[j + 2], edges[j + 3], edges[j + 4]
         for k in range(x.size):
-            index[k] += np.int64(x[k] >= a) + np.int64(x[k] >= b) + np.int64(x[k] >= c) + np.int64(x[k] >= d)
+            few = np.int64(x[k] >= a) + np.int64(x[k] >= b) + np.int64(x[k] >= c)
+            index[k] += few + np.int64(x[k] >= d) + np.int64(x[k] >= e)
     for j in range(whole, last):
         a = edges[j]
         for k in range(x.size):
@@ -64,11 +68,15 @@ def _place(x: Any, edges: Any, size: Any, index: Any) -> None:
         _compare_with_each(x, edges, index)
     else:
         _halve(x, edges, index)
+    finite = np.int64(0)
     for k in range(x.size):
-        cell = index[k]
-        cell = size - 3 if x[k] == -np.inf else cell
-        cell = size - 2 if x[k] == np.inf else cell
-        index[k] = size - 1 if x[k] != x[k] else cell
+        finite += np.int64(abs(x[k]) < np.inf)
+    if finite < x.size:
+        for k in range(x.size):
+            cell = index[k]
+            cell = size - 3 if x[k] == -np.inf else cell
+            cell = size - 2 if x[k] == np.inf else cell
+            index[k] = size - 1 if x[k] != x[k] else cell
 
 
 def counting() -> Callable[..., None]:

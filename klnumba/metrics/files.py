@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import tempfile
-import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +16,6 @@ import numpy as np
 FORMAT = "klnumba-accumulator"
 VERSION = 1
 _HEADER = "header"
-_DAMAGE = (ValueError, EOFError, KeyError, AttributeError, TypeError, zipfile.BadZipFile, zlib.error)
 
 
 @contextmanager
@@ -32,9 +30,20 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             os.fsync(file.fileno())
         Path(name).chmod(0o666 & ~_umask())
         Path(name).replace(target)
+        _keep_folder(target.parent)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def _keep_folder(folder: Path) -> None:
+    """Make the new name last, too, where folders can be opened."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def _umask() -> int:
@@ -64,12 +73,13 @@ def _without_arrays(kept: Mapping[str, Any], place: str, arrays: dict[str, np.nd
 
 def read(path: str | os.PathLike[str]) -> dict[str, Any]:
     """What `write` wrote; raises ValueError naming the file for anything else."""
-    try:
-        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        kept = json.loads(str(arrays.pop(_HEADER)[()]))
-    except _DAMAGE as error:
-        raise ValueError(f"{path}: not a whole file of an accumulator: {error}") from error
+    with Path(path).open("rb") as file:
+        try:
+            with np.load(file, allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in archive.files}
+            kept = json.loads(str(arrays.pop(_HEADER)[()]))
+        except Exception as error:  # whatever a damaged archive makes its reader say
+            raise ValueError(f"{path}: not a whole file of an accumulator: {error}") from error
     if not isinstance(kept, dict) or kept.get("format") != FORMAT:
         raise ValueError(f"{path}: not a file of an accumulator")
     if kept.get("version") != VERSION:

@@ -49,7 +49,7 @@ class Spill:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+        self.path = Path(path).absolute()
         if self.path.suffix != ".npy":
             raise ValueError(f"spill: a file that ends in .npy, not {self.path.name!r}")
         try:
@@ -77,9 +77,10 @@ class Spill:
         return found
 
     def clear(self) -> None:
+        fresh = self.path.with_name(f".{self.path.name}.fresh")  # what was given out keeps the old file
+        fresh.write_bytes(_header(0))
+        fresh.replace(self.path)
         self.size = 0
-        self.append(np.empty(0))
-        os.truncate(self.path, _HEADER_BYTES)
 
 
 def _header(size: int) -> bytes:

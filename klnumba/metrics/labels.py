@@ -14,25 +14,36 @@ Label = int | bool | str
 _DENSE = 1 << 20  # integers that lie closer than this are looked up in a table
 
 
-def as_labels(groups: Any, rows: int) -> Array:
-    """The labels of a batch as an array of integers, booleans or text."""
+def as_labels(groups: Any, shape: tuple[int, ...]) -> Array:
+    """The labels of a batch as a flat array of integers, booleans or text."""
+    if isinstance(groups, np.ma.MaskedArray):
+        raise TypeError("groups: a masked array; give rows to leave out a weight of 0")
+    if not hasattr(groups, "dtype") and len({_kind(x) for x in np.asarray(groups, object).reshape(-1)}) > 1:
+        raise TypeError("groups: labels of one kind, integers, booleans or text")
     found = np.asarray(groups)
-    if found.shape != (rows,):
-        raise ValueError(f"groups: one label a row, shape ({rows},), not {found.shape}")
-    if not rows:
+    if found.shape != shape:
+        raise ValueError(f"groups: one label a row, of shape {shape}, not {found.shape}")
+    if not found.size:
         return np.empty(0, np.int64)
-    if found.dtype.kind == "O" and all(isinstance(x, str) for x in found):
+    if found.dtype.kind == "T" or (found.dtype.kind == "O" and all(isinstance(x, str) for x in found.flat)):
         found = found.astype(str)
     if found.dtype.kind not in "iubU":
         raise TypeError(f"groups: integers, booleans or text, not {found.dtype}")
-    return found
+    return found.reshape(-1)
+
+
+def _kind(label: Any) -> type:
+    for kind, kinds in ((bool, (bool, np.bool_)), (int, (int, np.integer)), (str, str)):
+        if isinstance(label, kinds):
+            return kind
+    return type(label)
 
 
 class Labels:
     """The labels seen so far, numbered in the order of their first row."""
 
     def __init__(self) -> None:
-        self._numbers: dict[Label, int] = {}
+        self._numbers: dict[tuple[type, Label], int] = {}
         self._table = np.empty(0, np.int64)  # number of each label from _low on, -1 for those not seen
         self._low = 0
 
@@ -41,7 +52,7 @@ class Labels:
 
     def names(self) -> list[Label]:
         """Labels by number."""
-        return list(self._numbers)
+        return [name for _, name in self._numbers]
 
     def ordered(self) -> list[int]:
         """Numbers in the order of the labels: booleans, integers, text."""
@@ -59,7 +70,7 @@ class Labels:
         return frozen(np.array([self._number(name) for name in names], np.int64))
 
     def _number(self, name: Label) -> int:
-        return self._numbers.setdefault(name, len(self._numbers))
+        return self._numbers.setdefault((_checked(name), name), len(self._numbers))  # True is not 1
 
     def numbers(self, labels: Array) -> Array:
         """The number of each row's group."""
@@ -81,3 +92,9 @@ class Labels:
             self._table[names - self._low] = self.add(names.tolist())
             found = self._table[places]
         return frozen(found)
+
+
+def _checked(name: Any) -> type:
+    if type(name) not in (bool, int, str):
+        raise ValueError(f"labels: integers, booleans or text, not {name!r}")
+    return type(name)

@@ -35,9 +35,18 @@ class Mergeable:
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any]) -> Self:
         """The accumulator whose `state_dict` this is."""
-        made = cls(**_options_in(state))
+        made = cls(**cls._options_of(state))
         made.load_state_dict(state)
         return made
+
+    @classmethod
+    def _options_of(cls, state: Mapping[str, Any]) -> dict[str, Any]:
+        """The options in a state; others than `options` gives could make it write files."""
+        found = _options_in(state)
+        unknown = found.keys() - cls().options().keys()
+        if unknown:
+            raise ValueError(f"state: {min(unknown)!r} is no option of {cls.__name__}")
+        return found
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything into a file, which replaces an old one only when it is whole and on disk."""
@@ -77,7 +86,7 @@ class Mergeable:
         return self.state_dict()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        type(self).__init__(self, **_options_in(state))
+        type(self).__init__(self, **self._options_of(state))
         self.load_state_dict(state)
 
     def _check_like(self, other: Any) -> None:

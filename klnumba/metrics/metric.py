@@ -6,6 +6,7 @@ import os
 import threading
 import warnings
 from collections.abc import Iterable, Mapping
+from operator import index
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -13,10 +14,11 @@ import numpy as np
 from klnumba import arrays
 from klnumba import reduction as rows_of
 from klnumba.divergence import Axis, Invalid, Kind
+from klnumba.metrics.batch import Batch, uninterrupted
 from klnumba.metrics.kept_rows import Buffer, Spill
-from klnumba.metrics.labels import Label, as_labels
+from klnumba.metrics.labels import Label
 from klnumba.metrics.mergeable import Mergeable
-from klnumba.metrics.running import RunningStatistics, checked_weights
+from klnumba.metrics.running import RunningStatistics
 from klnumba.metrics.summary import Summary
 
 Array = np.ndarray[Any, Any]
@@ -64,7 +66,9 @@ class RowMetric(Mergeable):
             raise ValueError(f"kind: {kind!r} contradicts log_prob=True")
         self.reduction = reduction or "none"
         self.kind: Kind = kind or ("log_prob" if log_prob else "prob")
-        self.normalize, self.temperature, self.base, self.axis = normalize, temperature, base, axis
+        self.normalize, self.temperature = bool(normalize), rows_of.real(temperature, "temperature")
+        self.base = None if base is None else rows_of.real(base, "base")
+        self.axis: Axis = tuple(map(index, axis)) if isinstance(axis, tuple) else None if axis is None else index(axis)
         self.agreement, self.invalid, self.threads = bool(agreement), invalid, threads
         self._try_options()
         if spill is not None and self.reduction != "none":
@@ -77,7 +81,7 @@ class RowMetric(Mergeable):
 
     def _try_options(self) -> None:
         """Refuse wrong options now, as the first update would."""
-        self._rows_values(np.ones((0, 1)), np.ones((0, 1)), None, axis=-1)
+        self._rows_values(np.ones((0, 1)), np.ones((0, 1)), None, -1, (0,))
 
     # --- taking in -----------------------------------------------------------------------------------------------
 
@@ -89,7 +93,7 @@ class RowMetric(Mergeable):
         p, q : array_like, (rows, cells)
             Of one shape, p the data or reference. With an `axis` other than -1, of any number of axes.
         weights : array_like, optional
-            A weight a row, 0 or from 2**-52 to 2**52; rows of weight 0 are left out.
+            A weight a row, or one for all: 0 or from 2**-32 to 2**32; rows of weight 0 are left out.
         where : array_like of bool, optional
             Cells that belong to the support.
         groups : array_like, optional
@@ -104,24 +108,33 @@ class RowMetric(Mergeable):
         """
         self._take(p, q, weights, where, groups)
 
-    def _take(self, p: Any, q: Any, weights: Any, where: Any, groups: Any) -> tuple[Array, Array | None, Array | None]:
+    def _take(self, p: Any, q: Any, weights: Any, where: Any, groups: Any) -> Batch:
         self.check_shapes(p, q)
-        values = self._rows_values(p, q, where, self.axis)
-        mass = None if weights is None else checked_weights(weights, values.size)
-        names = None if groups is None else as_labels(np.reshape(groups, -1), values.size)
-        if names is not None and self._kept is not None:
+        shape = self._shape_of_rows(p, where)
+        values = self._rows_values(p, q, where, self.axis, shape)
+        if groups is not None and self._kept is not None:
             raise ValueError("groups: with reduction 'none' all rows are kept in one list; use 'mean' or 'sum'")
         agreed = None if self._agreed is None else self._agreement(p, q, where)
+        batch = Batch.of(values, weights, groups, shape)
         back = arrays.take(p, "p")[1]
-        with self._lock:
-            self.statistics.check_groups(names)
-            if self._kept is not None:
-                self._kept.append(values)
-            self.statistics.update(values, mass, names)
+        with self._lock, uninterrupted():
+            changes = [self.statistics.ready(batch)]
             if self._agreed is not None:
-                self._agreed.update(agreed, mass, names)
+                changes.append(self._agreed.ready(Batch.of(agreed, weights, groups, shape)))
+            if self._kept is not None:
+                self._kept.append(batch.values)
+            for change in changes:
+                change()
             self._back = back
-        return values, mass, names
+        return batch
+
+    def _shape_of_rows(self, p: Any, where: Any) -> tuple[int, ...]:
+        """The shape of the rows' values."""
+        shape = tuple(np.shape(p))
+        if where is not None and np.broadcast_shapes(np.shape(where), shape) != shape:
+            raise ValueError(f"where: shape {np.shape(where)} is more than the rows have, which is {shape}")
+        reduced = arrays.axes(self.axis, len(shape))
+        return tuple(n for k, n in enumerate(shape) if k not in reduced)
 
     def check_shapes(self, p: Any, q: Any) -> None:
         """Raise where `update` would."""
@@ -137,13 +150,14 @@ class RowMetric(Mergeable):
                 f"(name the axis of the rows' cells to take others: axis={max(many - 1, 0)})"
             )
 
-    def _rows_values(self, p: Any, q: Any, where: Any, axis: Axis) -> Array:
-        """The divergence of every row, flat, in float64."""
-        found = rows_of.reduce(
+    def _rows_values(self, p: Any, q: Any, where: Any, axis: Axis, shape: tuple[int, ...]) -> Array:
+        """The divergence of every row, flat, in float64 whatever the dtype of the rows."""
+        found = np.empty(shape)
+        rows_of.reduce(
             self.divergence, p, q, self.kind, axis, self.normalize, self.base, self.temperature, "none", where, False,
-            None, None, self.threads, self.invalid, self._weight(),
+            found, None, self.threads, self.invalid, self._weight(),
         )  # fmt: skip
-        return np.asarray(found, np.float64).reshape(-1)
+        return found.reshape(-1)
 
     def _weight(self) -> float:
         """The weight of p, which some divergences have."""
@@ -158,12 +172,12 @@ class RowMetric(Mergeable):
 
     def forward(self, p: Any, q: Any, weights: Any = None, where: Any = None, groups: Any = None) -> Any:
         """Take in a batch and return its own value; the same as calling the metric."""
-        values, mass, names = self._take(p, q, weights, where, groups)
+        batch = self._take(p, q, weights, where, groups)
         if self.reduction == "none":
-            return self._given_back(values)
-        batch = RunningStatistics(quantile_error=None)
-        batch.update(values, mass, names)
-        return self._value_of(batch)
+            return self._given_back(batch.values.copy())
+        alone = RunningStatistics(quantile_error=None)
+        alone.ready(batch)()
+        return self._value_of(alone)
 
     __call__ = forward
 
@@ -273,13 +287,13 @@ class RowMetric(Mergeable):
         """
         for other in others:
             self._check_like(other)
-            self.statistics.check_like(other.statistics)
+        self.statistics.check_like(*(other.statistics for other in others))
         for other in others:
             with other._lock:
                 parts = {name: part.clone() for name, part in other._parts().items()}
                 kept = None if other._kept is None else other._kept.values()
                 back = other._back
-            with self._lock:
+            with self._lock, uninterrupted():
                 if self._kept is not None and kept is not None:
                     self._kept.append(kept)
                 for name, part in self._parts().items():
@@ -289,8 +303,15 @@ class RowMetric(Mergeable):
     def clone(self) -> Self:
         """A copy with a life of its own; rows that were kept in a file are kept in memory there."""
         twin = super().clone()
-        twin._back = self._back
+        twin._back, twin.threads = self._back, self.threads
         return twin
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.state_dict() | {"threads": self.threads}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self.threads = state.get("threads")
 
     # --- keeping -------------------------------------------------------------------------------------------------
 
@@ -319,6 +340,10 @@ class RowMetric(Mergeable):
         try:
             parts = {name: RunningStatistics.from_state_dict(state[name]) for name in self._parts()}
             kept = None if self._kept is None else np.asarray(state["kept"], np.float64)
+            if {part.rows for part in parts.values()} | ({kept.size} if kept is not None else set()) != {
+                parts["statistics"].rows
+            } or (kept is not None and kept.ndim != 1):
+                raise ValueError("state: its parts hold different numbers of rows")
         except KeyError as error:
             raise ValueError(f"state: no {error.args[0]!r}") from None
         with self._lock:

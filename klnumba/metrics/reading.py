@@ -61,8 +61,8 @@ class Read:
         return ratio(self.weight, 1 << BIAS), self.finite_mean(), variance
 
     def _about_mean(self) -> int:
-        """The sum of w*(x - mean)**2 times the sum of w; less than nothing only where w*x**2 was rounded."""
-        return max(self.second * self.weight - self.first * self.first, 0)
+        """The sum of w*(x - mean)**2 times the sum of w."""
+        return self.second * self.weight - self.first * self.first
 
     def _room(self) -> int:
         """The square of the sum of w less the sum of w**2: with weights of one, n*(n - 1)."""
@@ -143,6 +143,6 @@ def _root(above: int, below: int) -> float:
     return ratio(math.isqrt((above << (2 * shift)) // below), 1 << shift)
 
 
-def values_of(state: State, method: str) -> np.ndarray[Any, Any]:
-    """A number for each group: `method` of `Read`."""
-    return np.array([getattr(Read(state, g), method)() for g in range(state.groups)])
+def values_of(state: State, method: str, groups: list[int]) -> np.ndarray[Any, Any]:
+    """A number for each of the groups: `method` of `Read`."""
+    return np.array([getattr(Read(state, g), method)() for g in groups], np.float64)

@@ -15,7 +15,7 @@ def _empty_twin(metric: Any) -> RowMetric:
     """A metric of the same kind and options with no rows; refuses anything else than a metric of rows."""
     if not isinstance(metric, RowMetric):
         raise TypeError(f"metric: a metric of rows such as KLDivergence, not {type(metric).__name__}")
-    return type(metric)(**metric.options())
+    return type(metric)(threads=metric.threads, **metric.options())
 
 
 class Windowed:

@@ -5,21 +5,21 @@ from __future__ import annotations
 import math
 import numbers
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-from klnumba.metrics.labels import Label, Labels, as_labels
+from klnumba.metrics.batch import Batch, uninterrupted
+from klnumba.metrics.labels import Label, Labels
 from klnumba.metrics.mergeable import Mergeable
 from klnumba.metrics.reading import Read, values_of
 from klnumba.metrics.sketch import shift_for
-from klnumba.metrics.state import State, frozen
+from klnumba.metrics.state import State
 from klnumba.metrics.summary import Summary
 
 Array = np.ndarray[Any, Any]
 
-LEAST_WEIGHT, LARGEST_WEIGHT = 2.0**-52, 2.0**52
 LEAST_ERROR, LARGEST_ERROR = 1e-4, 0.5
 
 
@@ -73,9 +73,11 @@ class RunningStatistics(Mergeable):
         values : array_like
             Numbers; NaN and infinite ones are counted.
         weights : array_like, optional
-            A weight a row, 0 or from 2**-52 to 2**52; rows of weight 0 are left out. Broadcasts to `values`.
+            A weight a row, in the shape of `values`, or one for all: 0 or from 2**-32 to 2**32. Rows of weight 0 are
+            left out.
         groups : array_like, optional
-            A label a row: integers, booleans or text. Either all updates have labels or none has.
+            A label a row, in the shape of `values`: integers, booleans or text. Either all updates have labels or none
+            has.
 
         Raises
         ------
@@ -84,21 +86,29 @@ class RunningStatistics(Mergeable):
         TypeError
             If values, weights or labels are of another kind.
         """
-        row = _row_values(values)
-        mass = None if weights is None else checked_weights(weights, row.size)
-        names = None if groups is None else as_labels(groups, row.size)
-        with self._lock:
-            self.check_groups(names)
-            if names is None:
-                self._state.add(row, mass)
-                return
-            labels = Labels() if self._labels is None else self._labels.copy()
-            places = labels.numbers(names)
-            self._state.grow(len(labels))
-            self._labels = labels
-            self._state.add(row, mass, places)
+        batch = Batch.of(values, weights, groups)
+        with self._lock, uninterrupted():
+            self.ready(batch)()
 
-    def check_groups(self, names: Array | None) -> None:
+    def ready(self, batch: Batch) -> Callable[[], None]:
+        """Make room for a batch, which shows nowhere; what then takes it in cannot fail."""
+        if not batch.values.size:
+            return lambda: None
+        self._check_groups(batch.labels)
+        if batch.labels is None:
+            return self._state.ready(batch.values, batch.weights)
+        labels = Labels() if self._labels is None else self._labels.copy()
+        places = labels.numbers(batch.labels)
+        self._state.grow(len(labels))
+        take = self._state.ready(batch.values, batch.weights, places)
+
+        def take_groups() -> None:
+            self._labels = labels
+            take()
+
+        return take_groups
+
+    def _check_groups(self, names: Array | None) -> None:
         """Refuse labels after rows without, and rows without after labels."""
         if names is None and self._labels is not None:
             raise ValueError("groups: missing; the rows so far have labels")
@@ -117,30 +127,31 @@ class RunningStatistics(Mergeable):
         ValueError
             If one was made with other settings, or one has groups and another has not.
         """
-        for other in others:
-            self.check_like(other)
+        self.check_like(*others)
         for other in others:
             with other._lock:
                 state, labels = other._state.copy(), None if other._labels is None else other._labels.copy()
-            with self._lock:
+            with self._lock, uninterrupted():
                 self._merge(state, labels)
 
-    def check_like(self, other: Any) -> None:
+    def check_like(self, *others: Any) -> None:
         """Raise where `merge` would."""
-        self._check_like(other)
-        if (self._labels is None) != (other._labels is None) and self.rows and other.rows:
+        for other in others:
+            self._check_like(other)
+        if len({one._labels is None for one in (self, *others) if one.rows}) > 1:
             raise ValueError("others: one has groups and the other has none")
 
     def _merge(self, state: State, labels: Labels | None) -> None:
         if labels is None:
-            if self._labels is None:
+            if state.counts.any():
+                self._check_groups(None)
                 self._state.merge(state)
             return
-        if self._labels is None:
-            self._labels = Labels()
-        places = self._labels.add(labels.names())
-        self._state.grow(len(self._labels))
+        mine = Labels() if self._labels is None else self._labels.copy()
+        places = mine.add(labels.names())
+        self._state.grow(len(mine))
         self._state.merge(state.of(*range(len(labels))), places)
+        self._labels = mine
 
     # --- giving out ----------------------------------------------------------------------------------------------
 
@@ -170,9 +181,9 @@ class RunningStatistics(Mergeable):
 
     def _numbers(self, method: str) -> Any:
         with self._lock:
-            state = self._ordered()
-        found = values_of(state, method)
-        return found if self._labels is not None else np.float64(found[0])
+            if self._labels is None:
+                return np.float64(values_of(self._state, method, [0])[0])
+            return values_of(self._state, method, self._labels.ordered())
 
     def _ordered(self) -> State:
         """A copy of the state with its groups in the order of their labels."""
@@ -190,8 +201,10 @@ class RunningStatistics(Mergeable):
     def summaries(self) -> dict[Label, Summary]:
         """A summary for each label."""
         with self._lock:
-            names, state = self.labels or [], self._ordered()
-        return {name: Read(state, k).summary(self.quantile_error) for k, name in enumerate(names)}
+            if self._labels is None:
+                return {}
+            names = self._labels.names()
+            return {names[k]: Read(self._state, k).summary(self.quantile_error) for k in self._labels.ordered()}
 
     def quantile(self, share: float) -> float:
         """The least value that at least this share of the weight does not exceed, within `quantile_error`.
@@ -220,8 +233,9 @@ class RunningStatistics(Mergeable):
             return Read(self._state.together()).distribution()
 
     def __repr__(self) -> str:
-        groups = "" if self._labels is None else f", groups={len(self._labels)}"
-        return f"<{type(self).__name__}: rows={self.rows}{groups}, mean={Read(self._state.together()).mean():.6g}>"
+        with self._lock:
+            groups = "" if self._labels is None else f", groups={len(self._labels)}"
+            return f"<{type(self).__name__}: rows={self.rows}{groups}, mean={Read(self._state.together()).mean():.6g}>"
 
     # --- keeping -------------------------------------------------------------------------------------------------
 
@@ -250,8 +264,10 @@ class RunningStatistics(Mergeable):
             raise ValueError(f"state: no {error.args[0]!r}") from None
         labels = None
         if names is not None:
+            if not isinstance(names, list):
+                raise ValueError(f"state: labels are a list, not {names!r}")
             labels = Labels()
-            labels.add(list(names))
+            labels.add(names)
         if found.groups != (1 if labels is None else len(labels)):
             raise ValueError(f"state: {found.groups} groups, labels {names!r}")
         with self._lock:
@@ -280,28 +296,3 @@ def _checked_thresholds(values: Any) -> tuple[float, ...]:
         if math.isnan(x):
             raise ValueError("thresholds: NaN is no threshold")
     return found
-
-
-def _row_values(values: Any) -> Array:
-    found = np.asarray(values)
-    if found.dtype.kind not in "fiub" and found.dtype.name != "bfloat16":
-        raise TypeError(f"values: real numbers, not {found.dtype}")
-    return frozen(np.ascontiguousarray(found, np.float64).reshape(-1).view())
-
-
-def checked_weights(weights: Any, rows: int) -> Array:
-    """A weight a row; raises naming the first row whose weight is none."""
-    found = np.asarray(weights)
-    if found.dtype.kind not in "fiub":
-        raise TypeError(f"weights: real numbers, not {found.dtype}")
-    try:
-        found = np.broadcast_to(found.astype(np.float64), (rows,) if found.ndim < 2 else found.shape).reshape(-1)
-        if found.size != rows:
-            raise ValueError
-    except ValueError:
-        raise ValueError(f"weights: one a row, {rows} in all, not shape {np.shape(weights)}") from None
-    bad = np.flatnonzero(~((found == 0.0) | ((found >= LEAST_WEIGHT) & (found <= LARGEST_WEIGHT))))
-    if bad.size:
-        row = int(bad[0])
-        raise ValueError(f"weights: row {row} weighs {found[row]}; a weight is 0 or from 2**-52 to 2**52")
-    return frozen(np.ascontiguousarray(found))

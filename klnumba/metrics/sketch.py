@@ -20,6 +20,7 @@ Array = np.ndarray[Any, Any]
 
 _MARGIN = 64  # intervals added beyond those needed, so that windows grow seldom
 _LARGEST_SHIFT = 52
+MOST = 1 << 26  # no window has more intervals, nor begins later
 
 
 def shift_for(error: float | None) -> int:

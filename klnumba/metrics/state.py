@@ -7,7 +7,7 @@ order in which states were merged.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,12 @@ import numpy as np
 from klnumba import fixed_point
 from klnumba.formulas.exact_integers import BIAS
 from klnumba.kernels import accumulate, cpu, threads
-from klnumba.metrics.sketch import Layout, Window
+from klnumba.metrics.sketch import MOST, Layout, Window
 
 Array = np.ndarray[Any, Any]
 
 _MOST_PENDING = 1 << 26  # rows between carries: a limb has room for 2**29
+_MOST_LOAD = 1 << 62  # what the weights of all rows may add up to, in whole numbers
 _NO_LABELS = np.empty(0, np.int64)
 _NO_LABELS.flags.writeable = False
 
@@ -41,7 +42,7 @@ class State:
         Weights of the values in each place of `layout`: whole numbers, and what is left in units of 2**-62.
     """
 
-    __slots__ = ("counts", "extremes", "layout", "masses", "part", "pending", "sums", "thresholds", "whole")
+    __slots__ = ("counts", "extremes", "layout", "load", "masses", "part", "pending", "sums", "thresholds", "whole")
 
     def __init__(self, groups: int, thresholds: tuple[float, ...], shift: int) -> None:
         self.thresholds = np.array(thresholds, np.float64)
@@ -54,38 +55,40 @@ class State:
         self.whole = np.zeros((groups, self.layout.columns), np.int64)
         self.part = np.zeros((groups, self.layout.columns), np.int64)
         self.pending = 0
+        self.load = 0
 
     @property
     def groups(self) -> int:
         return len(self.counts)
 
-    def add(self, values: Array, weights: Array | None = None, labels: Array = _NO_LABELS) -> None:
-        """Take in row values; `labels` holds each row's group, where there is more than one."""
-        if not values.size:
-            return
+    def ready(self, values: Array, weights: Array | None, labels: Array = _NO_LABELS) -> Callable[[], None]:
+        """Make room for row values, which shows nowhere; what then takes them in cannot fail.
+
+        `labels` holds each row's group, where there is more than one.
+        """
         if self.pending + values.size > _MOST_PENDING:
             self.carry()
-        self.pending += values.size
+        heavy = values.size if weights is None else math.ceil(weights.sum())
+        if self.load + heavy > _MOST_LOAD:
+            raise ValueError("weights: the sum of all would pass 2**62")
         if weights is not None:
             self.take_weights()
         elif self.masses is not None:
             weights = frozen(np.ones(values.size))
         if labels.size:
             values, weights, labels = _by_group(values, weights, labels)
-        taken = 0
-        while taken < values.size:
-            columns = [None if x is None else x[taken:] for x in (values, weights, labels)]
-            taken += self._take(*columns)  # type: ignore[arg-type]
-            if taken < values.size:
-                self._spread(self.layout.holding(values[taken:]))
-
-    def _take(self, values: Array, weights: Array | None, labels: Array) -> int:
-        """Take in rows until one has no interval; how many."""
+        self._spread(self.layout.holding(values))
         rows = (values,) if weights is None else (values, weights)
         sums = (self.sums,) if self.masses is None else (self.sums, self.masses)
         rest = (self.whole, self.part, self.layout.for_loop(), threads.scratch(np.dtype(np.float64))[2])
         loop = cpu.accumulated(weights is not None)
-        return int(loop(*rows, labels, self.thresholds, self.counts, self.extremes, *sums, *rest))
+
+        def take() -> None:
+            self.pending += values.size
+            self.load += heavy
+            loop(*rows, labels, self.thresholds, self.counts, self.extremes, *sums, *rest)
+
+        return take
 
     def _spread(self, layout: Layout) -> None:
         if layout != self.layout:
@@ -114,12 +117,17 @@ class State:
         """Make room for more groups."""
         if groups <= self.groups:
             return
+        groups = max(groups, self.groups * 3 // 2)  # labels that come one by one do not copy everything each time
         more = State(groups - self.groups, tuple(self.thresholds), self.layout.shift)
         if self.masses is not None:
             more.take_weights()
         more._spread(self.layout)
-        for name in self._arrays():
-            setattr(self, name, np.concatenate([getattr(self, name), getattr(more, name)]))
+        self._put({name: np.concatenate([getattr(self, name), getattr(more, name)]) for name in self._arrays()})
+
+    def _put(self, arrays: Mapping[str, Array]) -> None:
+        """Replace arrays, all of which are made."""
+        for name, array in arrays.items():
+            setattr(self, name, array)
 
     def _arrays(self) -> Iterator[str]:
         for name in ("counts", "extremes", "sums", "masses", "whole", "part"):
@@ -128,6 +136,8 @@ class State:
 
     def merge(self, other: State, places: Array | None = None) -> None:
         """Add the groups of another state to those here; its group k goes to `places[k]`, by default to k."""
+        if self.load + other.load > _MOST_LOAD:
+            raise ValueError("weights: the sum of all would pass 2**62")
         other = other.copy()
         self.carry()
         other.carry()
@@ -137,14 +147,17 @@ class State:
         layout = self.layout.joined(other.layout)
         self._spread(layout)
         other._spread(layout)
+        made = {name: getattr(self, name).copy() for name in self._arrays()}
         at = slice(other.groups) if places is None else places  # no place twice
-        self.extremes[at, 0] = np.minimum(self.extremes[at, 0], other.extremes[:, 0])
-        self.extremes[at, 1] = np.maximum(self.extremes[at, 1], other.extremes[:, 1])
-        for name in set(self._arrays()) - {"extremes"}:
-            getattr(self, name)[at] += getattr(other, name)
-        over = self.part >> accumulate.PART_BITS
-        self.part &= accumulate.PART - 1
-        self.whole += over
+        made["extremes"][at, 0] = np.minimum(made["extremes"][at, 0], other.extremes[:, 0])
+        made["extremes"][at, 1] = np.maximum(made["extremes"][at, 1], other.extremes[:, 1])
+        for name in made.keys() - {"extremes"}:
+            made[name][at] += getattr(other, name)
+        over = made["part"] >> accumulate.PART_BITS
+        made["part"] &= accumulate.PART - 1
+        made["whole"] += over
+        self._put(made)
+        self.load += other.load
         self.pending = 1
         self.carry()
 
@@ -195,6 +208,7 @@ class State:
         windows = (layout.negative, layout.positive)
         found = {name: getattr(self, name).copy() for name in self._arrays()}
         found |= {name: layout.moved(found[name], self.layout) for name in ("whole", "part")}
+        found["extremes"] += 0.0
         found["windows"] = np.array([(w.first, w.count) for w in windows], np.int64)
         return found
 
@@ -204,9 +218,12 @@ class State:
         groups = len(np.atleast_1d(arrays["counts"]))
         state = cls(groups, thresholds, shift)
         windows = np.asarray(arrays["windows"])
-        if windows.shape != (2, 2) or windows.dtype.kind != "i" or (windows < 0).any():
-            raise ValueError("windows: two pairs of integers, not negative")
-        state._spread(Layout(len(thresholds), shift, *(Window(int(a), int(b)) for a, b in windows)))
+        if windows.shape != (2, 2) or windows.dtype.kind != "i" or (windows < 0).any() or (windows > MOST).any():
+            raise ValueError("windows: two pairs of integers, not negative, of intervals that there are")
+        layout = Layout(len(thresholds), shift, *(Window(int(a), int(b)) for a, b in windows))
+        if np.shape(arrays["whole"]) != (groups, layout.columns):
+            raise ValueError(f"whole: of shape {(groups, layout.columns)}, not {np.shape(arrays['whole'])}")
+        state._spread(layout)
         if "masses" in arrays:
             state.take_weights()
         for name in state._arrays():
@@ -216,8 +233,22 @@ class State:
                     f"{name}: {here.dtype} of shape {here.shape}, not {there.dtype} of shape {there.shape}"
                 )
             setattr(state, name, np.array(there, order="C"))
+        state._check_contents()
         state.pending = 1
         return state
+
+    def _check_contents(self) -> None:
+        """Refuse what no rows can have left."""
+        for name in ("counts", "whole", "part"):
+            if (getattr(self, name) < 0).any():
+                raise ValueError(f"{name}: negative")
+        if (self.part >= accumulate.PART).any() or np.isnan(self.extremes).any():
+            raise ValueError("part, extremes: out of range")
+        shares = slice(accumulate.SPECIALS, accumulate.SPECIALS + len(self.thresholds))
+        counted = np.delete(self.whole, shares, axis=1).astype(np.float64)
+        self.load = math.ceil(counted.sum()) + self.whole.size
+        if self.load > _MOST_LOAD:
+            raise ValueError("whole: out of range")
 
 
 def _by_group(values: Array, weights: Array | None, labels: Array) -> tuple[Array, Array | None, Array]:

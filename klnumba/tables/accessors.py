@@ -7,6 +7,7 @@ from typing import Any
 
 from klnumba import divergence
 from klnumba.optional import load
+from klnumba.tables.frames import compare
 from klnumba.tables.rows import kl_groups, kl_matrix
 
 
@@ -75,6 +76,10 @@ class FrameAccessor(SeriesAccessor):
     def groups(self, by: Any, column: Hashable, **options: Any) -> Any:
         """KL of each group of rows to the others: `klnumba.tables.kl_groups`."""
         return kl_groups(self._given, by, column, **options)
+
+    def compare(self, current: Any, **options: Any) -> Any:
+        """What changed from this to `current`, column by column: `klnumba.tables.compare`."""
+        return compare(self._given, current, **options)
 
 
 def register() -> None:

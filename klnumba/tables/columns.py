@@ -132,13 +132,19 @@ def _column(nw: Any, name: str, series: Any) -> Column:
         return Numbers(name, "timedelta", rows, lambda: _naive(series.to_numpy()))
     if dtype in (nw.String, nw.Categorical, nw.Enum):
         return Labels(name, rows, lambda: _codes(series), lambda: _counted(series))
-    if hasattr(getattr(series.to_native(), "dtype", None), "tz"):  # zones that narwhals cannot name
-        return Numbers(name, "datetime", rows, lambda: _times(series.to_native()), aware=True)
+    native = series.to_native()
+    kind = type(getattr(native, "dtype", None)).__name__
+    if kind == "DatetimeTZDtype":  # with a zone that narwhals cannot name
+        return Numbers(name, "datetime", rows, lambda: _times(native), aware=True)
+    if kind == "PeriodDtype":
+        return Numbers(name, "datetime", rows, lambda: _times(native.dt.to_timestamp()))
+    if kind == "SparseDtype":
+        return Numbers(name, "number", rows, lambda: native.sparse.to_dense().to_numpy())
     if dtype == nw.Object:
         return _object(name, series)
     if series.null_count() == rows:
         return Numbers(name, "number", rows, lambda: np.full(rows, np.nan))
-    return Unusable(name, rows, f"holds {dtype}, which has no cells")
+    return Unusable(name, rows, f"holds {getattr(native, 'dtype', dtype)}, which has no cells")
 
 
 def _in_utc(series: Any) -> Any:

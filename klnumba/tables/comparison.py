@@ -172,7 +172,7 @@ class Comparison:
             "kl_reshaping") and "status".
         """
         pd = load("pandas")
-        frame = pd.DataFrame(self.rows())
+        frame = pd.DataFrame(self.rows(), columns=list(self._problem("", "")))
         counts = {"n_reference": "Int64", "n_current": "Int64", "cells": "Int64", "dof": "Int64"}
         return frame.astype({name: kind for name, kind in counts.items() if name in frame})
 

@@ -81,4 +81,6 @@ def chosen(found: dict[str, Column], columns: Iterable[Any] | None, name: str) -
     for one in wanted:
         if one not in found:
             raise ValueError(f"columns: {one!r} is not in {name}")
+        if wanted.count(one) > 1:
+            raise ValueError(f"columns: {one!r} stands there twice")
     return {one: found[one] for one in wanted}

@@ -57,7 +57,8 @@ def estimate(reference: Array, n: Array, current: Array, m: Array, confidence: f
         divergence = kl.kl_divergence(even, q)
         spread = np.maximum((even * log_ratio**2).sum(axis=1) - divergence**2, 0.0)
         variance = spread * over_n + chi * over_m
-        bias = (cells - 1) / 2.0 * over_n + (np.where(used, ratio, 0.0).sum(axis=1) - 1.0) / 2.0 * over_m
+        excess = np.maximum(np.where(used, ratio, 0.0).sum(axis=1) - 1.0, 0.0)
+        bias = (cells - 1) / 2.0 * over_n + excess / 2.0 * over_m
         scale = np.where(divergence > 0, variance / (4.0 * divergence), (over_n + over_m) / 2.0)
     plain = kl.kl_divergence(p, _anscombe(current, m, used), normalize=False)
     corrected = plain - (cells - 1) / 2.0 * over_n

@@ -10,14 +10,13 @@ import base64
 import functools
 import hashlib
 import math
-import os
-import tempfile
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from klnumba.metrics.files import replacing
 from klnumba.optional import load
 from klnumba.tables.cells import GROUPS
 
@@ -71,17 +70,8 @@ def table(comparison: Comparison) -> str:
 def write(comparison: Comparison, path: Path, title: str) -> Path:
     """Write the report; the file is complete or, when the work is interrupted, as it was before."""
     text = render(comparison, title)
-    handle, temporary = tempfile.mkstemp(dir=path.resolve().parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(temporary).chmod(0o666 & ~umask)
-        Path(temporary).replace(path.resolve())
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with replacing(path.resolve()) as file:
+        file.write(text.encode())
     return path
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from klnumba import divergence
 from klnumba.arrays import one_of
-from klnumba.labelled import Table, put, table
-from klnumba.labels import ALIGN, listed, match, numbers, only
+from klnumba.labelled import Table, join, table
+from klnumba.labels import ALIGN, listed, numbers, only
 from klnumba.optional import load
 
 CELLS = 1 << 28  # groups times values: 2 GiB of counts
@@ -104,8 +104,7 @@ def kl_matrix(p: Any, q: Any = None, *, align: divergence.Align = "outer", **opt
     first = table(_frame(p, "p"), "p", turned=False)
     second = Table(first.cells, first.labels) if q is None else table(_frame(q, "q"), "q", turned=False)
     if q is not None and q is not p:
-        _, *takes = match(first.over(-1), second.over(-1), "column", align)
-        put(first, second, takes, -1, -np.inf if options.get("kind", "prob") != "prob" else 0.0)
+        join(first, second, -1, "column", align, -np.inf if options.get("kind", "prob") != "prob" else 0.0)
     found = divergence.kl_divergence(first.cells[:, None, :], second.cells[None, :, :], **options)
     return load("pandas").DataFrame(found, index=p.index, columns=p.index if q is None else q.index)
 

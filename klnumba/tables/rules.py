@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from klnumba.tables.cells import Array
+from klnumba.tables.columns import ColumnError
 
 Rule = str | int | Sequence[float] | Array
 
@@ -86,6 +87,10 @@ def edges(rule: Any, sample: Array, finite: int, low: float, high: float) -> Arr
         return _quantiles(sample, finite, low, high, rule)
     if low == high:
         return np.array([low, high])
+    if not math.isfinite(high - low):
+        raise ColumnError(
+            "spans more than a float64 holds: bins of equal width cannot be made, those of equal mass can"
+        )
     bins = _number_of_bins(sample, finite, high - low, rule) if isinstance(rule, str) else int(rule)
     found = np.unique(np.linspace(low, high, bins + 1))
     found[-1] = high
@@ -100,8 +105,9 @@ def _number_of_bins(sample: Array, finite: int, span: float, rule: str) -> int:
         if width > 0.0:
             return int(min(MOST_BINS, max(1, math.ceil(min(span / width, 1e9)))))
     bins = math.log2(finite) + 1.0
-    deviation = float(sample.std()) if sample.size else 0.0
-    if rule == "doane" and finite > 2 and deviation > 0.0:
+    with np.errstate(over="ignore", invalid="ignore"):
+        deviation = float(sample.std()) if sample.size else 0.0
+    if rule == "doane" and finite > 2 and 0.0 < deviation < math.inf:
         skewness = float(np.mean(((sample - sample.mean()) / deviation) ** 3))
         spread = math.sqrt(6.0 * (finite - 2) / ((finite + 1.0) * (finite + 3.0)))
         bins += math.log2(1.0 + abs(skewness) / spread)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import numbers
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from klnumba.tables.cells import Array
 
 NAMES = ("none", "laplace", "jeffreys", "perks", "james-stein")
+LARGEST = 1e15  # beyond, the rows of a table would not show
 PSEUDO_COUNTS = {"none": 0.0, "laplace": 1.0, "jeffreys": 0.5}
 
 
@@ -21,8 +21,8 @@ def check(smoothing: Any) -> None:
             raise ValueError(f"smoothing: one of {', '.join(map(repr, NAMES))} or a number, not {smoothing!r}")
     elif isinstance(smoothing, bool) or not isinstance(smoothing, numbers.Real):
         raise TypeError(f"smoothing: a name or a number, not {smoothing!r}")
-    elif not 0.0 <= float(smoothing) < math.inf:
-        raise ValueError(f"smoothing: a finite number from 0 on, not {smoothing!r}")
+    elif not 0.0 <= float(smoothing) <= LARGEST:
+        raise ValueError(f"smoothing: a number from 0 to {LARGEST:g}, not {smoothing!r}")
 
 
 def smooth(counts: Array, n: Array, used: Array, smoothing: str | float) -> Array:

@@ -14,6 +14,7 @@ from klnumba.tables.cells import CORE, MISSING, NEW, TAIL, Array
 from klnumba.tables.smoothing import smooth
 
 SPARSE = 5.0  # the test takes cells together in which either sample lets expect fewer rows
+RARE = 2.0  # and the interval those in which it lets expect fewer than this
 PARTS = {"kl_missing": MISSING, "kl_tails": TAIL, "kl_new": NEW, "kl_reshaping": CORE}
 CORRECTIONS = ("bh", "bonferroni", "holm", "none")
 
@@ -65,7 +66,11 @@ def _spread(values: Array, places: Array) -> Array:
 
 
 def measure(pair: Pair, smoothing: str | float, confidence: float, unit: float) -> Measured:
-    """Every statistic of every column, divergences in units of `unit` nats; NaN where a side has no rows."""
+    """Every statistic of every column, divergences in units of `unit` nats; NaN where a side has no rows.
+
+    For the bias-corrected value and the interval, cells in which either side lets expect fewer than `RARE` rows are
+    taken together: of single rows no formula for large samples knows anything. KL of fewer cells is never larger.
+    """
     some = (pair.n > 0) & (pair.m > 0)
     found = _measure(pair.select(some), smoothing, confidence, unit)
     return found if some.all() else found.spread(some)
@@ -79,11 +84,20 @@ def _measure(pair: Pair, smoothing: str | float, confidence: float, unit: float)
         p, q = (side / side.sum(axis=1, keepdims=True) for side in (left, right))
     names = {"kl": "kl", "kl_reverse": "reverse_kl", "js": "js", "psi": "jeffreys"}
     divergences = {name: found[source] for name, source in names.items()}
-    divergences |= interval.estimate(pair.reference, pair.n, pair.current, pair.m, confidence)
+    divergences |= _estimate(pair, confidence)
     divergences |= split(p, q, pair.groups)
     columns = {name: value / unit for name, value in divergences.items()}
     columns |= independence(pair)
     return Measured(columns, p, q, kl.rel_entr(p, q) / unit)
+
+
+def _estimate(pair: Pair, confidence: float) -> dict[str, Array]:
+    """The bias-corrected value and its interval, which is open where all cells are too rare to say anything."""
+    reference, current = _pooled(pair, RARE)
+    found = interval.estimate(reference, pair.n, current, pair.m, confidence)
+    lost = (((reference > 0) | (current > 0)).sum(axis=1) == 1) & (pair.used.sum(axis=1) > 1)
+    unknown = {"kl_corrected": np.nan, "standard_error": np.nan, "ci_low": 0.0, "ci_high": np.inf}
+    return {name: np.where(lost, unknown[name], values) for name, values in found.items()}
 
 
 def split(p: Array, q: Array, groups: Array) -> dict[str, Array]:
@@ -142,7 +156,7 @@ def independence(pair: Pair) -> dict[str, Array]:
     Biometrics 10, pp. 417-451, 1954), and the p-value divides G by D. A. Williams's factor (Biometrika 63, pp. 33-37,
     1976), which brings its mean to that of the law.
     """
-    reference, current = _pooled(pair)
+    reference, current = _pooled(pair, SPARSE)
     known = np.isinf(pair.n)
     both = np.where(known[:, None], reference, reference + current)
     n, m = np.where(known, 0.0, pair.n), pair.m
@@ -165,7 +179,7 @@ def _williams(both: Array, n: Array, m: Array, dof: Array) -> Array:
     return np.where(np.isfinite(found), found, 1.0)
 
 
-def _pooled(pair: Pair) -> tuple[Array, Array]:
+def _pooled(pair: Pair, limit: float) -> tuple[Array, Array]:
     """The counts with the sparse cells taken together in one more column, and that with the least one if need be."""
     n, m = pair.n[:, None], pair.m[:, None]
     known = np.isinf(n)
@@ -173,13 +187,13 @@ def _pooled(pair: Pair) -> tuple[Array, Array]:
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(known, pair.reference, (np.where(known, 0.0, pair.reference) + pair.current) / (size + m))
     least = np.where(known, m, np.minimum(size, m))
-    sparse = pair.used & (share * least < SPARSE)
+    sparse = pair.used & (share * least < limit)
     together = [np.where(sparse, 0.0, side) for side in (pair.reference, pair.current)]
     rest = [np.where(sparse, side, 0.0).sum(axis=1) for side in (pair.reference, pair.current)]
     expected = np.where(sparse, share, 0.0).sum(axis=1) * least[:, 0]
     kept = np.where((together[0] + together[1]) > 0, share, np.inf)
     smallest = kept.argmin(axis=1)
-    alone = (expected >= SPARSE) | ~np.isfinite(kept).any(axis=1)
+    alone = (expected >= limit) | ~np.isfinite(kept).any(axis=1)
     rows = np.flatnonzero(~alone)
     for side, more in zip(together, rest, strict=True):
         side[rows, smallest[rows]] += more[rows]

@@ -9,6 +9,8 @@ import numpy as np
 from klnumba.tables.cells import Array
 from klnumba.tables.columns import Column, Numbers
 
+LEAST = 1e-100  # squares of weights are added up, and shall be numbers
+
 
 def split_weights(found: dict[str, Column], weights: Any, name: str) -> tuple[dict[str, Column], Array | None]:
     """The columns that are none of the weights, and the weights of the rows."""
@@ -32,8 +34,10 @@ def split_weights(found: dict[str, Column], weights: Any, name: str) -> tuple[di
 
 
 def _checked(weights: Array, name: str) -> Array:
-    wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    wrong = np.flatnonzero(~((weights == 0) | ((weights >= LEAST) & (weights <= 1.0 / LEAST))))
     if wrong.size:
         row = int(wrong[0])
-        raise ValueError(f"weights: finite numbers from 0 on, but row {row} of {name} has {weights[row]}")
+        raise ValueError(
+            f"weights: 0, or from {LEAST:g} to {1.0 / LEAST:g}, but row {row} of {name} has {weights[row]:g}"
+        )
     return weights

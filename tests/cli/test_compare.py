@@ -37,8 +37,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def invoke(*arguments: str) -> Result:
-    return CliRunner().invoke(app, ["compare", *arguments], env={"COLUMNS": "120", "FORCE_COLOR": ""})
+def invoke(*arguments: str, columns: int = 120) -> Result:
+    return CliRunner().invoke(app, ["compare", *arguments], env={"COLUMNS": str(columns), "FORCE_COLOR": ""})
 
 
 FILES = ("before.csv", "after.csv.gz")
@@ -53,9 +53,15 @@ def test_json_is_that_of_the_function(folder: Path) -> None:
 def test_the_table_has_the_strongest_evidence_first(folder: Path) -> None:
     result = invoke(*FILES)
     assert result.exit_code == 0, result.output
-    lines = [line for line in result.stdout.splitlines() if line.startswith("│")]
-    assert [line.split("│")[1].strip() for line in lines] == compare(BEFORE, AFTER).by_evidence()
-    assert lines[0].split("│")[1].strip() == "x"
+    lines = result.stdout.splitlines()
+    body = lines[next(k for k, line in enumerate(lines) if "───" in line) + 1 :]
+    assert [line.split()[0] for line in body if line.strip()] == compare(BEFORE, AFTER).by_evidence()
+    assert body[0].split()[0] == "x"
+
+
+def test_a_wide_terminal_shows_more(folder: Path) -> None:
+    assert "PSI" not in invoke(*FILES, columns=80).stdout
+    assert "PSI" in invoke(*FILES, columns=120).stdout
 
 
 def test_options_reach_the_function(folder: Path) -> None:
@@ -101,6 +107,7 @@ def test_exit_statuses_for_pipelines(folder: Path, options: str, status: int) ->
         (("torn.parquet", "after.csv.gz"), "torn.parquet: cannot be read"),
         (("empty.csv", "after.csv.gz"), "empty.csv: cannot be read"),
         ((*FILES, "--columns", "nope"), "columns: 'nope' is not in reference"),
+        ((*FILES, "--weights", "nope"), "--weights: 'nope' is in neither table"),
         ((*FILES, "--bins", "1,b"), "--bins: numbers with commas"),
         ((*FILES, "--bins", "some"), "bins: one of"),
         ((*FILES, "--smoothing", "some"), "smoothing: one of"),

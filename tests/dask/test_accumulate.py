@@ -52,6 +52,8 @@ def test_rows_stay_in_order():
     ((kl.kl_divergence, P, Q), TypeError, "metric: a metric of rows"),
     ((kl.KLDivergence(), P, Q[:3]), RuntimeError, "expected to have the same shape"),
     ((kl.KLDivergence(), P[0], Q[0]), ValueError, "to be 2D"),
+    ((kl.KLDivergence(axis=0), P, Q), ValueError, "metric: rows along the last axis"),
+    ((kl.KLDivergence(), P, Q, None, WHERE[:, 0]), ValueError, r"where: shape \(4000,\), not that of p"),
     ((kl.KLDivergence(), P, Q, WEIGHTS[:7]), ValueError, r"weights: 4000 rows, not shape \(7,\)"),
 ])  # fmt: skip
 def test_wrong_arguments(arguments, error, text):

@@ -18,11 +18,11 @@ from klnumba.metrics.reading import Read
 from tests.metrics.states import SETTINGS, assert_same, merged_at_random, of_rows, pieces, taken
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
-WEIGHTS = st.one_of(st.just(0.0), st.floats(2.0**-52, 2.0**52))
+WEIGHTS = st.one_of(st.just(0.0), st.floats(2.0**-32, 2.0**32))
 
 
 def exact(values, weights=None):
-    """The four sums as fractions, slowly; each row's w*x**2 as it is defined: of w*x rounded to 53 bits."""
+    """The four sums as fractions, slowly."""
     weights = [1.0] * len(values) if weights is None else weights
     pairs = [(Fraction(x), Fraction(w)) for x, w in zip(values, weights, strict=True)]
     first = sum((w * x for x, w in pairs), Fraction(0))
@@ -58,8 +58,8 @@ def test_sums_are_exact(values):
 def test_weighted_sums(rows):
     values, weights = zip(*rows, strict=True)
     found, (first, second, mass, squares) = read(of_rows(values, weights)), exact(values, weights)
-    assert tuple(map(fraction, (found.first, found.weight, found.squares))) == (first, mass, squares)
-    assert abs(fraction(found.second) - second) <= second * Fraction(1, 1 << 53)
+    sums = found.first, found.second, found.weight, found.squares
+    assert tuple(map(fraction, sums)) == (first, second, mass, squares)
     if mass:
         assert found.finite_mean() == rounded(first / mass)
 

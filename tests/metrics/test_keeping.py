@@ -72,7 +72,7 @@ def test_merged_rows_follow():
 @pytest.mark.parametrize(("other", "error", "text"), [
     (kl.CrossEntropy(), TypeError, "others: a KLDivergence, not CrossEntropy"),
     (3, TypeError, "others: a KLDivergence, not int"),
-    (kl.KLDivergence(base=2), ValueError, "others: base is 2 there and None here"),
+    (kl.KLDivergence(base=2), ValueError, "others: base is 2.0 there and None here"),
     (kl.KLDivergence(quantile_error=0.1), ValueError, "others: quantile_error is 0.1 there and 0.01 here"),
     (metric(groups=np.arange(300)), ValueError, "others: one has groups and the other has none"),
 ])  # fmt: skip
@@ -105,7 +105,7 @@ def test_plus_something_else():
     (lambda state: state["statistics"].update(counts=np.zeros((1, 5))), "counts: int64 of shape"),
     (lambda state: state["statistics"].update(windows=np.array([[0, -1], [0, 0]])), "windows: two pairs"),
     (lambda state: state["statistics"].update(labels=["a", "b"]), "labels"),
-    (lambda state: state["options"].update(base=10), "base is 10 there"),
+    (lambda state: state["options"].update(base=10), "base is 10"),
 ])  # fmt: skip
 def test_damaged_states(change, text):
     made = metric()

@@ -58,7 +58,7 @@ def row(cells: int, rows: int, shift: float) -> dict[str, Any]:
         "cells": cells,
         "rows": rows,
         "true_KL": float(f"{truth:.3g}"),
-        "covered": float(1.0 - (below | above).mean()),
+        "covered": round(float(1.0 - (below | above).mean()), 4),
         "interval_too_low": float(below.mean()),
         "interval_too_high": float(above.mean()),
         "mean_of_kl": float(f"{found['kl'].mean():.3g}"),

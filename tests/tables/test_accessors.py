@@ -55,6 +55,14 @@ def test_matrix_and_groups():
     )
 
 
+def test_comparison_of_columns():
+    current = FRAME + 1.0
+    pd.testing.assert_frame_equal(
+        FRAME.kl.compare(current, columns=["a"]).to_frame(),
+        klnumba.tables.compare(FRAME, current, columns=["a"]).to_frame(),
+    )
+
+
 def test_on_the_class_the_accessor_is_itself():
     assert pd.Series.kl is SeriesAccessor
     assert pd.DataFrame.kl is FrameAccessor

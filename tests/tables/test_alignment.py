@@ -5,6 +5,8 @@ import warnings
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import klnumba as kl
 
@@ -164,6 +166,30 @@ def test_cells(frame, function):
     assert run(p, 2.0).index.tolist() == ["a", "b"]
     assert run(p, np.ma.array([1.0, 1.0], mask=[True, False])).isna().tolist() == [True, False]
     assert type(run(p, np.ones((3, 2)))) is type(run(frame.iloc[:1], np.ones((3, 5)))) is np.ndarray
+
+
+MASSES = st.dictionaries(st.sampled_from("abcdefgh"), st.integers(0, 50), max_size=8)
+
+
+@given(MASSES, MASSES, st.randoms(use_true_random=False))
+def test_any_labels_in_any_order(p, q, random):
+    """The definition, over dicts, is what comes out for Series in whatever order, and for the rows of DataFrames."""
+    if not sum(p.values()) or not sum(q.values()):
+        return
+    sides = []
+    for masses in (p, q):
+        order = list(masses)
+        random.shuffle(order)
+        sides.append(pd.Series({label: masses[label] for label in order}, dtype=float))
+    expected = plain_kl(p, q)
+    assert kl.kl_divergence(*sides) == pytest.approx(expected, rel=1e-12, abs=1e-14)
+    rows = kl.kl_divergence(*(side.to_frame("row").T for side in sides))
+    assert rows["row"] == pytest.approx(expected, rel=1e-12, abs=1e-14)
+    if p.keys() == q.keys():
+        assert kl.kl_divergence(*sides, align="strict") == kl.kl_divergence(*sides)
+    else:
+        with pytest.raises(ValueError, match="lacks cell"):
+            kl.kl_divergence(*sides, align="strict")
 
 
 # --- one side without labels -----------------------------------------------------------------------------------------
@@ -331,6 +357,16 @@ def test_categories_match_by_value_and_unused_ones_are_no_labels():
     found = kl.rel_entr(pd.Series([1.0, 2.0], index=index), pd.Series([1.0, 2.0], index=["b", "a"]))
     assert found.index.tolist() == ["a", "b"]
     assert kl.kl_divergence(pd.Series([1, 2], index=index), pd.Series([1, 2], index=["a", "b"])) == 0.0
+
+
+def test_the_result_has_the_very_index_of_p(frame):
+    """Categories and intervals too."""
+    for index in (pd.CategoricalIndex(list("wxyz"), name="c"), pd.interval_range(0, 4, name="i"), pd.RangeIndex(4)):
+        p = frame.set_axis(index)
+        for q in (frame.sum(), p[::-1], (p + 1.0).iloc[[2, 1, 0]]):
+            pd.testing.assert_index_equal(kl.kl_divergence(p, q).index, index)
+        pd.testing.assert_index_equal(kl.rel_entr(p["a"], p["b"][::-1]).index, index)
+        pd.testing.assert_index_equal(kl.kl_divergence(p.T, p.T, axis=0).index, index)
 
 
 def test_intervals_and_dates():

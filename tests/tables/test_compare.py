@@ -191,7 +191,11 @@ def test_tiny_and_empty_tables():
     assert (rows_of(compare(one, one))["kl"] == 0).all()
     table = rows_of(compare(one, none.astype({"x": float})))
     assert (table["status"] == "current has no values").all()
-    assert compare(pd.DataFrame(index=range(3)), pd.DataFrame(index=range(3))).rows() == []
+    nothing = compare(pd.DataFrame(index=range(3)), pd.DataFrame(index=range(3)))
+    assert nothing.rows() == []
+    assert list(nothing.to_frame()) == list(compare(one, one).to_frame())
+    assert nothing.contributions.empty
+    assert nothing.by_evidence() == []
 
 
 def test_inputs_are_never_changed():
@@ -247,6 +251,7 @@ def test_weights_of_whole_numbers_count_like_repeated_rows():
     ("options", "error", "text"),
     [
         ({"columns": ["number", "nope"]}, ValueError, "columns: 'nope' is not in reference"),
+        ({"columns": ["few", "number", "few"]}, ValueError, "columns: 'few' stands there twice"),
         ({"columns": "number"}, TypeError, "columns: a sequence of names"),
         ({"bins": "many"}, ValueError, "bins: one of 'auto'"),
         ({"bins": 0}, ValueError, "bins: from 1 to"),
@@ -255,7 +260,7 @@ def test_weights_of_whole_numbers_count_like_repeated_rows():
         ({"bins": {"number": [0, 0]}}, ValueError, "bins: edges increase, but number 1 does not"),
         ({"bins": [0, math.inf]}, ValueError, "bins: edges are finite"),
         ({"smoothing": "some"}, ValueError, "smoothing: one of"),
-        ({"smoothing": -1}, ValueError, "smoothing: a finite number from 0 on"),
+        ({"smoothing": -1}, ValueError, "smoothing: a number from 0 to"),
         ({"smoothing": None}, TypeError, "smoothing: a name or a number"),
         ({"missing": "keep"}, ValueError, "missing: one of 'cell', 'drop'"),
         ({"confidence": 95}, ValueError, "confidence: a number between 0 and 1"),
@@ -263,7 +268,8 @@ def test_weights_of_whole_numbers_count_like_repeated_rows():
         ({"base": 1}, ValueError, "base: a positive"),
         ({"weights": "nope"}, ValueError, "weights: 'nope' is in neither table"),
         ({"weights": "word"}, TypeError, "weights: column 'word' of reference does not hold numbers"),
-        ({"weights": "number"}, ValueError, "weights: finite numbers from 0 on, but row"),
+        ({"weights": "number"}, ValueError, "weights: 0, or from 1e-100 to"),
+        ({"weights": (np.full(3000, 1e200), None)}, ValueError, "weights: 0, or from 1e-100 to 1e\\+100, but row 0"),
         ({"weights": 3}, TypeError, "weights: the name of a column, or a pair"),
         ({"weights": (np.ones(2), None)}, ValueError, "weights: 2 numbers for the 3000 rows of reference"),
         ({"like": "excel"}, ValueError, "like: one of"),

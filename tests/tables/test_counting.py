@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import platform
+import re
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 
 from klnumba.kernels import threads
 from klnumba.tables import cells, columns, counting
+from tests.kernels import sub
 from tests.reference import tables as reference
 
 NUMBERS = st.one_of(st.floats(width=64), st.sampled_from([0.0, -0.0, 1.0, 2.0, math.inf, -math.inf, math.nan, 5e-324]))
@@ -99,3 +102,12 @@ def test_categories_of_numbers_are_exact_matches():
     found = counting.count([column], [cells.Categories("number", names)])[0]
     assert found.counts.tolist() == [1, 2, 1, 5, 1]
     assert found.unseen == {np.nextafter(3.0, 4): 1, 7.5: 1, "-inf": 1, "inf": 1, 1e300: 1}
+
+
+@pytest.mark.skipif(platform.machine().lower() not in {"x86_64", "amd64"}, reason="reads the assembly of x86-64 alone")
+def test_comparisons_with_edges_are_vectorised(tmp_path):
+    program = "from klnumba.kernels import cpu; print('\\n'.join(cpu.count_numbers().inspect_asm().values()))"
+    assembly = sub.run(program, tmp_path, seconds=120, KLNUMBA_CACHE="0")
+    packed = re.findall(r"\bv?cmp\w*pd\b", assembly)
+    scalar = re.findall(r"\bv?u?comisd\b|\bv?cmp\w*sd\b", assembly)
+    assert len(packed) >= 10, f"{len(packed)} packed comparisons, {len(scalar)} of single numbers"

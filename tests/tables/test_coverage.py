@@ -73,15 +73,27 @@ def test_small_and_weighted_samples_stay_in_order():
     assert (found["ci_low"] <= found["ci_high"]).all()
     assert (found["ci_low"] >= 0).all()
     assert found["p_value"].between(0, 1).all()
-    assert (found["standard_error"] > 0).all()
+    assert (found["standard_error"].isna() | (found["standard_error"] > 0)).all()
+    few = compare(*(pd.DataFrame({"x": [*text]}) for text in ("aab", "abb"))).to_frame().loc[0]
+    assert (few["ci_low"], few["ci_high"]) == (0.0, math.inf)  # three rows say nothing
+    assert math.isnan(few["kl_corrected"])
 
 
 def test_a_vanished_cell_leaves_the_upper_end_open():
     before = pd.DataFrame({"x": ["a"] * 900 + ["b"] * 100})
-    few, many = (pd.DataFrame({"x": ["a"] * rows}) for rows in (20, 200))
+    few, many = (pd.DataFrame({"x": ["a"] * rows}) for rows in (30, 300))
     ends = [compare(before, after).to_frame().loc[0, "ci_high"] for after in (few, many)]
-    assert ends[0] < math.inf  # 2 rows of b would be expected, and none is no surprise
+    assert ends[0] < math.inf  # 3 rows of b would be expected, and none is no surprise
     assert ends[1] == math.inf
+
+
+def test_names_that_never_come_again():
+    """Of a thousand names that occur once each, no law of large samples holds; all of them together are a cell."""
+    before, after = (pd.DataFrame({"x": [f"{k}" for k in range(start, start + 3000)]}) for start in (0, 3000))
+    row = compare(before, after).to_frame().loc[0]
+    assert row["p_value"] < 1e-10
+    assert row["ci_low"] > 0.1
+    assert row["ci_high"] == math.inf
 
 
 def test_large_samples_take_the_approximation(monkeypatch):

@@ -12,7 +12,7 @@ from klnumba.optional import load
 HEAVY = ("pandas", "narwhals", "jinja2", "matplotlib", "pyarrow", "dask")
 
 
-@pytest.mark.parametrize("module", ["klnumba", "klnumba.tables", "klnumba.cli.compare"])
+@pytest.mark.parametrize("module", ["klnumba", "klnumba.cli.compare"])
 def test_nothing_heavy_is_imported(module: str) -> None:
     if "cli" in module:
         pytest.importorskip("typer", reason="the command needs typer")

@@ -14,6 +14,7 @@ import dask
 import dask.dataframe as dd
 import pandas as pd
 
+import klnumba.dask
 from klnumba.tables import Profile, compare, fitting, partitions
 
 
@@ -53,7 +54,7 @@ def test_a_cluster_of_processes():
     distributed = pytest.importorskip("distributed", reason="the cluster is its")
     settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with distributed.LocalCluster(**settings) as cluster, distributed.Client(cluster):
-        found = partitions.compare(cut(BEFORE, 5), cut(AFTER, 4))
+        found = klnumba.dask.compare(cut(BEFORE, 5), cut(AFTER, 4))
     assert found.to_json() == compare(BEFORE, AFTER).to_json()
 
 

@@ -139,7 +139,23 @@ def test_durations(unit):
 
 def test_types_without_cells_have_a_status():
     frame = pd.DataFrame({"z": [1j, 2j], "o": pd.Series([1j, 2j], dtype=object), "s": [{"a": 1}, {"b": 2}]})
-    assert set(Profile.fit(frame).problems) == {"z", "o", "s"}
+    problems = Profile.fit(frame.assign(i=pd.interval_range(0, 2))).problems
+    assert set(problems) == {"z", "o", "s", "i"}
+    assert problems["i"] == "holds interval[int64, right], which has no cells"
+
+
+def test_periods_and_sparse_numbers():
+    periods = pd.Series(pd.period_range("2020-01", periods=5, freq="M"))
+    assert counts_of(periods, bins=np.array(["2020-01-01", "2020-03-01", "2020-12-31"], "M8[D]"))[1:3] == [2, 3]
+    assert counts_of(pd.arrays.SparseArray([0.0, 0.0, 1.5]), bins=[-1, 1, 2])[1:3] == [2, 1]
+
+
+def test_numbers_at_the_ends_of_float64():
+    wide = pd.DataFrame({"x": [1.7e308, -1.7e308, 0.5, 0.25]})
+    assert profile_of(wide["x"]).tallies["x"].counts.sum() == 4
+    for rule in ("sturges", "doane", "fd", 5):
+        assert "spans more than a float64 holds" in Profile.fit(wide, bins=rule).problems["x"]
+    assert profile_of([5e-324, 0.0, 1e-323] * 30, bins="fd").tallies["x"].counts.sum() == 90
 
 
 @pytest.mark.parametrize("name", ["polars", "pyarrow"])
