@@ -31,9 +31,9 @@ import sys, time
 import numba
 import numpy as np
 import klnumba as kl
-from klnumba.scoring import memory
+from benchmarks import memory
 p, q = sys.argv[1:]
-before = memory.resident()
+before = memory.resident(reset=True)
 
 @numba.njit(parallel=True, fastmath=True)
 def total(x, y):

@@ -35,20 +35,11 @@ def text(size: float) -> str:
 
 def resident() -> int:
     """Bytes of memory that the process holds now; where the system does not tell, the most it ever held."""
-    return _status("VmRSS:")
-
-
-def peak() -> int:
-    """Bytes of memory that the process ever held."""
-    return _status("VmHWM:")
-
-
-def _status(key: str) -> int:
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:
         return _from_resource()
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(key)), 0)
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS:")), 0)
 
 
 def _from_resource() -> int:

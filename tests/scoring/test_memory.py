@@ -18,11 +18,11 @@ ROWS, CELLS = 9_000, 32_000  # two files of 1.1 GiB, of which the disk holds nex
 SCORE = """
 import sys
 from klnumba.cli import main
-from klnumba.scoring import memory
 try:
     main()
 except SystemExit as left:
-    print(left, memory.peak(), file=sys.stderr)
+    most = next(line for line in open("/proc/self/status") if line.startswith("VmHWM:"))
+    print(left, int(most.split()[1]) * 1024, file=sys.stderr)
 """
 
 
