@@ -102,7 +102,7 @@ def frame_columns(frame: Any, name: str) -> dict[str, Column]:
 
 
 def _pandas_column(nw: Any, name: str, native: Any) -> Column:
-    """NumPy's numbers and pandas's categories go without narwhals, whose look at a column takes a tenth of a millisecond."""
+    """NumPy's numbers and pandas's categories go without narwhals, which takes a tenth of a millisecond a column."""
     dtype = native.dtype
     if isinstance(dtype, np.dtype) and dtype.kind in "fiu":
         return Numbers(name, "number", len(native), native.to_numpy, view=True)
