@@ -128,7 +128,7 @@ def score(
     """
     options = Options(
         kind, axis, normalize, base, temperature, (stats,) if isinstance(stats, str) else tuple(stats), valid_width,
-        invalid, quantile_error, tuple(map(float, thresholds)),
+        invalid, quantile_error, _floats(thresholds),
     )  # fmt: skip
     state = State(options.check(threads))
     limit = limits.parse(memory)
@@ -145,10 +145,22 @@ def score(
             state = _run(pairing, work, places.journal(options, sources), state, resume)
         found = Report(state.rows, state.masked, state.problem, options.unit, state.statistics, about)
         places.keep(found, state, pairing)
+    except OSError as error:
+        if not places.unfinished:
+            raise
+        kept = f"{places.folder} holds what was done before: go on with --resume (resume=True)"
+        raise OSError(error.errno, f"{error.strerror or error}: {kept}") from error
     finally:
         pairing.close()
         places.release()
     return found
+
+
+def _floats(values: Sequence[float]) -> tuple[float, ...]:
+    try:
+        return tuple(map(float, values))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"thresholds: numbers, not {values!r}") from error
 
 
 def _run(pairing: Pairing, work: Work, journal: Journal | None, state: State, resume: bool) -> State:
@@ -194,6 +206,11 @@ class Places:
             asked |= {name: source.identity() for name, source in sources.items()}
             self._journal = Journal(self.folder, self.suffix, asked)
         return self._journal
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether there is something to go on with."""
+        return self._journal is not None and self._journal.file.exists()
 
     def clean(self) -> None:
         """Remove what a run that was killed had begun to write beside the output and the report."""

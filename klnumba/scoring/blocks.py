@@ -130,11 +130,7 @@ class Run:
         if self.waiting:
             names = self.work.options.stats
             columns = {name: np.concatenate([part[name] for part in self.waiting]) for name in names}
-        try:
-            self.journal.save(self.state, columns)
-        except OSError as error:
-            kept = f"{self.journal.folder} holds what was done before: go on with --resume (resume=True)"
-            raise OSError(error.errno, f"{error.strerror or error}: {kept}") from error
+        self.journal.save(self.state, columns)
         self.waiting.clear()
         self.saved = time.monotonic()
 

@@ -19,7 +19,7 @@ from klnumba.scoring.logarithms import coarsened, largest_cells, logarithms, nor
 from klnumba.scoring.opening import open_source
 from klnumba.scoring.outputs import check_place
 from klnumba.scoring.progress import shown
-from klnumba.scoring.reference import FORMAT, LOGS, PLACES, VERSION
+from klnumba.scoring.reference import FORMAT, LOGS, PLACES, VERSION, Reference
 from klnumba.scoring.source import Array, Source
 
 CODES = {"float32": "F32", "float16": "F16"}
@@ -83,6 +83,8 @@ def cache_reference(
     """
     target = Path(path)
     rows = open_source(source, "source", header=header)
+    if isinstance(rows, Reference):
+        raise InputError(f"{rows.name}: is a cached reference already")
     width = _checked(rows, target, kind, temperature, top_k, dtype, valid_width)
     check_place(target, rows.files())
     writer = _Writer(rows, kind, temperature, top_k, np.dtype(dtype), width)

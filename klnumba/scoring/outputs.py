@@ -45,13 +45,20 @@ def write_columns(path: Path, columns: dict[str, Array]) -> None:
 
 def _write(file: IO[bytes], suffix: str, columns: dict[str, Array]) -> None:
     if suffix == ".npy":
-        np.save(file, packed(columns), allow_pickle=False)
+        array = packed(columns)
+        _write_header(file, array.dtype, array.shape)
+        file.write(array.tobytes())  # of a full disk, `numpy.save` would not say so
     elif suffix == ".csv":
         _write_lines(file, columns)
     else:
         import pyarrow.parquet as pq
 
         pq.write_table(_table(columns), file, row_group_size=GROUP)
+
+
+def _write_header(file: IO[bytes], dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
+    about = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(file, about)
 
 
 def packed(columns: dict[str, Array]) -> Array:
@@ -84,8 +91,7 @@ def join(path: Path, parts: Sequence[Path], shape: tuple[int, ...]) -> None:
 
 def _join_arrays(file: IO[bytes], parts: Sequence[Path], shape: tuple[int, ...]) -> None:
     dtype = np.load(parts[0], mmap_mode="r", allow_pickle=False).dtype
-    about = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
-    np.lib.format.write_array_header_1_0(file, about)
+    _write_header(file, dtype, shape)
     for part in parts:
         file.write(np.load(part, allow_pickle=False).tobytes())
 

@@ -222,8 +222,8 @@ def _check_columns(p: Source, q: Source) -> None:
 
 
 def _check_width(sources: list[Source], width: int) -> None:
-    if width < 1:
-        raise InputError(f"valid_width: a positive number, not {width}")
+    if isinstance(width, bool) or not isinstance(width, int) or width < 1:
+        raise InputError(f"valid_width: a positive integer, not {width!r}")
     for source in sources:
         cells = source.shape[-1] if source.shape else 1
         if cells is not None and cells < width and not (source is sources[-1] and cells == 1):

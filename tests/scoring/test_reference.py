@@ -161,6 +161,8 @@ def test_refusals(tmp_path: Path) -> None:
     same = values(coarse, OTHERS, tmp_path, **logit)
     np.testing.assert_array_equal(values(coarse, wide, tmp_path, valid_width=CELLS, **logit), same)
     target = tmp_path / "new.safetensors"
+    with pytest.raises(InputError, match="is a cached reference already"):
+        cache_reference(coarse, target)
     for arguments, words in (
         ({"path": tmp_path / "new.npz"}, "a reference is a .safetensors file"),
         ({"path": target, "top_k": 12}, "top_k: from 1 to 11"),
