@@ -102,10 +102,12 @@ def frame_columns(frame: Any, name: str) -> dict[str, Column]:
 
 
 def _pandas_column(nw: Any, name: str, native: Any) -> Column:
-    """NumPy's numbers go without narwhals, whose look at a column takes as long as counting 100,000 of them."""
+    """NumPy's numbers and pandas's categories go without narwhals, which takes a tenth of a millisecond a column."""
     dtype = native.dtype
     if isinstance(dtype, np.dtype) and dtype.kind in "fiu":
         return Numbers(name, "number", len(native), native.to_numpy, view=True)
+    if type(dtype).__name__ == "CategoricalDtype":
+        return Labels(name, len(native), lambda: _pandas_codes(native), lambda: count_codes(*_pandas_codes(native)))
     return _column(nw, name, nw.from_native(native, series_only=True))
 
 
@@ -225,7 +227,7 @@ def count_codes(codes: Array, labels: list[Any]) -> tuple[list[Any], Array, int]
 
 def _pandas_codes(native: Any) -> tuple[Array, list[Any]]:
     if hasattr(native, "cat") and hasattr(native.dtype, "categories"):
-        return native.cat.codes.to_numpy(), list(native.cat.categories)
+        return native.array.codes, list(native.array.categories)
     try:
         codes, found = load("pandas").factorize(native, use_na_sentinel=True)
     except TypeError as error:

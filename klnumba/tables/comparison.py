@@ -170,6 +170,15 @@ class Comparison:
             (without the bias of small samples; may be negative), "standard_error", "ci_low", "ci_high", "g", "dof",
             "p_value", "p_adjusted", "largest_cell", the parts of kl ("kl_missing", "kl_tails", "kl_new",
             "kl_reshaping") and "status".
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from klnumba.tables import compare
+        >>> before, after = pd.DataFrame({"x": [1.5, None] * 50}), pd.DataFrame({"x": [1.5] * 100})
+        >>> compare(before, after).to_frame()[["kl", "kl_missing", "kl_reshaping"]].round(3)
+              kl  kl_missing  kl_reshaping
+        0  1.963       1.963           0.0
         """
         pd = load("pandas")
         frame = pd.DataFrame(self.rows(), columns=list(self._problem("", "")))

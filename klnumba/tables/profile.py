@@ -7,19 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from klnumba.tables import cells as cell
-from klnumba.tables import counting, drafting, rules
+from klnumba.tables import counting, drafting, rules, stored
 from klnumba.tables.cells import Array, Cells
 from klnumba.tables.columns import Column, Unusable
 from klnumba.tables.counting import Progress, Tally
 
 if TYPE_CHECKING:
     from klnumba.tables.comparison import Comparison
-
-VERSION = 1
-Bits = dict[str, Any]
 
 
 @dataclass
@@ -198,6 +192,16 @@ class Profile:
         ------
         ValueError
             If the columns or the cells of a column differ; the text names the column.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from klnumba.tables import Profile
+        >>> frame = pd.DataFrame({"x": [*"aabb"]})
+        >>> fitted = Profile.fit(frame)
+        >>> parts = [fitted.empty().update(frame.head(3)), fitted.empty().update(frame.tail(1))]
+        >>> parts[0].merge(parts[1]) == fitted
+        True
         """
         problems = {**other.problems, **self.problems}
         mine, theirs = ({name for name in one.cells if name not in problems} for one in (self, other))
@@ -246,24 +250,14 @@ class Profile:
 
         return compare(self, current, **options)
 
-    def to_dict(self) -> Bits:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON.
 
         Returns
         -------
         dict
         """
-        columns = {}
-        for name, one in self.cells.items():
-            tally = self.tallies[name]
-            columns[name] = one.to_dict() | {
-                "rows": tally.rows,
-                "counts": tally.counts.tolist(),
-                "squares": None if tally.squares is None else tally.squares.tolist(),
-                "unseen": None if tally.unseen is None else sorted(map(list, tally.unseen.items()), key=repr),
-                "known": name in self.known,
-            }
-        return {"klnumba_profile": VERSION, "columns": columns, "problems": dict(self.problems)}
+        return stored.written(self.cells, self.tallies, self.problems, self.known)
 
     def to_json(self) -> str:
         """The profile as text, in a versioned format, with every count exact.
@@ -291,31 +285,4 @@ class Profile:
         ValueError
             If the text is no profile, or of a version that this one does not know.
         """
-        try:
-            found = json.loads(text)
-        except ValueError as error:
-            raise ValueError(f"text: no JSON: {error}") from None
-        if not isinstance(found, dict) or "klnumba_profile" not in found:
-            raise ValueError("text: not a profile")
-        if found["klnumba_profile"] != VERSION:
-            raise ValueError(f"text: a profile of version {found['klnumba_profile']}, this reads {VERSION}")
-        try:
-            return cls._from_dict(found)
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"text: a damaged profile: {error!r}") from None
-
-    @classmethod
-    def _from_dict(cls, found: Bits) -> Profile:
-        profile = cls({}, {}, dict(found["problems"]))
-        for name, column in found["columns"].items():
-            one = cell.from_dict(column)
-            weighted = column["squares"] is not None
-            kind: Any = np.float64 if weighted or column["known"] else np.int64
-            counts = np.array(column["counts"], kind)
-            squares = np.array(column["squares"], np.float64) if weighted else None
-            unseen = None if column["unseen"] is None else dict(column["unseen"])
-            if counts.shape != (one.size,) or (squares is not None and squares.shape != counts.shape):
-                raise ValueError(f"text: a damaged profile: column {name!r} has {counts.size} counts, not {one.size}")
-            profile.cells[name], profile.tallies[name] = one, Tally(counts, squares, column["rows"], unseen)
-        profile.known = frozenset(name for name, column in found["columns"].items() if column["known"])
-        return profile
+        return cls(*stored.read(text))
