@@ -49,13 +49,13 @@ def main(case: Case, name: str, variant: str) -> None:
             # compiles, loads and starts threads; a few million cells, so that no kernel is left out
             who.build(whole.head(min(case.cells // 2, 2_000_000)))()
             call = who.build(whole)
-            _give_back()
-            before = _resident(reset=True)
+            give_back()
+            before = resident(reset=True)
             result = call()
-            print(max(0, _peak() - before - np.asarray(result).nbytes) / _MIB)
+            print(max(0, peak() - before - np.asarray(result).nbytes) / _MIB)
 
 
-def _give_back() -> None:
+def give_back() -> None:
     """Return freed memory to the system, so that the measured call has to ask for its own again (glibc)."""
     gc.collect()
     with contextlib.suppress(AttributeError, OSError):
@@ -67,12 +67,12 @@ def _status(name: str) -> int:
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))
 
 
-def _resident(*, reset: bool) -> int:
+def resident(*, reset: bool) -> int:
     """Bytes in memory now; ``reset`` makes the peak start from here (Linux)."""
     if reset:
         Path("/proc/self/clear_refs").write_text("5")
     return _status("VmRSS")
 
 
-def _peak() -> int:
+def peak() -> int:
     return _status("VmHWM")

@@ -41,4 +41,4 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
     "footer_end": [],
 }
-html_sidebars = {"index": [], "tutorial": []}
+html_sidebars = {"index": [], "tutorial": [], "tutorial_language_model": []}

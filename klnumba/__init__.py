@@ -18,10 +18,22 @@ from klnumba.installation import info, package_version, warmup
 if TYPE_CHECKING:
     from klnumba import distributions as distributions
     from klnumba import gpu as cuda
+    from klnumba import metrics as metrics
+    from klnumba import scoring as scoring
+    from klnumba.metrics import CrossEntropy, JensenShannonDivergence, KLDivergence
+    from klnumba.scoring import score
 
 __version__ = package_version()
 
+# loaded when they are first asked for: rooms, and names with the room they come from. `cuda` is no module of that name:
+# in `klnumba.cuda`, numba-cuda's import hook would find its own `numba.cuda`.
+_ROOMS = {"cuda": "gpu", "distributions": "distributions", "metrics": "metrics", "scoring": "scoring"}
+_NAMES = dict.fromkeys(("CrossEntropy", "JensenShannonDivergence", "KLDivergence"), "metrics") | {"score": "scoring"}
+
 __all__ = [
+    "CrossEntropy",
+    "JensenShannonDivergence",
+    "KLDivergence",
     "cross_entropy",
     "cuda",
     "distributions",
@@ -32,18 +44,20 @@ __all__ = [
     "jeffreys_divergence",
     "js_divergence",
     "kl_divergence",
+    "metrics",
     "rel_entr",
     "row_statistics",
+    "score",
+    "scoring",
     "warmup",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    # Loaded when it is first asked for. `cuda` is no module of that name: in `klnumba.cuda`, numba-cuda's import hook
-    # finds its own `numba.cuda`.
-    found = {"distributions": "klnumba.distributions", "cuda": "klnumba.gpu"}.get(name)
-    if found:
-        import importlib
+    import importlib
 
-        return importlib.import_module(found)
+    if name in _ROOMS:
+        return importlib.import_module(f"klnumba.{_ROOMS[name]}")
+    if name in _NAMES:
+        return getattr(importlib.import_module(f"klnumba.{_NAMES[name]}"), name)
     raise AttributeError(f"module 'klnumba' has no attribute {name!r}")

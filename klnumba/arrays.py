@@ -95,6 +95,12 @@ def _bfloat16(x: Any, torch: Any) -> np.ndarray:
     return np.asarray(x.view(torch.int16).numpy()).view(ml_dtypes.bfloat16)
 
 
+def one_of(value: Any, allowed: tuple[str, ...], name: str) -> None:
+    """Refuse a value that is not allowed."""
+    if value not in allowed:
+        raise ValueError(f"{name}: one of {', '.join(map(repr, allowed))}, not {value!r}")
+
+
 def compute_dtype(*arrays: np.ndarray) -> np.dtype[Any]:
     """float32 where every argument is float32 or narrower, else float64."""
     for array in arrays:
@@ -158,7 +164,14 @@ class Rows:
 
     Rows that lie in memory as the loops want them are used where they are;
     others are copied a block at a time.
+
+    Attributes
+    ----------
+    named : klnumba.labelled.Named, optional
+        The labels of rows and cells, where they have any.
     """
+
+    named: Any = None
 
     def __init__(
         self, p: np.ndarray, q: np.ndarray, reduced: tuple[int, ...], where: np.ndarray | None, zero: float,

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from klnumba import arrays
-from klnumba.arrays import compute_dtype, take
+from klnumba import arrays, labelled
+from klnumba.arrays import compute_dtype, one_of, take
 from klnumba.gpu.borders import any_on_device
 from klnumba.kernels import cpu, threads
+from klnumba.labels import ALIGN
 
 
 def pointwise(
@@ -20,13 +21,18 @@ def pointwise(
     out: Any = None,
     where: Any = True,
     dtype: Any = None,
+    align: str = "outer",
     names: tuple[str, str] = ("p", "q"),
 ) -> Any:
     """A formula of two numbers over two arrays, with the ufuncs' `out`, `where` and `dtype`."""
+    if align != "outer":
+        one_of(align, ALIGN, "align")
     if any_on_device(x, y, out, where):
         from klnumba.gpu import cellwise as gpu
 
         return gpu.pointwise(name, x, y, out, where, dtype, names)
+    if labelled.present(x, y):
+        return _labelled(name, x, y, out, where, dtype, align)
     first, back = take(x, names[0])
     second, other = take(y, names[1])
     back = other if back is arrays._as_is else back
@@ -63,6 +69,18 @@ def pointwise(
             result, mask=np.broadcast_to(np.logical_or.reduce(np.broadcast_arrays(*masked)), result.shape)
         )
     return result if out is not None else back(result)
+
+
+def _labelled(name: str, p: Any, q: Any, out: Any, where: Any, dtype: Any, align: str) -> Any:
+    """The same over Series and DataFrames; a cell that is not wanted is NaN."""
+    if out is not None:
+        raise TypeError("out: not with a Series or DataFrame, since the result has its labels")
+    first, second, mask, named = labelled.of_cells(p, q, where, align)
+    if mask is True:
+        return named(np.asarray(np.ma.filled(pointwise(name, first, second, dtype=dtype), math.nan)))
+    shape = np.broadcast_shapes(arrays.common_shape(first, second), np.shape(mask))
+    kind = compute_dtype(first, second) if dtype is None else np.dtype(dtype)
+    return named(np.ma.filled(pointwise(name, first, second, np.full(shape, math.nan, kind), mask), math.nan))
 
 
 def _fits(shape: tuple[int, ...], out: tuple[int, ...]) -> bool:

@@ -15,13 +15,14 @@ Kind = Literal["prob", "log_prob", "logit"]
 Reduction = Literal["none", "mean", "sum"]
 Axis = int | tuple[int, ...] | None
 Invalid = Literal["nan", "raise"]
-Method = Literal["auto", "closed", "quadrature", "sum", "monte_carlo"]
+Align = Literal["outer", "strict"]
+Method = Literal["auto", "closed", "quadrature", "sum", "bounds", "monte_carlo"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 ARRAYS = """p, q : array_like
         The data or reference first. Real numbers of any dtype and layout; they broadcast against each other. Arrays of
         other libraries come in through DLPack, and the result goes back to that library; those on a CUDA device are
-        used there. Masked cells are left out.
+        used there. Masked cells are left out. Series and DataFrames are matched by their labels, not by place.
 """
 OPTIONS = """kind : {"prob", "log_prob", "logit"}, default "prob"
         What a cell holds: a probability (or a count, or any non-negative mass), its logarithm, or a logit.
@@ -35,7 +36,7 @@ OPTIONS = """kind : {"prob", "log_prob", "logit"}, default "prob"
     temperature : float, default 1.0
         Divides logits first.
     reduction : {"none", "mean", "sum"}, default "none"
-        One value a row, or their mean or sum in a fixed order.
+        One value a row, or their mean or sum, added up exactly and rounded once.
     where : array_like of bool, optional
         Cells that belong to the support; the others are left out of both rows.
     keepdims : bool, default False
@@ -48,16 +49,21 @@ OPTIONS = """kind : {"prob", "log_prob", "logit"}, default "prob"
         How many threads may work. By default all, but one for small inputs and in calls from a worker thread.
     invalid : {"nan", "raise"}, default "nan"
         A row with a negative cell, a NaN or (normalised) no finite mass is NaN, or raises.
+    align : {"outer", "strict"}, default "outer"
+        What becomes of a label that only one of two Series or DataFrames has: a cell without mass on the other side, or
+        an error.
     stream : stream or int, optional
         For arrays on a CUDA device: the stream to work on, of any library or by its address. By default the current
         one of the arrays' library.
 """
 RESULT = """numpy.ndarray, scalar or array of the caller's library
-        In nats, unless `base` is given; the shape of the arguments without `axis`. Never negative for normalised rows.
+        In nats, unless `base` is given; the shape of the arguments without `axis`; of DataFrames, a Series with the
+        rows of p. Never negative for normalised rows.
 """
 ERRORS = """ValueError
-        If the shapes do not broadcast, an option is out of its range, or, with ``invalid="raise"``, a row is no
-        distribution: the text names the argument, the row, the cell and the rule.
+        If the shapes do not broadcast, labels cannot be matched (one that occurs twice cannot), an option is out of its
+        range, or, with ``invalid="raise"``, a row is no distribution: the text names the argument, the row, the cell
+        and the rule.
     TypeError
         If an argument is complex, text or object.
 """
@@ -78,7 +84,8 @@ def kl_divergence(
     p: Any, q: Any, *, kind: Kind = "prob", axis: Axis = -1, normalize: bool = True, base: float | None = None,
     temperature: float = 1.0, reduction: Reduction = "none", where: Any = None, keepdims: bool = False,
     out: np.ndarray | None = None, dtype: Any = None, threads: int | None = None, invalid: Invalid = "nan",
-    stream: Any = None, method: Method = "auto", return_error: bool = False, samples: int = 1_000_000, rng: Any = None,
+    align: Align = "outer", stream: Any = None, method: Method = "auto", return_error: bool = False,
+    samples: int = 1_000_000, rng: Any = None,
 ) -> Any:  # fmt: skip
     """Kullback-Leibler divergence KL(p || q) of every row.
 
@@ -91,12 +98,13 @@ def kl_divergence(
     ----------
     {arrays}
     {options}
-    method : {"auto", "closed", "quadrature", "sum", "monte_carlo"}, default "auto"
+    method : {"auto", "closed", "quadrature", "sum", "bounds", "monte_carlo"}, default "auto"
         Of two distributions: "auto" and "closed" take the closed form, and raise where there is none; "quadrature"
-        integrates (continuous ones over numbers), "sum" adds up (discrete ones), "monte_carlo" draws.
+        integrates (continuous ones over numbers), "sum" adds up (discrete ones), "bounds" takes the middle between two
+        bounds (mixtures), "monte_carlo" draws.
     return_error : bool, default False
-        With the three last methods, return (value, error): an estimate of the absolute error; of draws, the standard
-        error.
+        With the four last methods, return (value, error): an estimate of the absolute error; of bounds, how far they
+        are on either side; of draws, the standard error.
     samples : int, default 1_000_000
         How many draws "monte_carlo" takes.
     rng : numpy.random.Generator or int, optional
@@ -138,33 +146,20 @@ def kl_divergence(
     """
     between = function_of("kl", p, q)
     if between is not None:
-        _refuse(where, out, kind, axis, normalize, temperature, reduction, keepdims, dtype, threads, invalid)
+        _refuse(where, out, kind, axis, normalize, temperature, reduction, keepdims, dtype, threads, invalid, align)
         return between(p, q, base=base, method=method, return_error=return_error, samples=samples, rng=rng)
     if (method, return_error, samples, rng) != ("auto", False, 1_000_000, None):
         raise ValueError("method, return_error, samples, rng: for distributions; of arrays, every cell is summed")
     return reduce(
-        "kl",
-        p,
-        q,
-        kind,
-        axis,
-        normalize,
-        base,
-        temperature,
-        reduction,
-        where,
-        keepdims,
-        out,
-        dtype,
-        threads,
-        invalid,
-        stream=stream,
-    )
+        "kl", p, q, kind, axis, normalize, base, temperature, reduction, where, keepdims, out, dtype, threads, invalid,
+        align=align, stream=stream,
+    )  # fmt: skip
 
 
 def _refuse(where: Any, out: Any, *others: Any) -> None:
     """Options that speak of rows, given with distributions."""
-    if where is not None or out is not None or others != ("prob", -1, True, 1.0, "none", False, None, None, "nan"):
+    usual = ("prob", -1, True, 1.0, "none", False, None, None, "nan", "outer")
+    if where is not None or out is not None or others != usual:
         raise TypeError("p, q: distributions have no rows, and take none of the options that speak of rows")
 
 
@@ -173,7 +168,7 @@ def cross_entropy(
     p: Any, q: Any, *, kind: Kind = "prob", axis: Axis = -1, normalize: bool = True, base: float | None = None,
     temperature: float = 1.0, reduction: Reduction = "none", where: Any = None, keepdims: bool = False,
     out: np.ndarray | None = None, dtype: Any = None, threads: int | None = None, invalid: Invalid = "nan",
-    stream: Any = None,
+    align: Align = "outer", stream: Any = None,
 ) -> Any:  # fmt: skip
     """Cross entropy -sum p*log(q) of every row: the entropy of p plus KL(p || q).
 
@@ -202,11 +197,11 @@ def cross_entropy(
     """
     between = function_of("cross_entropy", p, q)
     if between is not None:
-        _refuse(where, out, kind, axis, normalize, temperature, reduction, keepdims, dtype, threads, invalid)
+        _refuse(where, out, kind, axis, normalize, temperature, reduction, keepdims, dtype, threads, invalid, align)
         return between(p, q, base)
     return reduce(
         "cross_entropy", p, q, kind, axis, normalize, base, temperature, reduction, where, keepdims, out, dtype,
-        threads, invalid, stream=stream,
+        threads, invalid, align=align, stream=stream,
     )  # fmt: skip
 
 
@@ -215,7 +210,7 @@ def js_divergence(
     p: Any, q: Any, *, weight: float = 0.5, kind: Kind = "prob", axis: Axis = -1, normalize: bool = True,
     base: float | None = None, temperature: float = 1.0, reduction: Reduction = "none", where: Any = None,
     keepdims: bool = False, out: np.ndarray | None = None, dtype: Any = None, threads: int | None = None,
-    invalid: Invalid = "nan", stream: Any = None,
+    invalid: Invalid = "nan", align: Align = "outer", stream: Any = None,
 ) -> Any:  # fmt: skip
     """Jensen-Shannon divergence of every row: w*KL(p || m) + (1 - w)*KL(q || m), m = w*p + (1 - w)*q.
 
@@ -251,7 +246,7 @@ def js_divergence(
         raise ValueError(f"weight: a number from 0 to 1, not {weight!r}")
     return reduce(
         "js", p, q, kind, axis, normalize, base, temperature, reduction, where, keepdims, out, dtype, threads, invalid,
-        weight, stream,
+        weight, align, stream,
     )  # fmt: skip
 
 
@@ -260,7 +255,7 @@ def jeffreys_divergence(
     p: Any, q: Any, *, kind: Kind = "prob", axis: Axis = -1, normalize: bool = True, base: float | None = None,
     temperature: float = 1.0, reduction: Reduction = "none", where: Any = None, keepdims: bool = False,
     out: np.ndarray | None = None, dtype: Any = None, threads: int | None = None, invalid: Invalid = "nan",
-    stream: Any = None,
+    align: Align = "outer", stream: Any = None,
 ) -> Any:  # fmt: skip
     """Jeffreys divergence of every row, the symmetric sum KL(p || q) + KL(q || p).
 
@@ -291,11 +286,11 @@ def jeffreys_divergence(
     """
     between = function_of("jeffreys", p, q)
     if between is not None:
-        _refuse(where, out, kind, axis, normalize, temperature, reduction, keepdims, dtype, threads, invalid)
+        _refuse(where, out, kind, axis, normalize, temperature, reduction, keepdims, dtype, threads, invalid, align)
         return between(p, q, base)
     return reduce(
         "jeffreys", p, q, kind, axis, normalize, base, temperature, reduction, where, keepdims, out, dtype, threads,
-        invalid, stream=stream,
+        invalid, align=align, stream=stream,
     )  # fmt: skip
 
 
@@ -304,7 +299,7 @@ def entropy(
     p: Any, *, kind: Kind = "prob", axis: Axis = -1, normalize: bool = True, base: float | None = None,
     temperature: float = 1.0, reduction: Reduction = "none", where: Any = None, keepdims: bool = False,
     out: np.ndarray | None = None, dtype: Any = None, threads: int | None = None, invalid: Invalid = "nan",
-    stream: Any = None,
+    align: Align = "outer", stream: Any = None,
 ) -> Any:  # fmt: skip
     """Shannon entropy -sum p*log(p) of every row.
 
@@ -334,7 +329,7 @@ def entropy(
     """
     return reduce(
         "entropy", p, p, kind, axis, normalize, base, temperature, reduction, where, keepdims, out, dtype, threads,
-        invalid, stream=stream,
+        invalid, align=align, stream=stream,
     )  # fmt: skip
 
 
@@ -343,7 +338,7 @@ def row_statistics(
     p: Any, q: Any, *, stats: tuple[str, ...] | list[str] = STATISTICS, kind: Kind = "prob", axis: Axis = -1,
     normalize: bool = True, base: float | None = None, temperature: float = 1.0, where: Any = None,
     keepdims: bool = False, dtype: Any = None, threads: int | None = None, invalid: Invalid = "nan",
-    stream: Any = None,
+    align: Align = "outer", stream: Any = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Several statistics of every row, from one read of memory.
 
@@ -375,34 +370,39 @@ def row_statistics(
     array([0.585, 0.   ])
     """
     return statistics(
-        p, q, stats, kind, axis, normalize, base, temperature, where, keepdims, dtype, threads, invalid, stream
+        p, q, stats, kind, axis, normalize, base, temperature, where, keepdims, dtype, threads, invalid, align, stream
     )
 
 
-def rel_entr(p: Any, q: Any, /, out: Any = None, *, where: Any = True, dtype: Any = None) -> Any:
+def rel_entr(
+    p: Any, q: Any, /, out: Any = None, *, where: Any = True, dtype: Any = None, align: Align = "outer"
+) -> Any:
     """p*log(p/q), cell by cell.
 
     Parameters
     ----------
     p, q : array_like
-        Real numbers; they broadcast against each other.
+        Real numbers; they broadcast against each other. Series and DataFrames are matched by their labels.
     out : numpy.ndarray, optional
         Where to put the result.
     where : array_like of bool, default True
-        Cells to compute; the others keep what `out` holds.
+        Cells to compute; the others keep what `out` holds, and are NaN in a Series or DataFrame.
     dtype : dtype, optional
         Dtype of the result.
+    align : {"outer", "strict"}, default "outer"
+        What becomes of a label that only one of two Series or DataFrames has: a cell without mass on the other side, or
+        an error.
 
     Returns
     -------
-    numpy.ndarray, scalar or array of the caller's library
+    numpy.ndarray, scalar or array of the caller's library, Series or DataFrame
         In nats: 0 where p = 0 and q >= 0, inf where p > 0 and q = 0 and where either is negative, as in
         ``scipy.special.rel_entr``.
 
     Raises
     ------
     ValueError
-        If the shapes do not broadcast.
+        If the shapes do not broadcast, or labels cannot be matched.
     TypeError
         If an argument is complex, text or object.
 
@@ -416,22 +416,27 @@ def rel_entr(p: Any, q: Any, /, out: Any = None, *, where: Any = True, dtype: An
     >>> kl.rel_entr([0.0, 1.0, 2.0], [1.0, 1.0, 0.0])
     array([ 0.,  0., inf])
     """
-    return pointwise("rel_entr", p, q, out, where, dtype)
+    return pointwise("rel_entr", p, q, out, where, dtype, align)
 
 
-def generalized_kl(p: Any, q: Any, /, out: Any = None, *, where: Any = True, dtype: Any = None) -> Any:
+def generalized_kl(
+    p: Any, q: Any, /, out: Any = None, *, where: Any = True, dtype: Any = None, align: Align = "outer"
+) -> Any:
     """p*log(p/q) - p + q, cell by cell: never negative, and accurate where p is close to q.
 
     Parameters
     ----------
     p, q : array_like
-        Real numbers; they broadcast against each other.
+        Real numbers; they broadcast against each other. Series and DataFrames are matched by their labels.
     out : numpy.ndarray, optional
         Where to put the result.
     where : array_like of bool, default True
-        Cells to compute; the others keep what `out` holds.
+        Cells to compute; the others keep what `out` holds, and are NaN in a Series or DataFrame.
     dtype : dtype, optional
         Dtype of the result.
+    align : {"outer", "strict"}, default "outer"
+        What becomes of a label that only one of two Series or DataFrames has: a cell without mass on the other side, or
+        an error.
 
     Returns
     -------
@@ -442,7 +447,7 @@ def generalized_kl(p: Any, q: Any, /, out: Any = None, *, where: Any = True, dty
     Raises
     ------
     ValueError
-        If the shapes do not broadcast.
+        If the shapes do not broadcast, or labels cannot be matched.
     TypeError
         If an argument is complex, text or object.
 
@@ -456,4 +461,4 @@ def generalized_kl(p: Any, q: Any, /, out: Any = None, *, where: Any = True, dty
     >>> print(f"{kl.generalized_kl(1.0, 1.0 + 2.0**-30):.12e}")
     4.336808687249e-19
     """
-    return pointwise("generalized_kl", p, q, out, where, dtype)
+    return pointwise("generalized_kl", p, q, out, where, dtype, align)

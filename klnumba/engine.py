@@ -12,6 +12,7 @@ threads share it; its answer does not depend on how many there are.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -45,8 +46,13 @@ class Task:
 
     def inverse_temperature(self) -> tuple[float, float]:
         """1/temperature and what its rounding left."""
-        inverse = 1.0 / self.temperature
-        return inverse, fma(-inverse, self.temperature, 1.0) / self.temperature
+        return _inverse(self.temperature)
+
+
+@functools.lru_cache  # in exact fractions, which takes longer than a row
+def _inverse(temperature: float) -> tuple[float, float]:
+    inverse = 1.0 / temperature
+    return inverse, fma(-inverse, temperature, 1.0) / temperature
 
 
 def values(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarray) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from klnumba import arrays, divergence
+from klnumba import arrays, divergence, labelled
 from klnumba.cellwise import ordered_sum, pointwise
 from klnumba.gpu.borders import any_on_device
 
@@ -97,6 +97,8 @@ def _sum_of_cells(formula: str, input: NDArray[Any], target: NDArray[Any]) -> fl
 
 def _loss(input: Any, target: Any, over_cells: str, per_row: bool, log_target: bool) -> Any:  # noqa: A002
     """The reduced loss in the caller's array library; `per_row` divides by the length of the first axis."""
+    if labelled.present(input, target):
+        raise TypeError("input, target: arrays, not a Series or DataFrame; klnumba.kl_divergence matches their labels")
     _check_floating(input, target)
     if any_on_device(input, target):
         return _loss_on_device(input, target, over_cells, per_row, log_target)

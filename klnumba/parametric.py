@@ -33,7 +33,7 @@ def library_of(x: Any) -> str | None:
         return "klnumba"
     for base in kind.__mro__:
         for module, library in LIBRARIES.items():
-            if base.__module__.startswith(module + ".") and hasattr(x, "entropy"):
+            if base.__module__.startswith(module + ".") and (hasattr(x, "entropy") or hasattr(x, "rvs")):
                 return library
     return None
 

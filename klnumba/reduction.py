@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from klnumba import arrays
-from klnumba.arrays import Back, Rows, take
+from klnumba import arrays, fixed_point, labelled
+from klnumba.arrays import Back, Rows, one_of, take
 from klnumba.engine import AGREE, LongRow, Task, values
 from klnumba.gpu.borders import any_on_device
-from klnumba.kernels import cpu, threads
+from klnumba.kernels import threads
 from klnumba.kernels.tiles import CHUNK
+from klnumba.labels import ALIGN
 
 STATISTICS = (
     "kl",
@@ -43,7 +44,7 @@ SOURCES = {
 def reduce(
     name: str, p: Any, q: Any, kind: str, axis: Any, normalize: bool, base: float | None, temperature: float,
     reduction: str, where: Any, keepdims: bool, out: Any, dtype: Any, count: int | None, invalid: str,
-    weight: float = 0.5, stream: Any = None,
+    weight: float = 0.5, align: str = "outer", stream: Any = None,
 ) -> Any:  # fmt: skip
     """A divergence of every row, or its mean or sum over the rows."""
     if any_on_device(p, q, where, out):
@@ -56,9 +57,10 @@ def reduce(
     _no_stream(stream)
     task = _task(name, kind, normalize, temperature, weight)
     unit = unit_of(base)
-    _check(reduction, ("none", "mean", "sum"), "reduction")
-    _check(invalid, ("nan", "raise"), "invalid")
-    rows, ndim, reduced, back = _prepare(p, q, axis, where, task, dtype)
+    one_of(reduction, ("none", "mean", "sum"), "reduction")
+    one_of(invalid, ("nan", "raise"), "invalid")
+    rows, ndim, reduced, back = _prepare(p, q, axis, where, task, dtype, align, name)
+    _check_labels(rows, keepdims, out)
     shape = kept_shape(rows.outer, reduced, ndim, keepdims)
     result = _result(out, shape if reduction == "none" else (), dtype, rows.dtype)
     if out is not None and any(np.may_share_memory(out, side) for side in rows.inputs()):
@@ -66,9 +68,7 @@ def reduce(
     found = Found(rows, [(task, "pq", result if reduction == "none" else None)], unit, invalid == "raise")
     found.run(_threads(count, rows))
     if reduction != "none":
-        total = found.total()
-        mean = total / rows.n if rows.n else math.nan
-        result[...] = mean if reduction == "mean" else total
+        result[...] = found.mean() if reduction == "mean" else found.total()
     if out is None:
         return back(result)
     if result is not out:
@@ -78,7 +78,8 @@ def reduce(
 
 def statistics(
     p: Any, q: Any, stats: Any, kind: str, axis: Any, normalize: bool, base: float | None,
-    temperature: float, where: Any, keepdims: bool, dtype: Any, count: int | None, invalid: str, stream: Any = None,
+    temperature: float, where: Any, keepdims: bool, dtype: Any, count: int | None, invalid: str, align: str = "outer",
+    stream: Any = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Several statistics of every row."""
     if any_on_device(p, q, where):
@@ -89,10 +90,11 @@ def statistics(
         )
     _no_stream(stream)
     stats = named(stats)
-    _check(invalid, ("nan", "raise"), "invalid")
+    one_of(invalid, ("nan", "raise"), "invalid")
     unit = unit_of(base)
     first = _task("kl", kind, normalize, temperature, 0.5)
-    rows, ndim, reduced, back = _prepare(p, q, axis, where, first, dtype)
+    rows, ndim, reduced, back = _prepare(p, q, axis, where, first, dtype, align, None)
+    _check_labels(rows, keepdims, None)
     shape = kept_shape(rows.outer, reduced, ndim, keepdims)
     wanted: list[tuple[Task, str, np.ndarray | None]] = []
     results = {}
@@ -120,17 +122,12 @@ def named(stats: Any) -> tuple[str, ...]:
 
 
 def _task(name: str, kind: str, normalize: bool, temperature: float, weight: float) -> Task:
-    _check(kind, ("prob", "log_prob", "logit"), "kind")
+    one_of(kind, ("prob", "log_prob", "logit"), "kind")
     if kind != "logit" and temperature != 1.0:
         raise ValueError(f"temperature: only logits have one; kind is {kind!r}")
     if not 0.0 < real(temperature, "temperature") < math.inf or not 1.0 / temperature < math.inf:
         raise ValueError(f"temperature: a positive finite number with a finite inverse, not {temperature!r}")
     return Task(name, kind, normalize or kind == "logit", float(weight), float(temperature))
-
-
-def _check(value: Any, allowed: tuple[str, ...], name: str) -> None:
-    if value not in allowed:
-        raise ValueError(f"{name}: one of {', '.join(map(repr, allowed))}, not {value!r}")
 
 
 def real(value: Any, name: str) -> float:
@@ -155,8 +152,22 @@ def _threads(count: int | None, rows: Rows) -> int:
     return threads.choose(count, rows.n * rows.d)
 
 
-def _prepare(p: Any, q: Any, axis: Any, where: Any, task: Task, dtype: Any) -> tuple[Rows, int, tuple[int, ...], Back]:
+def _check_labels(rows: Rows, keepdims: bool, out: Any) -> None:
+    """Refuse options whose result could not have the labels of a Series or DataFrame."""
+    if rows.named is not None and (keepdims or out is not None):
+        raise TypeError("keepdims, out: not with a Series or DataFrame, since the result has its labels")
+
+
+def _prepare(
+    p: Any, q: Any, axis: Any, where: Any, task: Task, dtype: Any, align: str, name: str | None
+) -> tuple[Rows, int, tuple[int, ...], Back]:
     """The rows of a call; a result in float64 that is asked for is computed in float64."""
+    zero = -math.inf if task.logs else 0.0
+    named = None
+    if align != "outer":
+        one_of(align, ALIGN, "align")
+    if labelled.present(p, q):
+        p, q, axis, where, named = labelled.of_rows(p, q, axis, where, align, zero, name)
     first, back = take(p, "p")
     second = first
     if q is not p:
@@ -171,7 +182,9 @@ def _prepare(p: Any, q: Any, axis: Any, where: Any, task: Task, dtype: Any) -> t
             raise ValueError(f"where: shape {where.shape} does not broadcast with {shape}") from None
     reduced = arrays.axes(axis, len(shape))
     wide = dtype is not None and np.dtype(dtype) == np.float64
-    return Rows(first, second, reduced, where, -math.inf if task.logs else 0.0, wide=wide), len(shape), reduced, back
+    rows = Rows(first, second, reduced, where, zero, wide=wide)
+    rows.named = named
+    return rows, len(shape), reduced, named or back
 
 
 def kept_shape(outer: tuple[int, ...], reduced: tuple[int, ...], ndim: int, keepdims: bool) -> tuple[int, ...]:
@@ -200,13 +213,13 @@ def _result(out: Any, shape: tuple[int, ...], dtype: Any, default: np.dtype[Any]
 
 
 class Found:
-    """The values of all rows, block by block: into results, or into sums of blocks."""
+    """The values of all rows, block by block: into results, or into exact sums of blocks."""
 
     def __init__(
         self, rows: Rows, wanted: list[tuple[Task, str, np.ndarray | None]], unit: float, strict: bool
     ) -> None:
         self.rows, self.wanted, self.unit, self.strict = rows, wanted, unit, strict
-        self.sums: dict[int, np.ndarray] = {}
+        self.sums: dict[int, tuple[int, float]] = {}
         self.bad: dict[int, Task] = {}
 
     def run(self, count: int) -> None:
@@ -248,27 +261,29 @@ class Found:
         if self.unit != 1.0 and task.name != AGREE:
             found /= self.unit
         if result is None:
-            state = np.zeros(2)
-            found.flags.writeable = False
-            cpu.ordered_sum()(found, state)
-            self.sums[first] = state if np.isfinite(state[0]) else np.array([state[0], 0.0])
+            self.sums[first] = fixed_point.sum_of(found)
         elif not np.may_share_memory(result, found):
             place = result.reshape(-1) if result.flags.c_contiguous else result.flat
             place[first : first + found.size] = found
 
     def total(self) -> float:
-        state = np.zeros(2)
-        for first in sorted(self.sums):
-            part = self.sums[first].copy()
-            part.flags.writeable = False
-            cpu.ordered_sum()(part, state)
-        return float(state[0] + state[1] if math.isfinite(state[0]) else state[0])
+        """The sum over all rows, rounded once."""
+        return self._sum_over(1)
+
+    def mean(self) -> float:
+        """The mean over all rows, rounded once."""
+        return self._sum_over(self.rows.n) if self.rows.n else math.nan
+
+    def _sum_over(self, rows: int) -> float:
+        whole, rest = (sum(parts) for parts in zip(*self.sums.values(), strict=True)) if self.sums else (0, 0.0)
+        return fixed_point.rounded(int(whole), rest, rows)
 
 
 def diagnosis(rows: Rows, task: Task, row: int) -> str:
     """What is wrong with a row: argument, row, cell and rule."""
     at = tuple(map(int, np.unravel_index(row, rows.outer))) if rows.outer else ()
-    place = f"row {at[0] if len(at) == 1 else at}" if at else "the row"
+    named = rows.named or labelled.Named()
+    place = f"row {named.row(at[0])!r}" if len(at) == 1 else f"row {at}" if at else "the row"
     mask = rows.held(at)
     for name, view in (("p", rows.p), ("q", rows.q)):
         cells = np.asarray(view[at], np.float64).reshape(-1)
@@ -281,7 +296,7 @@ def diagnosis(rows: Rows, task: Task, row: int) -> str:
         for wrong, rule in rules:
             hits = np.flatnonzero(wrong & held)
             if hits.size:
-                return f"{name}: {place}, cell {int(hits[0])} {rule} ({cells[hits[0]]})"
+                return f"{name}: {place}, cell {named.cell(int(hits[0]))!r} {rule} ({cells[hits[0]]})"
         mass = np.where(held, np.exp(np.minimum(cells, 0.0)) if task.logs else cells, 0.0)
         if not mass.any() and not (task.logs and (cells[held] > -math.inf).any()):
             return f"{name}: {place} has no mass"

@@ -5,6 +5,7 @@ A measurement that has not been made yet leaves a line that says so, and the bui
 
 from __future__ import annotations
 
+import base64
 import importlib.util
 import json
 from collections.abc import Iterable
@@ -25,7 +26,7 @@ FUNCTIONS = (
     "rel_entr",
     "generalized_kl",
 )
-COMMANDS = ("", "score", "info", "demo digits")
+COMMANDS = ("", "score", "cache", "compare", "info", "demo digits", "demo shift")
 TERMINAL = {"COLUMNS": "88", "TERM": "dumb", "NO_COLOR": "1", "FORCE_COLOR": ""}
 NOT_YET = "*Not yet measured.*\n"
 
@@ -46,15 +47,23 @@ def write_pages(app: Sphinx) -> None:
         "gpu_speed.md": _markdown_or_not_yet(DOCS.parent / "benchmarks" / "results" / "gpu.md"),
         "gpu_kernels.md": gpu_kernels(),
         "pairs_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "pairs.json", "rows"),
+        "accumulators_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "accumulators.json", "rows"),
+        "scoring_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "scoring.json", "rows"),
         "benchmark_plot.rst": plot("benchmark.png", "Speed of klnumba and of other libraries"),
         "differences.md": _reference("torch_differences").markdown_table(),
+        "pair_differences.md": _reference("pair_differences").markdown_table(),
         "accuracy.md": measured(DATA / "accuracy.json", "rows"),
         "hard_rows.md": measured(DATA / "hard_rows.json", "rows"),
         "elementary_errors.md": measured(DATA / "elementary_errors.json", "errors"),
         "special_errors.md": measured(DATA / "special_errors.json", "errors"),
+        "sample_errors.md": measured(DATA / "sample_errors.json", "errors"),
         "pairs.md": pairs(),
         "infinite_pairs.md": infinite_pairs(),
         "gradients.md": gradients(),
+        "interval_coverage.md": measured(DATA / "interval_coverage.json", "rows"),
+        "other_tools.md": measured(DATA / "other_tools.json", "rows"),
+        "tables_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "tables.json", "rows"),
+        "what_changed.md": notebook(DOCS / "notebooks" / "what_changed.ipynb"),
         "without_gradients.md": without_gradients(),
     }
     table = _reference("semantics").markdown_table
@@ -126,6 +135,26 @@ def gpu_kernels() -> str:
     return "\n".join([*lines, ""])
 
 
+def notebook(path: Path) -> str:
+    """The texts, the code, and what it printed and drew, of a notebook."""
+    parts = []
+    for place, cell in enumerate(json.loads(path.read_text(encoding="utf-8"))["cells"]):
+        text = "".join(cell["source"])
+        parts.append(text if cell["cell_type"] == "markdown" else f"```python\n{text}\n```")
+        parts += [_output(output, f"{path.stem}_{place}.png") for output in cell.get("outputs", [])]
+    return "\n\n".join([*parts, ""])
+
+
+def _output(output: dict[str, Any], picture: str) -> str:
+    """One output: its picture if it has one, else its text."""
+    data = output.get("data", {})
+    if "image/png" in data:
+        (TARGET / picture).write_bytes(base64.b64decode("".join(data["image/png"])))
+        return f"![what the code draws](/_generated/{picture})"
+    lines = data.get("text/plain", output.get("text", ""))
+    return "```text\n" + "".join(lines).rstrip("\n") + "\n```"
+
+
 def pairs() -> str:
     """One line for each registered pair with a formula: what is computed, and its largest error."""
     from klnumba.distributions import registered_pairs
@@ -137,12 +166,14 @@ def pairs() -> str:
         notes = ", ".join(filter(None, (forms, row.get("note"))))
         text = f"{row['largest_error']:.1e}" + (f" ({notes})" if notes else "")
         errors.setdefault((p, q), []).append(text)
-    lines = [_line(("p", "q", "form", "largest relative error")), _line(["---"] * 4)]
+    systems = _reference("systems")
+    lines = [_line(("p", "q", "form", "largest relative error", "also in")), _line(["---"] * 5)]
     for pair in registered_pairs():
         names = (pair.p.__name__, pair.q.__name__)
         if pair.function.__name__ != "infinite":
             text = (pair.function.__doc__ or "").splitlines()[0] if pair.function.__doc__ else ""
-            lines.append(_line((*names, text, ", ".join(errors.get(names, ["not measured"])))))
+            others = ", ".join(systems.NAMES[letter] for letter in systems.of_pair(*names)) or "none"
+            lines.append(_line((*names, text, ", ".join(errors.get(names, ["not measured"])), others)))
     return "\n".join([*lines, ""])
 
 
@@ -165,7 +196,9 @@ def without_gradients() -> str:
     from klnumba.distributions.gradient import REFUSED
 
     finite = (pair for pair in registered_pairs() if pair.function.__name__ != "infinite")
-    return _by_p(pair for pair in finite if not pair.compiled or pair.p in REFUSED)
+    by_hand = ("MultivariateNormal", "MultivariateNormal")
+    others = (pair for pair in finite if (pair.p.__name__, pair.q.__name__) != by_hand)
+    return _by_p(pair for pair in others if not pair.compiled or pair.p in REFUSED)
 
 
 def _by_p(pairs: Iterable[Any]) -> str:

@@ -6,20 +6,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from klnumba.scoring.errors import InputError, needs
+
 EXIT_CODE = 2
 
-
-class InputError(Exception):
-    """A file, an argument or an environment that the command cannot work with; the text says which and why."""
-
-
-@contextmanager
-def needs(extra: str) -> Iterator[None]:
-    """Turn a missing optional library into a hint that names the extra which brings it."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        raise InputError(f'{error.name} is not installed: python -m pip install "klnumba[{extra}]"') from error
+__all__ = ["EXIT_CODE", "InputError", "needs", "one_line"]
 
 
 @contextmanager

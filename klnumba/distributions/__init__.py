@@ -57,6 +57,7 @@ from klnumba.distributions.transforms import (
 )
 from klnumba.distributions.uniform import Uniform
 from klnumba.distributions.von_mises import VonMises
+from klnumba.distributions.von_mises_fisher import SphericalUniform, VonMisesFisher
 from klnumba.distributions.weibull import Weibull
 from klnumba.distributions.wishart import Wishart
 
@@ -109,6 +110,7 @@ __all__ = [
     "Poisson",
     "PowerTransform",
     "SigmoidTransform",
+    "SphericalUniform",
     "StudentT",
     "Support",
     "TanhTransform",
@@ -116,6 +118,7 @@ __all__ = [
     "TransformedDistribution",
     "Uniform",
     "VonMises",
+    "VonMisesFisher",
     "Weibull",
     "Wishart",
     "kl_divergence_grad",

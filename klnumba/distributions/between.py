@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from klnumba.distributions import foreign, numeric
+from klnumba.distributions.bounds import bounds
 from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.registry import divergence as closed
 from klnumba.parametric import Parametric
 from klnumba.reduction import unit_of
 
 SAMPLES = 1_000_000
-METHODS = ("auto", "closed", "quadrature", "sum", "monte_carlo")
+METHODS = ("auto", "closed", "quadrature", "sum", "bounds", "monte_carlo")
 
 
 def divergence(
@@ -34,7 +35,11 @@ def divergence(
         if return_error:
             raise ValueError("return_error: a closed form has no estimate; the table of pairs has its largest error")
         return give(closed(first, second, base))
-    found = numeric.each(_fallback(method, samples, rng), first, second)
+    found: Any
+    if method == "bounds":
+        found = bounds(first, second)
+    else:
+        found = numeric.each(_fallback(method, samples, rng), first, second)
     dtype = np.result_type(first.dtype, second.dtype)
     value, error = (give((x / unit).astype(dtype)[()]) for x in found)
     return (value, error) if return_error else value

@@ -63,6 +63,8 @@ FROZEN_VECTORS: dict[str, tuple[str, dict[str, str]]] = {
     "invwishart_frozen": ("InverseWishart", {"df": "df", "scale": "scale"}),
     "multinomial_frozen": ("Multinomial", {"n": "total_count", "p": "probs"}),
     "multivariate_normal_frozen": ("MultivariateNormal", {"mean": "loc", "cov": "covariance_matrix"}),
+    "uniform_direction_frozen": ("SphericalUniform", {"dim": "dimension"}),
+    "vonmises_fisher_frozen": ("VonMisesFisher", {"mu": "mean_direction", "kappa": "concentration"}),
     "wishart_frozen": ("Wishart", {"df": "df", "scale": "covariance_matrix"}),
 }
 

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from klnumba.distributions import beta, gumbel, uniform
+from klnumba.distributions import beta, gumbel, normal_gradient, uniform
 from klnumba.distributions.delta import Delta
 from klnumba.distributions.distribution import Distribution
+from klnumba.distributions.multivariate_normal import MultivariateNormal
 from klnumba.distributions.registry import Pair, divergence, find
 from klnumba.duals import twofold as tf
 from klnumba.duals.dual import chain, value_of
@@ -43,7 +44,8 @@ def kl_divergence_grad(p: Distribution, q: Distribution) -> tuple[Any, Gradient]
     Parameters
     ----------
     p, q : Distribution
-        Two distributions of this package. Their families' pair must be registered with ``compiled=True``.
+        Two distributions of this package, `MultivariateNormal` or of families whose pair is registered with
+        ``compiled=True``.
 
     Returns
     -------
@@ -51,7 +53,7 @@ def kl_divergence_grad(p: Distribution, q: Distribution) -> tuple[Any, Gradient]
         ``kl_divergence(p, q)``.
     gradient : Gradient
         ``gradient.p`` and ``gradient.q``, read-only mappings from the name of each parameter to an array of the
-        broadcast batch shape.
+        broadcast batch shape; those of `MultivariateNormal` by ``loc`` and by the matrix that each was given by.
 
     Raises
     ------
@@ -88,6 +90,8 @@ def kl_divergence_grad(p: Distribution, q: Distribution) -> tuple[Any, Gradient]
     for name, x in (("p", p), ("q", q)):
         if not isinstance(x, Distribution):
             raise TypeError(f"{name}: a distribution of klnumba.distributions, not {type(x).__name__}")
+    if isinstance(p, MultivariateNormal) and isinstance(q, MultivariateNormal):
+        return divergence(p, q), Gradient(*normal_gradient.gradient(p, q))
     pair = find(type(p), type(q))
     if not pair.compiled:
         raise NotImplementedError(

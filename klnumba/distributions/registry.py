@@ -172,7 +172,9 @@ def find(p: type, q: type) -> Pair:
     if not fitting:
         served = [pair.q.__name__ for pair in registered_pairs() if issubclass(p, pair.p)]
         known = f"registered for {p.__name__}: {', '.join(served)}" if served else f"nothing is, for {p.__name__}"
-        methods = "method='quadrature', 'sum' (of discrete ones) and 'monte_carlo' compute it in other ways"
+        methods = (
+            "method='quadrature', 'sum' (of discrete ones), 'bounds' (of mixtures) and 'monte_carlo' are other ways"
+        )
         raise NotImplementedError(f"KL({p.__name__} || {q.__name__}) is not registered; {known}; {methods}")
     left = min(fitting, key=lambda pair: (p.__mro__.index(pair.p), q.__mro__.index(pair.q)))
     right = min(fitting, key=lambda pair: (q.__mro__.index(pair.q), p.__mro__.index(pair.p)))

@@ -23,8 +23,8 @@ def reduce(
     """A divergence of every row, or its mean or sum over the rows."""
     task = reduction._task(name, kind, normalize, temperature, weight)
     unit = reduction.unit_of(base)
-    reduction._check(how, ("none", "mean", "sum"), "reduction")
-    reduction._check(invalid, ("nan", "raise"), "invalid")
+    arrays.one_of(how, ("none", "mean", "sum"), "reduction")
+    arrays.one_of(invalid, ("nan", "raise"), "invalid")
     with borders.device_of(p=p, q=q, where=where, out=out):
         call = Call(p, q, axis, where, task, dtype, out, stream)
         shape = call.shape(keepdims)
@@ -47,7 +47,7 @@ def statistics(
 ) -> dict[str, Any]:  # fmt: skip
     """Several statistics of every row: a kernel each."""
     stats = reduction.named(stats)
-    reduction._check(invalid, ("nan", "raise"), "invalid")
+    arrays.one_of(invalid, ("nan", "raise"), "invalid")
     unit = reduction.unit_of(base)
     first = reduction._task("kl", kind, normalize, temperature, 0.5)
     results = {}

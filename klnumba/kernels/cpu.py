@@ -9,7 +9,7 @@ import numpy as np
 from numba import from_dtype, types
 
 from klnumba.formulas import divergences, finish, log_cells
-from klnumba.kernels import exact, exact_short, fast, logits, logs, pointwise
+from klnumba.kernels import accumulate, binning, exact, exact_short, fast, logits, logs, pointwise
 from klnumba.kernels.compiler import loop, once
 from klnumba.kernels.tiles import FLAGS, FLOAT, INDEX, INT, STATES, VALUES, buffer_of, cells_of, room_of
 
@@ -183,3 +183,52 @@ def widen() -> Any:
 @once
 def ordered_sum() -> Any:
     return loop("ordered-sum", pointwise.ordered_sum(), types.void(cells_of(np.dtype("float64")), VALUES))
+
+
+NUMBERS = cells_of(np.dtype("float64"))
+_COUNTS = types.Array(types.int64, 2, "C")
+_LIMBS = types.Array(types.int64, 3, "C")
+
+
+@once
+def accumulated(weighted: bool) -> Any:
+    """Row values into the state of an accumulator; returns how many were taken."""
+    first = (NUMBERS, NUMBERS) if weighted else (NUMBERS,)
+    sums = (_LIMBS, _LIMBS) if weighted else (_LIMBS,)
+    signature = INT(*first, INDEX, NUMBERS, _COUNTS, STATES, *sums, _COUNTS, _COUNTS, INDEX, VALUES)
+    build = accumulate.weighted if weighted else accumulate.plain
+    return loop(_name("accumulate", "weighted" if weighted else "plain"), build(), signature)
+
+
+@once
+def exact_sum() -> Any:
+    """The sum of finite values in fixed point; returns whether they were finite."""
+    return loop("exact-sum", accumulate.exact_sum(), BOOL(NUMBERS, _LIMBS, VALUES))
+
+
+@once
+def extent() -> Any:
+    return loop("extent", accumulate.extent(), types.void(NUMBERS, VALUES))
+
+
+PLACES = types.Array(types.int64, 1, "C")
+
+
+@once
+def count_numbers() -> Any:
+    """How many numbers of a column each cell has."""
+    return loop("count-numbers", binning.counting(), types.void(NUMBERS, NUMBERS, INT, PLACES, PLACES))
+
+
+@once
+def weigh_numbers() -> Any:
+    """The weights of the numbers in each cell, and their squares."""
+    signature = types.void(NUMBERS, NUMBERS, NUMBERS, INT, PLACES, VALUES, VALUES)
+    return loop("weigh-numbers", binning.weighing(), signature)
+
+
+@once
+def count_codes(dtype: str) -> Any:
+    """How often each code of a column occurs."""
+    codes = types.Array(from_dtype(np.dtype(dtype)), 1, "C", readonly=True)
+    return loop(f"count-codes-{dtype}", binning.counting_codes(), types.void(codes, INT, PLACES))

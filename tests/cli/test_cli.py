@@ -17,10 +17,9 @@ pytest.importorskip("rich", reason="the command needs rich")
 
 from typer.testing import CliRunner, Result
 
-from klnumba.cli import digits, files
+from klnumba.cli import digits
 from klnumba.cli.app import app
-from klnumba.cli.errors import InputError
-from klnumba.cli.summary import as_json, summarise
+from klnumba.jsonable import as_json
 
 RNG = np.random.default_rng(42)
 P = RNG.dirichlet(np.ones(6), size=40)
@@ -81,16 +80,6 @@ def test_parquet_in_and_out(folder: Path) -> None:
     assert "torn.parquet" in refusal("torn.parquet", "q.npy")
 
 
-def test_parquet_index_of_pandas_is_left_out(folder: Path) -> None:
-    pd = pytest.importorskip("pandas", reason="writes the file")
-    pytest.importorskip("pyarrow", reason="parquet files need pyarrow")
-    frame = pd.DataFrame(P, columns=list("abcdef"), index=pd.Index(np.arange(40) * 3, name="key"))
-    frame.to_parquet("p.parquet")
-    rows = files.read_rows("p.parquet")
-    assert rows.names == tuple("abcdef")
-    np.testing.assert_array_equal(rows.array, P)
-
-
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_csv_output_reads_back_exactly(folder: Path, dtype: type) -> None:
     np.save("p.npy", P.astype(dtype))
@@ -132,39 +121,14 @@ def test_table_shows_the_numbers(folder: Path) -> None:
         assert f"{number:.6g}" in result.stdout
 
 
-def test_summary_counts_and_orders() -> None:
-    values = np.array([4.0, 1.0, np.nan, np.inf, 2.0, 3.0])
-    summary = summarise(values)
-    assert (summary["rows"], summary["nan"], summary["inf"]) == (6, 1, 1)
-    assert summary["mean"] == summary["max"] == np.inf
-    assert summary["finite_mean"] == 2.5
-    assert summary["min"] == 1.0
-    assert summary["quantiles"]["50%"] == 3.0
-    assert summary["quantiles"]["99.9%"] == np.inf
-    assert np.isnan(summary["standard_error"])
-
-
-def test_summary_of_finite_values_agrees_with_scipy() -> None:
-    stats = pytest.importorskip("scipy.stats", reason="the peer of this test")
-    values = RNG.exponential(size=1001)
-    summary = summarise(values)
-    assert summary["standard_error"] == pytest.approx(stats.sem(values), rel=1e-13)
-    assert summary["quantiles"]["25%"] == np.sort(values)[250]
-
-
-@pytest.mark.parametrize("values", [np.array([]), np.array([np.nan])])
-def test_summary_of_nothing(values: np.ndarray) -> None:
-    summary = summarise(values)
-    assert summary["rows"] == summary["nan"] == values.size
-    assert np.isnan(summary["mean"])
-
-
 def test_json_has_neither_nan_nor_infinity(folder: Path) -> None:
     q = Q.copy()
     q[0, 0], q[1] = 0, 0
     np.save("q.npy", q)
     summary = summary_of("p.npy", "q.npy")
-    assert (summary["inf"], summary["nan"], summary["mean"], summary["standard_error"]) == (1, 1, "inf", None)
+    found = summary["statistics"]["kl"]
+    assert (found["inf"], found["nan"]) == (1, 1)
+    assert summary["first_invalid"] == "q.npy: row 1 of shape (6,) has no mass"
     assert as_json({"a": (np.nan, Path("x"))}) == {"a": [None, "x"]}
 
 
@@ -182,20 +146,20 @@ def test_refusals_are_one_line(folder: Path) -> None:
     Path("renamed.npy").write_bytes(Path("one.npz").read_bytes())
     for source, words in {
         "nowhere.npy": "no such file",
-        str(folder): "unknown suffix",
+        str(folder): "suffixes .csv, .npy, .npz",
         "words.txt": "unknown suffix '.txt'",
         "both.npz": "holds 2 arrays",
         "both.npz:r": "holds no array 'r'",
         "torn.npz": "torn.npz",
         "empty.npy": "EOF",
-        "holes.csv": "could not convert",
-        "ragged.csv": "columns",
         "objects.npy": "Python objects",
         "words.npy": "<U1",
         "renamed.npz": "not in the .npz format",
         "renamed.npy": "magic string is not correct",
     }.items():
         assert words in refusal(source, "q.npy")
+    assert "holes.csv: row 0: could not convert" in refusal("holes.csv", "holes.csv")
+    assert "ragged.csv: row 1: 3 columns" in refusal("ragged.csv", "ragged.csv")
     shapes = refusal("p.npy", "narrow.npy")
     assert "(40, 6)" in shapes
     assert "(40, 5)" in shapes
@@ -218,27 +182,6 @@ def test_an_input_is_never_replaced(folder: Path) -> None:
     assert "is an input" in refusal("p.npy", "q.npy", "-o", "./q.npy")
     assert "is an input" in refusal("p.csv", "q.csv", "-o", str(folder / "p.csv"))
     np.testing.assert_array_equal(np.load("q.npy"), Q)
-
-
-def test_interrupted_output_leaves_what_was_there(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    Path("out.npy").write_bytes(b"before")
-    before = sorted(folder.iterdir())
-
-    def interrupted(file: object, values: object, names: object) -> None:
-        file.write(b"half")
-        raise KeyboardInterrupt
-
-    monkeypatch.setitem(files.WRITERS, ".npy", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        files.write_values(Path("out.npy"), P, ["kl"])
-    assert Path("out.npy").read_bytes() == b"before"
-    assert sorted(folder.iterdir()) == before
-
-
-def test_missing_pyarrow_is_a_hint(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(InputError, match=r"klnumba\[parquet\]"):
-        files.check_output(Path("out.parquet"))
 
 
 def test_info(folder: Path) -> None:

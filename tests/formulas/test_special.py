@@ -11,10 +11,10 @@ import pytest
 from mpmath import mp, mpf
 
 from klnumba.distributions import beta, continuous_bernoulli
-from klnumba.formulas import bessel, integrals, special
+from klnumba.formulas import bessel, bessel_orders, integrals, special
 from klnumba.kernels.compiler import scalar
 from tests.reference import coefficients
-from tests.reference.special_errors import ONE_NUMBER, REMAINDERS, TABLE, worst
+from tests.reference.special_errors import OF_AN_ORDER, ONE_NUMBER, REMAINDERS, REMAINDERS_OF_AN_ORDER, TABLE, worst
 
 # In units of the last place, and relative. log-gamma, digamma and trigamma are held to 4 ulp.
 LIMITS = {
@@ -29,6 +29,10 @@ LIMITS = {
     "log_gamma_bregman": 1.5e-15,
     "digamma_bregman": 2e-15,
     "log_bessel_bregman": 4e-14,
+    "ratio_of_orders": 6.0,
+    "gap_of_orders": 30.0,
+    "slope_of_orders": 20.0,
+    "log_bregman": 4e-14,
 }
 
 
@@ -45,7 +49,7 @@ def test_recorded_error_is_within_the_limit(name):
 
 
 def test_every_function_is_measured():
-    assert set(LIMITS) == {*ONE_NUMBER, *REMAINDERS}
+    assert set(LIMITS) == {*ONE_NUMBER, *REMAINDERS, *OF_AN_ORDER, *REMAINDERS_OF_AN_ORDER}
 
 
 @pytest.mark.parametrize(("name", "root"), [("log_gamma", 1.0), ("log_gamma", 2.0), ("digamma", 1.4616321449683623)])
@@ -105,7 +109,7 @@ def test_the_text_runs_uncompiled():
 
 
 def test_formulas_call_no_library():
-    text = "".join(map(inspect.getsource, (special, bessel, integrals)))
+    text = "".join(map(inspect.getsource, (special, bessel, bessel_orders, integrals)))
     for name in ("math.lgamma", "math.log", "math.exp", "np.log", "np.exp", "scipy"):
         assert name not in text
 
@@ -116,6 +120,8 @@ def test_constants_are_those_of_the_generator():
         made, error = coefficients.smallest(coefficients.TARGETS["atanh_wide_f64"])
         assert list(special.WIDE) == [float(c) for c in made]
         assert error <= coefficients.TARGETS["atanh_wide_f64"].tolerance
+        debye = [c for row in coefficients.debye(bessel_orders.TERMS) for c in row]
+        assert list(bessel_orders.DEBYE) == [float(c) for c in debye]
         assert list(bessel.HANKEL) == [float(h) for h in coefficients.hankel(len(bessel.HANKEL))]
         assert list(continuous_bernoulli.SLOPE) == [float(b) for b in coefficients.mean_slope(12)]
         for module in (beta, bessel):

@@ -94,6 +94,30 @@ def hankel(count: int) -> list[Real]:
     return [mp.mpf(h.numerator) / h.denominator for h in found[1:]]
 
 
+def debye(count: int) -> list[list[Fraction]]:
+    """Return the polynomials of w = (n/s)**2 by which s**-1, s**-2, ... go in log I(n, x), s = sqrt(n**2 + x**2).
+
+    They are those of the logarithm of Debye's series, whose polynomials of p = n/s follow from each other by
+    u' = p**2*(1 - p**2)/2 * du/dp + 1/8 * integral of (1 - 5*p**2)*u from 0 to p.
+    """
+    series = [{0: Fraction(1)}]  # {power of p: factor}
+    for _ in range(count):
+        following: dict[int, Fraction] = {}
+        for i, c in series[-1].items():
+            following[i + 1] = following.get(i + 1, Fraction(0)) + c * (Fraction(i, 2) + Fraction(1, 8 * (i + 1)))
+            following[i + 3] = following.get(i + 3, Fraction(0)) - c * (Fraction(i, 2) + Fraction(5, 8 * (i + 3)))
+        series.append(following)
+    found: list[dict[int, Fraction]] = [{}]
+    for n in range(1, count + 1):
+        term = dict(series[n])
+        for k in range(1, n):
+            for i, a in found[k].items():
+                for j, b in series[n - k].items():
+                    term[i + j] = term.get(i + j, Fraction(0)) - Fraction(k, n) * a * b
+        found.append(term)
+    return [[term.get(n + 2 * j, Fraction(0)) for j in range(n + 1)] for n, term in enumerate(found) if n]
+
+
 def mean_slope(count: int) -> list[Real]:
     """Return the coefficients of x, x**3, ... in the mean of a density proportional to exp(x*t) on [0, 1]."""
     return [mp.bernoulli(2 * n) / mp.factorial(2 * n) for n in range(1, count + 1)]

@@ -3,20 +3,21 @@
 Run ``python -m tests.reference.special_errors`` to write ``docs/_data/special_errors.json`` anew.
 
 Functions of one number are measured in units of the last place, those with a root apart from it; the remainders, of two
-numbers, in relative error.
+numbers, in relative error. Those of an order and a number stand apart.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from mpmath import mp, mpf
 
-from klnumba.formulas import bessel, integrals, special
+from klnumba.formulas import bessel, bessel_orders, integrals, special
 from klnumba.kernels.compiler import scalar
 
 TABLE = Path(__file__).parents[2] / "docs" / "_data" / "special_errors.json"
@@ -49,6 +50,22 @@ def bessel_ratio_slope(x: Any) -> Any:
     return 1 - ratio / x - ratio**2
 
 
+def ratio_of_orders(n: Any, x: Any) -> Any:
+    """I(n+1, x)/I(n, x)."""
+    return mp.besseli(n + 1, x) / mp.besseli(n, x)
+
+
+def slope_of_orders(n: Any, x: Any) -> Any:
+    """Its derivative by x."""
+    ratio = ratio_of_orders(n, x)
+    return 1 - (2 * n + 1) * ratio / x - ratio**2
+
+
+def log_of_order(n: Any, x: Any) -> Any:
+    """log(I(n, x)/x**n)."""
+    return mp.log(mp.besseli(n, x)) - n * mp.log(x)
+
+
 def scaled_exponential_integral(x: Any) -> Any:
     """exp(x) times the integral of exp(-t)/t from x on."""
     return mp.exp(x) * mp.e1(x)
@@ -72,10 +89,21 @@ REMAINDERS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], int]] = 
     "log_bessel_bregman": (lambda x: mp.log(mp.besseli(0, x)), bessel_ratio, 1),
 }
 
+# The same, of an order and a number; the orders are those of spheres in 2 and more dimensions.
+ORDERS = (0.0, 0.5, 1.0, 1.5, 2.0, 4.0, 11.5, 49.0, 63.5, 64.0, 499.0)
+OF_AN_ORDER: dict[str, Callable[[Any, Any], Any]] = {
+    "ratio_of_orders": ratio_of_orders,
+    "gap_of_orders": lambda n, x: 1 - ratio_of_orders(n, x),
+    "slope_of_orders": slope_of_orders,
+}
+REMAINDERS_OF_AN_ORDER = {"log_bregman": (log_of_order, ratio_of_orders)}
+
 
 def formula(name: str) -> Any:
     """The compiled function of this name."""
-    return scalar(next(getattr(module, name) for module in (special, bessel, integrals) if hasattr(module, name)))
+    return scalar(
+        next(getattr(module, name) for module in (special, bessel, bessel_orders, integrals) if hasattr(module, name))
+    )
 
 
 def sample(rng: np.random.Generator, count: int) -> np.ndarray:
@@ -93,34 +121,51 @@ def pairs(rng: np.random.Generator, count: int) -> list[tuple[float, float]]:
     return [(float(x), float(y)) for x, y in zip(a, b, strict=True) if x != y]
 
 
+def ulps(value: Any, exact: Any) -> float:
+    """The error in units of the last place."""
+    return float(abs(mpf(float(value)) - exact) / mpf(float(np.spacing(abs(float(exact))))))
+
+
+def apart(value: Any, exact: Any) -> float:
+    """The relative error."""
+    return float(abs(mpf(float(value)) - exact) / exact)
+
+
+def beyond(function: Callable[[Any], Any], slope: Callable[[Any], Any], x: Any, y: Any) -> Any:
+    """How far the function is at y from its tangent at x."""
+    return function(y) - function(x) - slope(x) * (y - x)
+
+
 def worst(name: str, rng: np.random.Generator, count: int) -> tuple[float, list[float]]:
     """The largest error of a function, and where it is."""
     function = formula(name)
-    found = []
+    found: list[tuple[float, list[float]]] = []
     with mp.workdps(DIGITS):
         if name in ONE_NUMBER:
             truth, hole = ONE_NUMBER[name]
-            for x in sample(rng, count).tolist():
-                if hole is None or not hole[0] < x < hole[1]:
-                    exact = truth(mpf(x))
-                    error = abs(mpf(float(function(x))) - exact) / mpf(float(np.spacing(abs(float(exact)))))
-                    found.append((float(error), [x]))
-        else:
+            kept = (x for x in sample(rng, count).tolist() if hole is None or not hole[0] < x < hole[1])
+            found = [(ulps(function(x), truth(mpf(x))), [x]) for x in kept]
+        elif name in OF_AN_ORDER:
+            for x, n in zip(sample(rng, count).tolist(), rng.choice(ORDERS, count).tolist(), strict=True):
+                found.append((ulps(function(n, x), OF_AN_ORDER[name](mpf(n), mpf(x))), [n, x]))
+        elif name in REMAINDERS:
             truth, slope, sign = REMAINDERS[name]
             for a, b in pairs(rng, count):
-                x, y = mpf(a), mpf(b)
-                exact = sign * (truth(y) - truth(x) - slope(x) * (y - x))
-                found.append((float(abs(mpf(float(function(a, b, b - a))) - exact) / exact), [a, b]))
+                found.append((apart(function(a, b, b - a), sign * beyond(truth, slope, mpf(a), mpf(b))), [a, b]))
+        else:
+            for (a, b), n in zip(pairs(rng, count), rng.choice(ORDERS, count).tolist(), strict=False):
+                of_order = (partial(part, mpf(n)) for part in REMAINDERS_OF_AN_ORDER[name])
+                found.append((apart(function(n, a, b, b - a), beyond(*of_order, mpf(a), mpf(b))), [n, a, b]))
     return max(found)
 
 
 def measure(count: int) -> dict[str, Any]:
     """The table: an entry a function."""
     rows = []
-    for name in (*ONE_NUMBER, *REMAINDERS):
+    for name in (*ONE_NUMBER, *REMAINDERS, *OF_AN_ORDER, *REMAINDERS_OF_AN_ORDER):
         error, at = worst(name, np.random.default_rng(20261121), count)
         hole = ONE_NUMBER[name][1] if name in ONE_NUMBER else None
-        text = f"{error:.2f} ulp" if name in ONE_NUMBER else f"{error:.1e} relative"
+        text = f"{error:.2f} ulp" if name in (*ONE_NUMBER, *OF_AN_ORDER) else f"{error:.1e} relative"
         rows.append({"function": name, "largest_error": text, "left_out": str(hole or ""), "at": at})
         print(rows[-1], flush=True)
     return {"errors": rows}

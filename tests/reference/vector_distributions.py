@@ -43,6 +43,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "InverseWishart": ("df", "scale_matrix"),
     "NormalGamma": ("loc", "mean_precision", "concentration", "rate"),
     "MatrixNormal": ("loc", "row_covariance", "column_covariance"),
+    "VonMisesFisher": ("mean_direction", "concentration"),
 }
 
 
@@ -199,6 +200,25 @@ def matrix_normal(p: Values, q: Values) -> Any:
     total = trace(over_rows * u) * trace(over_columns * v) - rows * columns
     total += columns * (log_det(w) - log_det(u)) + rows * (log_det(x) - log_det(v))
     return (total + trace(over_rows * off * over_columns * off.T)) / 2
+
+
+def log_of_sphere(order: Any, x: Any) -> Any:
+    """The logarithm of I(order, x)/x**order, but for what does not depend on x."""
+    if x < 1:
+        return mp.log(mp.hyp0f1(order + 1, x * x / 4)) - order * mp.log(2) - mp.loggamma(order + 1)
+    return mp.log(mp.besseli(order, x)) - order * mp.log(x)
+
+
+def von_mises_fisher(p: Values, q: Values) -> Any:
+    (m, n), (a, b) = (vector(d[0]) for d in (p, q)), (number(d[1]) for d in (p, q))
+    order = mpf(len(m)) / 2 - 1
+    lengths = mp.sqrt(mp.fsum(x * x for x in m)) * mp.sqrt(mp.fsum(x * x for x in n))
+    cosine = mp.fsum(x * y for x, y in zip(m, n, strict=True)) / lengths
+    if a < 1:
+        ratio = a / (2 * order + 2) * mp.hyp0f1(order + 2, a * a / 4) / mp.hyp0f1(order + 1, a * a / 4)
+    else:
+        ratio = mp.besseli(order + 1, a) / mp.besseli(order, a)
+    return log_of_sphere(order, b) - log_of_sphere(order, a) + (a - b * cosine) * ratio
 
 
 # --- parameters: small, ordinary, extreme -----------------------------------------------------------------------------
@@ -459,6 +479,27 @@ def matrix_normals(condition: float) -> Callable[[], Iterator[Case]]:
     return run
 
 
+def directions() -> Iterator[Case]:
+    """Concentrations of all sizes, about directions far apart, close together and all but opposite."""
+    rng = np.random.default_rng(14)
+    table = [0.0, 1e-40, 1e-3, 0.5, 3.0, 20.0, 63.5, 64.5, 1e3, 1e8]
+
+    def unit(v: np.ndarray) -> np.ndarray:
+        return np.asarray(v / np.sqrt(np.sum(v * v)))
+
+    for size in (2, 3, 6, 25, 300):
+        m, n = unit(rng.normal(size=size)), unit(rng.normal(size=size))
+        for a, b in product(table, table):
+            yield (m, a), (n, b)
+        for a in table[2:]:
+            for delta in DELTAS:
+                turned = unit(m + delta * n)
+                yield (m, a), (m, a * (1 + delta))
+                yield (m, a), (turned, a)
+                yield (m, a), (turned, a * (1 - delta))
+                yield (m, a), (-turned, a)
+
+
 MVN, LOW, IND = "MultivariateNormal", "LowRankMultivariateNormal", "Independent"
 COV, PREC, TRIL = f"{MVN}.covariance_matrix", f"{MVN}.precision_matrix", f"{MVN}.scale_tril"
 
@@ -517,6 +558,7 @@ PAIRS = [
     ),
     Pair("NormalGamma", "NormalGamma", normal_gamma, normal_gammas),
     Pair("MatrixNormal", "MatrixNormal", matrix_normal, matrix_normals(10.0), note="condition 10"),
+    Pair("VonMisesFisher", "VonMisesFisher", von_mises_fisher, directions),
 ]  # fmt: skip
 
 

@@ -1,0 +1,185 @@
+"""The von Mises-Fisher distribution, and the uniform distribution on a sphere."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self, cast
+
+import numpy as np
+
+from klnumba.distributions.constraint import NON_NEGATIVE, REAL, Constraint
+from klnumba.distributions.distribution import Parameter, Support
+from klnumba.distributions.evaluate import evaluate, evaluate_rows
+from klnumba.distributions.multivariate import Multivariate
+from klnumba.distributions.registry import register_kl
+from klnumba.formulas.bessel_orders import (
+    gap_of_orders,
+    log_above,
+    log_bregman,
+    ratio_of_orders,
+    ratio_over_x,
+    slope_of_orders,
+)
+from klnumba.formulas.special import LN2, log_gamma
+
+LOG_PI = 1.1447298858494002
+NEAR_ONE = 1e-5  # what a length may be off
+DIRECTION = Constraint(
+    "a vector of length 1", lambda x: np.abs(np.sqrt(np.sum(np.square(x, dtype=float), -1)) - 1.0) < NEAR_ONE, REAL
+)
+
+
+def fisher_entropy(order: float, concentration: float) -> float:
+    """The differential entropy on the sphere in 2*order + 2 dimensions, in nats."""
+    area = LN2 + (order + 1.0) * LOG_PI - log_gamma(order + 1.0)
+    if concentration < order + 2.0:
+        return area + (log_above(order, concentration, 0.0) - concentration * ratio_of_orders(order, concentration))
+    return area + (log_above(order, concentration, 1.0) + concentration * gap_of_orders(order, concentration))
+
+
+class VonMisesFisher(Multivariate):
+    """The von Mises-Fisher distribution: directions, as unit vectors, around a mean direction.
+
+    The density on the unit sphere is proportional to ``exp(concentration * (mean_direction @ x))``.
+
+    Parameters
+    ----------
+    mean_direction : array_like
+        Unit vectors along the last axis, of 2 numbers or more; what counts is the direction, not the rounded length.
+    concentration : array_like
+        Concentration, zero or positive; 0 is the uniform distribution on the sphere.
+    validate_args : bool, default True
+        Check the parameters.
+
+    Examples
+    --------
+    >>> import klnumba as kl
+    >>> from klnumba.distributions import VonMisesFisher
+    >>> north, east = [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]
+    >>> round(float(kl.kl_divergence(VonMisesFisher(north, 1.0), VonMisesFisher(east, 2.0))), 6)
+    0.746816
+    """
+
+    parameters = ("mean_direction", "concentration")
+    mean_direction = Parameter(DIRECTION, event_dims=1)
+    concentration = Parameter(NON_NEGATIVE)
+    scipy_name = "vonmises_fisher"
+    scipy_keywords = {"mean_direction": "mu", "concentration": "kappa"}  # noqa: RUF012
+
+    def __init__(self, mean_direction: Any, concentration: Any, *, validate_args: bool = True) -> None:
+        super().__init__(validate_args, mean_direction=mean_direction, concentration=concentration)
+
+    def _event_shape(self) -> tuple[int, ...]:
+        return self._given["mean_direction"].shape[-1:]
+
+    def _validate(self) -> None:
+        if self.event_shape[0] < 2:
+            owner = type(self).__name__
+            raise ValueError(f"{owner}: mean_direction must have a last axis of 2 or more, not {self.event_shape[0]}")
+
+    @property
+    def _order(self) -> np.ndarray:
+        """Of the Bessel function that makes the density's integral 1."""
+        return np.array(0.5 * self.event_shape[0] - 1.0)
+
+    @property
+    def support(self) -> Support:
+        return Support(-1.0, 1.0)
+
+    def _of_order(self, formula: Any) -> Any:
+        """A formula of the order and the concentration, with an axis for the numbers of a draw."""
+        columns = [self._order, np.asarray(self.concentration, np.float64)[..., None]]
+        return evaluate(formula, columns, (*self.batch_shape, 1))
+
+    def _unit(self) -> Any:
+        direction = np.asarray(self.mean_direction, np.float64)
+        return direction / np.sqrt(np.sum(np.square(direction), -1, keepdims=True))
+
+    @property
+    def mean(self) -> Any:
+        """The expected value, which is shorter than a unit vector."""
+        return self._full(self._of_order(ratio_of_orders) * self._unit(), self.event_shape)
+
+    @property
+    def variance(self) -> Any:
+        along = np.square(self._unit())
+        across = self._of_order(ratio_over_x)
+        return self._full(across * (1.0 - along) + self._of_order(slope_of_orders) * along, self.event_shape)
+
+    def entropy(self) -> Any:
+        """The differential entropy on the sphere, in nats."""
+        return evaluate(fisher_entropy, [self._order, self._column("concentration")], self.batch_shape, self.dtype)
+
+
+class SphericalUniform(VonMisesFisher):
+    """The uniform distribution on the unit sphere: a von Mises-Fisher distribution of concentration 0.
+
+    Parameters
+    ----------
+    dimension : int
+        How many numbers a point has, 2 or more.
+    validate_args : bool, default True
+        Check the parameter.
+
+    Examples
+    --------
+    >>> import klnumba as kl
+    >>> from klnumba.distributions import SphericalUniform, VonMisesFisher
+    >>> round(float(kl.kl_divergence(VonMisesFisher([0.6, 0.8], 1.5), SphericalUniform(2))), 6)
+    0.395412
+    """
+
+    scipy_name = "uniform_direction"
+    scipy_keywords = {"dimension": "dim"}  # noqa: RUF012
+
+    def __init__(self, dimension: int, *, validate_args: bool = True) -> None:
+        if isinstance(dimension, bool) or not isinstance(dimension, int | np.integer) or dimension < 2:
+            raise ValueError(f"SphericalUniform: dimension must be an integer >= 2, but is {dimension!r}")
+        super().__init__(np.eye(1, int(dimension))[0], 0.0, validate_args=validate_args)
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers a point has."""
+        return self.event_shape[0]
+
+    def _rebuilt(self, given: dict[str, np.ndarray]) -> Self:
+        return cast(Self, cast(Any, VonMisesFisher)(**given))  # a batch, which this family does not have
+
+    def __repr__(self) -> str:
+        return f"SphericalUniform(dimension={self.dimension})"
+
+
+def cosine_gap(p: Any, q: Any) -> float:
+    """1 - cos of the angle between two vectors, from what is left of q - p beside the direction of p."""
+    length = 0.0
+    other = 0.0
+    along = 0.0
+    product = 0.0
+    for i in range(p.size):
+        length += p[i] * p[i]
+        other += q[i] * q[i]
+        along += (q[i] - p[i]) * p[i]
+        product += p[i] * q[i]
+    if product < 0.0:
+        return 1.0 - product / math.sqrt(length * other)
+    share = along / length
+    across = 0.0
+    for i in range(p.size):
+        off = (q[i] - p[i]) - share * p[i]
+        across += off * off
+    return across / other / (1.0 + product / math.sqrt(length * other))
+
+
+def fisher_fisher(room: Any, p: Any, a: Any, q: Any, b: Any) -> float:
+    """That of the concentrations for one direction, and what the angle between the directions adds."""
+    order = 0.5 * p.size - 1.0
+    turn = 0.0 if a[0] == 0.0 or b[0] == 0.0 else b[0] * ratio_of_orders(order, a[0]) * cosine_gap(p, q)
+    return log_bregman(order, a[0], b[0], b[0] - a[0]) + turn
+
+
+@register_kl(VonMisesFisher, VonMisesFisher)
+def von_mises_fisher_von_mises_fisher(p: VonMisesFisher, q: VonMisesFisher) -> Any:
+    """log(I(n)/c**n) beyond first order from p's concentration c to q's, and q's times |mean of p|*(1 - cos(angle))."""
+    columns = [d._given[name] for d in (p, q) for name in VonMisesFisher.parameters]
+    shape = np.broadcast_shapes(p.batch_shape, q.batch_shape)
+    return evaluate_rows(fisher_fisher, columns, [1, 0, 1, 0], shape, np.result_type(p.dtype, q.dtype))

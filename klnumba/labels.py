@@ -1,0 +1,156 @@
+"""Labels that are matched, and numbers that are taken out of columns, whatever dtype pandas keeps them in.
+
+pandas is never imported here: where there is a label, it is loaded already.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+
+ALIGN = ("outer", "strict")
+LISTED = 5  # labels that an error text names
+
+
+def numbers(x: Any, name: str) -> np.ndarray:
+    """The cells of a Series or DataFrame: as they are where all columns have one NumPy dtype, else as floats.
+
+    A missing value is NaN.
+    """
+    dtypes = [x.dtype] if x.ndim == 1 else list(x.dtypes.unique())
+    held = []
+    for dtype in dtypes:
+        kind = _number_type(dtype)
+        if kind is None:
+            place = "" if x.ndim == 1 else f"column {x.columns[list(x.dtypes).index(dtype)]!r}: "
+            raise TypeError(f"{name}: {place}dtype {dtype} is not a real number type")
+        held.append(kind)
+    if not dtypes:
+        return np.zeros(x.shape)
+    native = all(isinstance(dtype, np.dtype) for dtype in dtypes)
+    if native and len(dtypes) == 1:
+        return np.asarray(x.to_numpy())
+    target = np.float32 if all(kind.kind == "f" and kind.itemsize <= 4 for kind in held) else np.float64
+    return np.asarray(x.to_numpy(target) if native else x.to_numpy(target, na_value=np.nan))
+
+
+def _number_type(dtype: Any) -> np.dtype[Any] | None:
+    """The NumPy dtype that holds the numbers of a column; None where it holds none."""
+    if isinstance(dtype, np.dtype):
+        return dtype if dtype.kind in "fiub" else None
+    types = sys.modules["pandas"].api.types
+    if dtype.name == "category" or not (types.is_numeric_dtype(dtype) or types.is_bool_dtype(dtype)):
+        return None
+    found = np.dtype(getattr(dtype, "numpy_dtype", None) or getattr(dtype, "subtype", np.float64))
+    if found.kind == "c":
+        return None
+    return found if found.kind in "fiub" else np.dtype(np.float64)
+
+
+def plain(index: Any) -> Any:
+    """An index that can be matched with any other: categories and intervals as the values they are, None as NaN."""
+    pandas = sys.modules["pandas"]
+    if isinstance(index, pandas.CategoricalIndex):
+        index = index.astype(index.categories.dtype)
+    if isinstance(index, pandas.IntervalIndex):
+        return index.astype(object)
+    if index.nlevels == 1 and index.dtype == object and index.hasnans:
+        return index.where(index.notna(), np.nan)
+    return index
+
+
+def match(
+    p: Any, q: Any, what: str, align: str, keep: bool = False
+) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
+    """The labels of both, p's first, and where p and q have them (-1: nowhere; None: at their places already).
+
+    With `keep`, the labels are those of p alone.
+    """
+    ours, theirs = plain(p), plain(q)
+    _check(ours, theirs, what)
+    if p is q or (ours.dtype == theirs.dtype and ours.equals(theirs)):
+        return p, None, None
+    found = _find(theirs, ours)
+    alone = found < 0
+    rest = np.ones(len(theirs), bool)
+    rest[found[~alone]] = False
+    if align == "strict" and (alone.any() or rest.any()):
+        sides = (("q", ours[alone]), ("p", theirs[rest]))
+        raise ValueError("; ".join(f"{name} lacks {what} {listed(labels)}" for name, labels in sides if len(labels)))
+    if alone.any() and rest.any():
+        _warn_of_types(ours[alone], theirs[rest], what, bool(alone.all()))
+    if keep and alone.all() and len(ours) and len(theirs):
+        raise ValueError(f"p and q: no {what} label in common")
+    if keep or not rest.any():
+        same = len(theirs) == len(ours) and np.array_equal(found, np.arange(len(ours)))
+        return p, None, None if same else found
+    extra = np.flatnonzero(rest)
+    at = np.concatenate([np.arange(len(ours)), np.full(extra.size, -1)])
+    return ours.append(theirs[extra]).set_names(p.names), at, np.concatenate([found, extra])
+
+
+def _check(p: Any, q: Any, what: str) -> None:
+    """Refuse labels that cannot be matched."""
+    if p.nlevels != q.nlevels:
+        raise ValueError(f"p and q: {what} labels of {p.nlevels} and {q.nlevels} levels cannot be matched")
+    if p.nlevels > 1 and list(p.names) != list(q.names) and set(p.names) == set(q.names):
+        raise ValueError(f"p and q: the levels of the {what} labels are in different orders")
+    for name, labels in (("p", p), ("q", q)):
+        _check_once(labels, f"{name}: {what} label")
+
+
+def _check_once(labels: Any, name: str) -> None:
+    if not labels.is_unique:
+        raise ValueError(f"{name} {only(labels[labels.duplicated()])!r} occurs twice")
+
+
+def places(index: Any, labels: Any, name: str) -> np.ndarray:
+    """Where an index has the labels; -1 where it does not."""
+    index = plain(index)
+    _check_once(index, f"{name}: label")
+    return _find(index, plain(labels))
+
+
+def _find(index: Any, labels: Any) -> np.ndarray:
+    if index.dtype != labels.dtype and object in (index.dtype, labels.dtype):
+        index, labels = index.astype(object), labels.astype(object)  # else text and dates would be taken as times
+    return np.asarray(index.get_indexer(labels))
+
+
+def only(labels: Any, at: int = 0) -> Any:
+    """One label, as a plain value."""
+    return labels[at : at + 1].tolist()[0]
+
+
+def listed(labels: Any) -> str:
+    """The first labels, and how many more there are."""
+    text = ", ".join(map(repr, labels[:LISTED].tolist()))
+    return text + (f" and {len(labels) - LISTED} more" if len(labels) > LISTED else "")
+
+
+def _warn_of_types(p: Any, q: Any, what: str, none_in_common: bool) -> None:
+    """Warn of labels that only one side has and that read the same, such as 1 and "1", or are of unlike types."""
+    types = [x.inferred_type + (" with a time zone" if getattr(x, "tz", None) else "") for x in (p, q)]
+    if types[0] == types[1] != "mixed":
+        return
+    text = None
+    read = {str(label): label for label in p.tolist()}
+    twin = next((label for label in q.tolist() if str(label) in read), None)
+    if twin is not None:
+        ours = read[str(twin)]
+        text = f"labels {ours!r} ({type(ours).__name__}) and {twin!r} ({type(twin).__name__}) differ in type"
+    elif none_in_common:
+        text = f"labels are of the types {types[0]} and {types[1]}"
+    if text is not None:
+        warnings.warn(f"p and q: {what} {text}, and are not the same", UserWarning, stacklevel=_outside())
+
+
+def _outside() -> int:
+    """How many callers up the first one is that is not of this package."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "klnumba":
+        level, frame = level + 1, frame.f_back
+    return level

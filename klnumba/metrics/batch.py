@@ -1,0 +1,86 @@
+"""A batch of row values with weights and labels, checked."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from klnumba.metrics.labels import as_labels
+from klnumba.metrics.state import frozen
+
+Array = np.ndarray[Any, Any]
+
+LEAST_WEIGHT, LARGEST_WEIGHT = 2.0**-32, 2.0**32
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Flat values, and a weight and a label of each where they have some; no weight is zero."""
+
+    values: Array
+    weights: Array | None = None
+    labels: Array | None = None
+
+    @classmethod
+    def of(cls, values: Any, weights: Any = None, groups: Any = None, shape: tuple[int, ...] | None = None) -> Batch:
+        """Check the three; `shape` is that of the rows, where `values` are flat already."""
+        row = _row_values(values)
+        shape = np.shape(values) if shape is None else shape
+        labels = None if groups is None else as_labels(groups, shape)
+        if weights is None:
+            return cls(row, None, labels)
+        mass = _weights(weights, shape)
+        held = mass > 0.0
+        if held.all():
+            return cls(row, frozen(mass), labels)
+        return cls(frozen(row[held]), frozen(mass[held]), None if labels is None else labels[held])
+
+    def with_values(self, values: Array) -> Batch:
+        """Other values of the same rows."""
+        return Batch(frozen(values), self.weights, self.labels)
+
+
+def _row_values(values: Any) -> Array:
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError("values: a masked array; give those to leave out a weight of 0")
+    found = np.asarray(values)
+    if found.dtype.kind not in "fiub" and found.dtype.name != "bfloat16":
+        raise TypeError(f"values: real numbers, not {found.dtype}")
+    return frozen(np.asarray(found, np.float64).reshape(-1) + 0.0)  # -0.0 becomes 0.0
+
+
+def _weights(weights: Any, shape: tuple[int, ...]) -> Array:
+    """A weight a row; raises naming the first row whose weight is none."""
+    found = np.asarray(weights)
+    if found.dtype.kind not in "fiub":
+        raise TypeError(f"weights: real numbers, not {found.dtype}")
+    if found.ndim and found.shape != shape:
+        raise ValueError(f"weights: one a row, of shape {shape}, or one for all, not shape {found.shape}")
+    flat = np.broadcast_to(found.astype(np.float64), shape).reshape(-1)
+    bad = np.flatnonzero(~((flat == 0.0) | ((flat >= LEAST_WEIGHT) & (flat <= LARGEST_WEIGHT))))
+    if bad.size:
+        row = int(bad[0])
+        raise ValueError(f"weights: row {row} weighs {flat[row]}; a weight is 0 or from 2**-32 to 2**32")
+    return flat
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Keep Ctrl-C until the end of the block, so that it cannot come between two halves of a change."""
+    if threading.current_thread() is not threading.main_thread() or not callable(signal.getsignal(signal.SIGINT)):
+        yield
+        return
+    came: list[Any] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: came.append((number, frame)))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if came and callable(before):
+            before(*came[0])

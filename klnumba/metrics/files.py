@@ -1,0 +1,93 @@
+"""Files that are whole or not there: written beside, made to last, then put in place of the old one."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+FORMAT = "klnumba-accumulator"
+VERSION = 1
+_HEADER = "header"
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """A file that takes the place of `path` once it is whole and on disk; after an error, nothing has changed."""
+    target = Path(path)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(0o666 & ~_umask())
+        Path(name).replace(target)
+        _keep_folder(target.parent)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _keep_folder(folder: Path) -> None:
+    """Make the new name last, too, where folders can be opened."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _umask() -> int:
+    old = os.umask(0)
+    os.umask(old)
+    return old
+
+
+def write(path: str | os.PathLike[str], kept: Mapping[str, Any]) -> None:
+    """An .npz file of nested dicts of arrays and of what JSON can hold."""
+    arrays: dict[str, np.ndarray[Any, Any]] = {}
+    text = json.dumps({"format": FORMAT, "version": VERSION, **_without_arrays(kept, "", arrays)})
+    with replacing(path) as file:
+        np.savez_compressed(file, **{_HEADER: np.array(text)}, **arrays)  # type: ignore[arg-type]
+
+
+def _without_arrays(kept: Mapping[str, Any], place: str, arrays: dict[str, np.ndarray[Any, Any]]) -> dict[str, Any]:
+    """The same dicts without their arrays, which go into `arrays` under the names of their places."""
+    rest: dict[str, Any] = {}
+    for name, value in kept.items():
+        if isinstance(value, np.ndarray):
+            arrays[place + name] = value
+        else:
+            rest[name] = _without_arrays(value, f"{place}{name}/", arrays) if isinstance(value, Mapping) else value
+    return rest
+
+
+def read(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What `write` wrote; raises ValueError naming the file for anything else."""
+    with Path(path).open("rb") as file:
+        try:
+            with np.load(file, allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in archive.files}
+            kept = json.loads(str(arrays.pop(_HEADER)[()]))
+        except Exception as error:  # whatever a damaged archive makes its reader say
+            raise ValueError(f"{path}: not a whole file of an accumulator: {error}") from error
+    if not isinstance(kept, dict) or kept.get("format") != FORMAT:
+        raise ValueError(f"{path}: not a file of an accumulator")
+    if kept.get("version") != VERSION:
+        raise ValueError(f"{path}: version {kept.get('version')!r} of the format; this release reads {VERSION}")
+    for name, array in arrays.items():
+        *folders, last = name.split("/")
+        place = kept
+        for folder in folders:
+            place = place.setdefault(folder, {})
+        place[last] = array
+    return kept

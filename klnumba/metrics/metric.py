@@ -1,0 +1,353 @@
+"""What all metrics of rows share: rows in, exact statistics of their values out."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Iterable, Mapping
+from operator import index
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+
+from klnumba import arrays
+from klnumba import reduction as rows_of
+from klnumba.divergence import Axis, Invalid, Kind
+from klnumba.metrics.batch import Batch, uninterrupted
+from klnumba.metrics.kept_rows import Buffer, Spill
+from klnumba.metrics.labels import Label
+from klnumba.metrics.mergeable import Mergeable
+from klnumba.metrics.running import RunningStatistics
+from klnumba.metrics.summary import Summary
+
+Array = np.ndarray[Any, Any]
+
+_EARLY = (
+    "The ``compute`` method of metric {} was called before the ``update`` method which may lead to errors, "
+    "as metric states have not yet been updated."
+)
+
+
+class GroupValues(NamedTuple):
+    """One value a group.
+
+    Attributes
+    ----------
+    labels : list
+        Labels of the groups, in order.
+    values : array
+        Their values.
+    """
+
+    labels: list[Label]
+    values: Any
+
+
+class RowMetric(Mergeable):
+    """The mean, sum or list of a divergence of rows over batches; `klnumba.KLDivergence` tells of the parameters."""
+
+    divergence: ClassVar[str]  # the name of what is computed of a row
+    higher_is_better: ClassVar[bool] = False
+
+    def __init__(
+        self, log_prob: bool = False, reduction: Literal["mean", "sum", "none"] | None = "mean", *,
+        kind: Kind | None = None, normalize: bool = True, temperature: float = 1.0, base: float | None = None,
+        axis: Axis = -1, quantile_error: float | None = 0.01, thresholds: Iterable[float] = (),
+        agreement: bool = False, invalid: Invalid = "nan", threads: int | None = None,
+        spill: str | os.PathLike[str] | None = None,
+    ) -> None:  # fmt: skip
+        if not isinstance(log_prob, bool):
+            raise TypeError(f"Expected argument `log_prob` to be bool but got {log_prob}")
+        allowed = ["mean", "sum", "none", None]
+        if reduction not in allowed:
+            raise ValueError(f"Expected argument `reduction` to be one of {allowed} but got {reduction}")
+        if log_prob and kind not in (None, "log_prob"):
+            raise ValueError(f"kind: {kind!r} contradicts log_prob=True")
+        self.reduction = reduction or "none"
+        self.kind: Kind = kind or ("log_prob" if log_prob else "prob")
+        self.normalize, self.temperature = bool(normalize), rows_of.real(temperature, "temperature")
+        self.base = None if base is None else rows_of.real(base, "base")
+        self.axis: Axis = tuple(map(index, axis)) if isinstance(axis, tuple) else None if axis is None else index(axis)
+        self.agreement, self.invalid, self.threads = bool(agreement), invalid, threads
+        self._try_options()
+        if spill is not None and self.reduction != "none":
+            raise ValueError(f"spill: rows are kept with reduction 'none' only, not {self.reduction!r}")
+        self.statistics = RunningStatistics(quantile_error=quantile_error, thresholds=thresholds)
+        self._agreed = RunningStatistics(quantile_error=None) if agreement else None
+        self._kept = None if self.reduction != "none" else Buffer() if spill is None else Spill(spill)
+        self._lock = threading.RLock()
+        self._back: arrays.Back | None = None
+
+    def _try_options(self) -> None:
+        """Refuse wrong options now, as the first update would."""
+        self._rows_values(np.ones((0, 1)), np.ones((0, 1)), None, -1, (0,))
+
+    # --- taking in -----------------------------------------------------------------------------------------------
+
+    def update(self, p: Any, q: Any, weights: Any = None, where: Any = None, groups: Any = None) -> None:
+        """Take in a batch of rows.
+
+        Parameters
+        ----------
+        p, q : array_like, (rows, cells)
+            Of one shape, p the data or reference. With an `axis` other than -1, of any number of axes.
+        weights : array_like, optional
+            A weight a row, or one for all: 0 or from 2**-32 to 2**32; rows of weight 0 are left out.
+        where : array_like of bool, optional
+            Cells that belong to the support.
+        groups : array_like, optional
+            A label a row (integers, booleans or text): the metric then keeps every group apart.
+
+        Raises
+        ------
+        RuntimeError
+            If the shapes differ.
+        ValueError
+            If p and q are not matrices, or an argument does not fit. Nothing is changed by an update that fails.
+        """
+        self._take(p, q, weights, where, groups)
+
+    def _take(self, p: Any, q: Any, weights: Any, where: Any, groups: Any) -> Batch:
+        self.check_shapes(p, q)
+        shape = self._shape_of_rows(p, where)
+        values = self._rows_values(p, q, where, self.axis, shape)
+        if groups is not None and self._kept is not None:
+            raise ValueError("groups: with reduction 'none' all rows are kept in one list; use 'mean' or 'sum'")
+        agreed = None if self._agreed is None else self._agreement(p, q, where)
+        batch = Batch.of(values, weights, groups, shape)
+        back = arrays.take(p, "p")[1]
+        with self._lock, uninterrupted():
+            changes = [self.statistics.ready(batch)]
+            if self._agreed is not None:
+                changes.append(self._agreed.ready(Batch.of(agreed, weights, groups, shape)))
+            if self._kept is not None:
+                self._kept.append(batch.values)
+            for change in changes:
+                change()
+            self._back = back
+        return batch
+
+    def _shape_of_rows(self, p: Any, where: Any) -> tuple[int, ...]:
+        """The shape of the rows' values."""
+        shape = tuple(np.shape(p))
+        if where is not None and np.broadcast_shapes(np.shape(where), shape) != shape:
+            raise ValueError(f"where: shape {np.shape(where)} is more than the rows have, which is {shape}")
+        reduced = arrays.axes(self.axis, len(shape))
+        return tuple(n for k, n in enumerate(shape) if k not in reduced)
+
+    def check_shapes(self, p: Any, q: Any) -> None:
+        """Raise where `update` would."""
+        shapes = [tuple(np.shape(x)) for x in (p, q)]
+        if shapes[0] != shapes[1]:
+            raise RuntimeError(
+                f"Predictions and targets are expected to have the same shape, but got {shapes[0]} and {shapes[1]}."
+            )
+        if len(shapes[0]) != 2 and self.axis == -1:
+            many = len(shapes[0])
+            raise ValueError(
+                f"Expected both p and q distribution to be 2D but got {many} and {many} respectively "
+                f"(name the axis of the rows' cells to take others: axis={max(many - 1, 0)})"
+            )
+
+    def _rows_values(self, p: Any, q: Any, where: Any, axis: Axis, shape: tuple[int, ...]) -> Array:
+        """The divergence of every row, flat, in float64 whatever the dtype of the rows."""
+        found = np.empty(shape)
+        rows_of.reduce(
+            self.divergence, p, q, self.kind, axis, self.normalize, self.base, self.temperature, "none", where, False,
+            found, None, self.threads, self.invalid, self._weight(),
+        )  # fmt: skip
+        return found.reshape(-1)
+
+    def _weight(self) -> float:
+        """The weight of p, which some divergences have."""
+        return 0.5
+
+    def _agreement(self, p: Any, q: Any, where: Any) -> Array:
+        found = rows_of.statistics(
+            p, q, ("argmax_agree",), self.kind, self.axis, self.normalize, None, self.temperature, where, False, None,
+            self.threads, "nan",
+        )  # fmt: skip
+        return np.asarray(found["argmax_agree"], np.float64).reshape(-1)
+
+    def forward(self, p: Any, q: Any, weights: Any = None, where: Any = None, groups: Any = None) -> Any:
+        """Take in a batch and return its own value; the same as calling the metric."""
+        batch = self._take(p, q, weights, where, groups)
+        if self.reduction == "none":
+            return self._given_back(batch.values.copy())
+        alone = RunningStatistics(quantile_error=None)
+        alone.ready(batch)()
+        return self._value_of(alone)
+
+    __call__ = forward
+
+    # --- giving out ----------------------------------------------------------------------------------------------
+
+    def compute(self) -> Any:
+        """The value over all rows so far, in float64 and in the array library of the last update.
+
+        Returns
+        -------
+        scalar, array or GroupValues
+            With reduction "none" the values of all rows in their order; with groups a value a label.
+        """
+        if not self.rows:
+            warnings.warn(_EARLY.format(type(self).__name__), UserWarning, stacklevel=2)
+        with self._lock:
+            return self._given_back(self._kept.values()) if self._kept is not None else self._value_of(self.statistics)
+
+    def _value_of(self, statistics: RunningStatistics) -> Any:
+        found = statistics.mean() if self.reduction == "mean" else statistics.total()
+        labels = statistics.labels
+        return self._given_back(found) if labels is None else GroupValues(labels, self._given_back(found))
+
+    def _given_back(self, result: Any) -> Any:
+        if isinstance(result, np.memmap):
+            return result
+        return self._back(np.asarray(result)) if self._back is not None else result
+
+    @property
+    def rows(self) -> int:
+        """Rows taken in."""
+        return self.statistics.rows
+
+    @property
+    def labels(self) -> list[Label] | None:
+        """Labels of the groups in order, or None where updates had none."""
+        return self.statistics.labels
+
+    def summary(self) -> Summary:
+        """Count, mean, spread, quantiles and extremes of all rows."""
+        with self._lock:
+            found = self.statistics.summary()
+            return found if self._agreed is None else found.agreeing(float(self._agreed.summary().mean))
+
+    def summaries(self) -> dict[Label, Summary]:
+        """A summary for each label."""
+        with self._lock:
+            found = self.statistics.summaries()
+            if self._agreed is None:
+                return found
+            agreed = self._agreed.summaries()
+            return {name: one.agreeing(agreed[name].mean) for name, one in found.items()}
+
+    def quantile(self, share: float) -> float:
+        """The least value that at least this share of the rows' weight does not exceed, within `quantile_error`."""
+        return self.statistics.quantile(share)
+
+    def plot(self, ax: Any = None) -> Any:
+        """The distribution of the rows' values on a logarithmic axis, with mean and median.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default the axes of a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        ImportError
+            Without matplotlib.
+        ValueError
+            If no quantiles are kept, or no row is positive and finite.
+        """
+        from klnumba.metrics.plot import distribution
+
+        return distribution(self.statistics, ax, f"{type(self).__name__} of a row")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.statistics.rows} rows, {self.kind}, reduction {self.reduction!r}>"
+
+    # --- putting together ----------------------------------------------------------------------------------------
+
+    def reset(self) -> None:
+        """Forget all rows."""
+        with self._lock:
+            for part in self._parts().values():
+                part.reset()
+            if self._kept is not None:
+                self._kept.clear()
+
+    def _parts(self) -> dict[str, RunningStatistics]:
+        found = {"statistics": self.statistics}
+        return found if self._agreed is None else found | {"agreed": self._agreed}
+
+    def merge(self, *others: RowMetric) -> None:
+        """Add the rows of others, which stay as they are; kept rows come after those here, in the order given.
+
+        Raises
+        ------
+        TypeError
+            If one is another metric.
+        ValueError
+            If one was made with other options, or one has groups and another has not.
+        """
+        for other in others:
+            self._check_like(other)
+        self.statistics.check_like(*(other.statistics for other in others))
+        for other in others:
+            with other._lock:
+                parts = {name: part.clone() for name, part in other._parts().items()}
+                kept = None if other._kept is None else other._kept.values()
+                back = other._back
+            with self._lock, uninterrupted():
+                if self._kept is not None and kept is not None:
+                    self._kept.append(kept)
+                for name, part in self._parts().items():
+                    part.merge(parts[name])
+                self._back = self._back or back
+
+    def clone(self) -> Self:
+        """A copy with a life of its own; rows that were kept in a file are kept in memory there."""
+        twin = super().clone()
+        twin._back, twin.threads = self._back, self.threads
+        return twin
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.state_dict() | {"threads": self.threads}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self.threads = state.get("threads")
+
+    # --- keeping -------------------------------------------------------------------------------------------------
+
+    def options(self) -> dict[str, Any]:
+        """The options that decide on values; the number of threads does not, nor where rows are kept."""
+        names = ("reduction", "kind", "normalize", "temperature", "base", "axis", "agreement", "invalid")
+        statistics = {name: getattr(self.statistics, name) for name in ("quantile_error", "thresholds")}
+        return {name: getattr(self, name) for name in names} | statistics
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that is kept, as nested dicts, in one form: the same rows give the same state."""
+        with self._lock:
+            found: dict[str, Any] = {"options": self.options()}
+            found |= {name: part.state_dict() for name, part in self._parts().items()}
+            return found if self._kept is None else found | {"kept": np.array(self._kept.values())}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Put back what `state_dict` gave, in place of what is here.
+
+        Raises
+        ------
+        ValueError
+            If it was given by a metric with other options, or is damaged; nothing is changed then.
+        """
+        self._check_state(state)
+        try:
+            parts = {name: RunningStatistics.from_state_dict(state[name]) for name in self._parts()}
+            kept = None if self._kept is None else np.asarray(state["kept"], np.float64)
+            if {part.rows for part in parts.values()} | ({kept.size} if kept is not None else set()) != {
+                parts["statistics"].rows
+            } or (kept is not None and kept.ndim != 1):
+                raise ValueError("state: its parts hold different numbers of rows")
+        except KeyError as error:
+            raise ValueError(f"state: no {error.args[0]!r}") from None
+        with self._lock:
+            if self._kept is not None and kept is not None:
+                self._kept.clear()
+                self._kept.append(kept)
+            self.statistics, self._agreed = parts["statistics"], parts.get("agreed")

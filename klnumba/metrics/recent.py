@@ -1,0 +1,182 @@
+"""Metrics of what came last: a window of batches, and weights that fade."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from typing import Any
+
+from klnumba.metrics.metric import RowMetric
+from klnumba.metrics.summary import Summary
+from klnumba.reduction import real
+
+
+def _empty_twin(metric: Any) -> RowMetric:
+    """A metric of the same kind and options with no rows; refuses anything else than a metric of rows."""
+    if not isinstance(metric, RowMetric):
+        raise TypeError(f"metric: a metric of rows such as KLDivergence, not {type(metric).__name__}")
+    return type(metric)(threads=metric.threads, **metric.options())
+
+
+class Windowed:
+    """A metric over the last batches.
+
+    Parameters
+    ----------
+    metric : KLDivergence, JensenShannonDivergence or CrossEntropy
+        Which metric, with which options; it stays as it is.
+    size : int
+        How many batches the window holds.
+
+    Raises
+    ------
+    TypeError
+        If `metric` is something else.
+    ValueError
+        If `size` is no positive integer.
+
+    Notes
+    -----
+    Each batch keeps an exact state of its own, so that the window has the same bits as a new metric that saw its
+    batches only. Memory is that of `size` states.
+
+    Examples
+    --------
+    >>> import klnumba as kl
+    >>> recent = kl.metrics.Windowed(kl.KLDivergence(base=2), size=2)
+    >>> for q in ([1, 1], [1, 3], [1, 7]):
+    ...     recent.update([[1, 1]], [q])
+    >>> print(round(float(recent.compute()), 4))
+    0.4019
+    """
+
+    def __init__(self, metric: RowMetric, size: int) -> None:
+        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            raise ValueError(f"size: a positive integer, not {size!r}")
+        self._empty = _empty_twin(metric)
+        self._batches: deque[RowMetric] = deque(maxlen=size)
+
+    def update(self, *batch: Any, **options: Any) -> None:
+        """Take in a batch, as `KLDivergence.update` does; the oldest leaves a full window."""
+        self.forward(*batch, **options)
+
+    def forward(self, *batch: Any, **options: Any) -> Any:
+        """Take in a batch and return its own value; the same as calling the object."""
+        one = _empty_twin(self._empty)
+        value = one(*batch, **options)
+        self._batches.append(one)
+        return value
+
+    __call__ = forward
+
+    def compute(self) -> Any:
+        """The value over the rows in the window."""
+        return self.metric().compute()
+
+    def summary(self) -> Summary:
+        """A summary of the rows in the window."""
+        return self.metric().summary()
+
+    def metric(self) -> RowMetric:
+        """The rows in the window as one metric."""
+        total = _empty_twin(self._empty)
+        total.merge(*self._batches)
+        return total
+
+    def reset(self) -> None:
+        """Empty the window."""
+        self._batches.clear()
+
+    def __repr__(self) -> str:
+        return f"<Windowed: {len(self._batches)} of {self._batches.maxlen} batches of {self._empty!r}>"
+
+
+class Decayed:
+    """The mean of a metric in which older batches weigh less and less.
+
+    Parameters
+    ----------
+    metric : KLDivergence, JensenShannonDivergence or CrossEntropy
+        Which metric, with which options; it stays as it is.
+    half_life : float
+        After how many further updates a batch weighs half.
+
+    Attributes
+    ----------
+    weight : float
+        What the finite rows so far weigh now.
+    mean, std : float
+        Of the finite rows. ``std`` divides by the weight.
+    not_finite : int
+        Rows that were infinite or NaN.
+
+    Raises
+    ------
+    TypeError
+        If `metric` is something else.
+    ValueError
+        If `half_life` is not positive, or the metric's reduction is not "mean".
+
+    Notes
+    -----
+    Fading weights are no integers: the result depends on the order of updates, as it should, and two of these cannot
+    be merged. Formula: T. Finch, "Incremental calculation of weighted mean and variance", 2009, section 9, with the
+    weights of whole batches.
+
+    Examples
+    --------
+    >>> import klnumba as kl
+    >>> recent = kl.metrics.Decayed(kl.KLDivergence(base=2), half_life=1)
+    >>> for q in ([1, 1], [1, 3]):
+    ...     recent.update([[1, 1]], [q])
+    >>> print(round(recent.compute(), 4))
+    0.1383
+    """
+
+    def __init__(self, metric: RowMetric, half_life: float) -> None:
+        if not 0.0 < real(half_life, "half_life") < math.inf:
+            raise ValueError(f"half_life: a positive number of updates, not {half_life!r}")
+        self._empty = _empty_twin(metric)
+        if self._empty.reduction != "mean":
+            raise ValueError(f"metric: its reduction must be 'mean', not {self._empty.reduction!r}")
+        self._fade = 2.0 ** (-1.0 / half_life)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all rows."""
+        self.weight, self.mean, self._variance = 0.0, math.nan, 0.0
+        self.not_finite = 0
+        self._limit = 0.0  # what infinite and NaN rows have made of the mean of all rows
+
+    def update(self, p: Any, q: Any, weights: Any = None, where: Any = None) -> None:
+        """Take in a batch, as `KLDivergence.update` does."""
+        batch = _empty_twin(self._empty)
+        batch.update(p, q, weights, where)
+        found = batch.summary()
+        self.weight *= self._fade
+        if found.weight:
+            self._join(*batch.statistics.moments())
+        lost = found.inf + found.nan
+        if lost:
+            self.not_finite += lost
+            self._limit += found.mean
+
+    def _join(self, weight: float, mean: float, spread: float) -> None:
+        total = self.weight + weight
+        share = weight / total
+        before = self.mean if self.weight else mean
+        apart = mean - before
+        self._variance = (1.0 - share) * (self._variance + share * apart * apart) + share * spread
+        self.mean = before + share * apart
+        self.weight = total
+
+    @property
+    def std(self) -> float:
+        return math.sqrt(self._variance) if self.weight else math.nan
+
+    def compute(self) -> float:
+        """The mean over all rows: infinite or NaN once a row was."""
+        return self._limit if self.not_finite else self.mean
+
+    def __repr__(self) -> str:
+        return f"<Decayed: mean {self.compute():.6g}, weight {self.weight:.6g}>"

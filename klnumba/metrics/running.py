@@ -1,0 +1,298 @@
+"""Statistics of row values that come in batches, exact and mergeable."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from klnumba.metrics.batch import Batch, uninterrupted
+from klnumba.metrics.labels import Label, Labels
+from klnumba.metrics.mergeable import Mergeable
+from klnumba.metrics.reading import Read, values_of
+from klnumba.metrics.sketch import shift_for
+from klnumba.metrics.state import State
+from klnumba.metrics.summary import Summary
+
+Array = np.ndarray[Any, Any]
+
+LEAST_ERROR, LARGEST_ERROR = 1e-4, 0.5
+
+
+class RunningStatistics(Mergeable):
+    """Count, mean, spread, quantiles and extremes of row values that come in batches.
+
+    The sums are exact, and the rest are counts and extremes: the same rows give the same bits for every split into
+    batches, every order and every tree of merging. Memory does not grow with the number of rows. Updates and reads
+    from several threads take turns.
+
+    Parameters
+    ----------
+    quantile_error : float or None, default 0.01
+        Largest relative error of quantiles, from 1e-4 to 0.5; None keeps no quantiles. It holds for values that are
+        zero or not below 2.3e-308 in size.
+    thresholds : sequence of float, optional
+        Values for which the share of rows above is kept.
+
+    Examples
+    --------
+    >>> from klnumba.metrics import RunningStatistics
+    >>> first, second = RunningStatistics(), RunningStatistics()
+    >>> first.update([0.5, 0.25])
+    >>> second.update([1.0])
+    >>> round((first + second).summary().mean, 6)
+    0.583333
+    """
+
+    def __init__(self, *, quantile_error: float | None = 0.01, thresholds: Iterable[float] = ()) -> None:
+        self.quantile_error = _checked_error(quantile_error)
+        self.thresholds = _checked_thresholds(thresholds)
+        self._lock = threading.RLock()
+        self._clear()
+
+    def _clear(self) -> None:
+        self._state = State(1, self.thresholds, shift_for(self.quantile_error))
+        self._labels: Labels | None = None
+
+    def reset(self) -> None:
+        """Forget all rows."""
+        with self._lock:
+            self._clear()
+
+    # --- taking in -----------------------------------------------------------------------------------------------
+
+    def update(self, values: Any, weights: Any = None, groups: Any = None) -> None:
+        """Take in row values.
+
+        Parameters
+        ----------
+        values : array_like
+            Numbers; NaN and infinite ones are counted.
+        weights : array_like, optional
+            A weight a row, in the shape of `values`, or one for all: 0 or from 2**-32 to 2**32. Rows of weight 0 are
+            left out.
+        groups : array_like, optional
+            A label a row, in the shape of `values`: integers, booleans or text. Either all updates have labels or none
+            has.
+
+        Raises
+        ------
+        ValueError
+            If a shape or a weight does not fit; nothing is changed then.
+        TypeError
+            If values, weights or labels are of another kind.
+        """
+        batch = Batch.of(values, weights, groups)
+        with self._lock, uninterrupted():
+            self.ready(batch)()
+
+    def ready(self, batch: Batch) -> Callable[[], None]:
+        """Make room for a batch, which shows nowhere; what then takes it in cannot fail."""
+        if not batch.values.size:
+            return lambda: None
+        self._check_groups(batch.labels)
+        if batch.labels is None:
+            return self._state.ready(batch.values, batch.weights)
+        labels = Labels() if self._labels is None else self._labels.copy()
+        places = labels.numbers(batch.labels)
+        self._state.grow(len(labels))
+        take = self._state.ready(batch.values, batch.weights, places)
+
+        def take_groups() -> None:
+            self._labels = labels
+            take()
+
+        return take_groups
+
+    def _check_groups(self, names: Array | None) -> None:
+        """Refuse labels after rows without, and rows without after labels."""
+        if names is None and self._labels is not None:
+            raise ValueError("groups: missing; the rows so far have labels")
+        if names is not None and self._labels is None and self.rows:
+            raise ValueError("groups: the rows so far have no labels")
+
+    # --- putting together ----------------------------------------------------------------------------------------
+
+    def merge(self, *others: RunningStatistics) -> None:
+        """Add the rows of others, which stay as they are.
+
+        Raises
+        ------
+        TypeError
+            If one is something else.
+        ValueError
+            If one was made with other settings, or one has groups and another has not.
+        """
+        self.check_like(*others)
+        for other in others:
+            with other._lock:
+                state, labels = other._state.copy(), None if other._labels is None else other._labels.copy()
+            with self._lock, uninterrupted():
+                self._merge(state, labels)
+
+    def check_like(self, *others: Any) -> None:
+        """Raise where `merge` would."""
+        for other in others:
+            self._check_like(other)
+        if len({one._labels is None for one in (self, *others) if one.rows}) > 1:
+            raise ValueError("others: one has groups and the other has none")
+
+    def _merge(self, state: State, labels: Labels | None) -> None:
+        if labels is None:
+            if state.counts.any():
+                self._check_groups(None)
+                self._state.merge(state)
+            return
+        mine = Labels() if self._labels is None else self._labels.copy()
+        places = mine.add(labels.names())
+        self._state.grow(len(mine))
+        self._state.merge(state.of(*range(len(labels))), places)
+        self._labels = mine
+
+    # --- giving out ----------------------------------------------------------------------------------------------
+
+    @property
+    def labels(self) -> list[Label] | None:
+        """Labels of the groups in order, or None where updates had none."""
+        with self._lock:
+            if self._labels is None:
+                return None
+            names = self._labels.names()
+            return [names[k] for k in self._labels.ordered()]
+
+    @property
+    def rows(self) -> int:
+        """Rows taken in, those that are NaN among them."""
+        with self._lock:
+            counts = self._state.counts
+            return int(counts.sum() - counts[:, 1].sum())
+
+    def mean(self) -> Any:
+        """The mean over all rows, rounded once; with groups an array, in the order of `labels`."""
+        return self._numbers("mean")
+
+    def total(self) -> Any:
+        """The sum over all rows, rounded once; with groups an array, in the order of `labels`."""
+        return self._numbers("total")
+
+    def _numbers(self, method: str) -> Any:
+        with self._lock:
+            if self._labels is None:
+                return np.float64(values_of(self._state, method, [0])[0])
+            return values_of(self._state, method, self._labels.ordered())
+
+    def _ordered(self) -> State:
+        """A copy of the state with its groups in the order of their labels."""
+        self._state.carry()
+        if self._labels is None:
+            return self._state.copy()
+        return self._state.of(*self._labels.ordered())
+
+    def summary(self) -> Summary:
+        """All rows in one summary."""
+        with self._lock:
+            state = self._state.together()
+        return Read(state).summary(self.quantile_error)
+
+    def summaries(self) -> dict[Label, Summary]:
+        """A summary for each label."""
+        with self._lock:
+            if self._labels is None:
+                return {}
+            names = self._labels.names()
+            return {names[k]: Read(self._state, k).summary(self.quantile_error) for k in self._labels.ordered()}
+
+    def quantile(self, share: float) -> float:
+        """The least value that at least this share of the weight does not exceed, within `quantile_error`.
+
+        Raises
+        ------
+        ValueError
+            If the share is not from 0 to 1, or no quantiles are kept.
+        """
+        if not 0.0 <= _number(share, "share") <= 1.0:
+            raise ValueError(f"share: a number from 0 to 1, not {share!r}")
+        if self.quantile_error is None:
+            raise ValueError("quantile_error: None, so that no quantiles are kept")
+        with self._lock:
+            state = self._state.together()
+        return Read(state).quantiles((float(share),))[float(share)]
+
+    def moments(self) -> tuple[float, float, float]:
+        """Sum of weights, mean and variance (divided by that sum) of the finite rows."""
+        with self._lock:
+            return Read(self._state.together()).moments()
+
+    def distribution(self) -> tuple[Array, Array]:
+        """(values, weights): what stands for each interval with rows in it, ascending, and their weight."""
+        with self._lock:
+            return Read(self._state.together()).distribution()
+
+    def __repr__(self) -> str:
+        with self._lock:
+            groups = "" if self._labels is None else f", groups={len(self._labels)}"
+            return f"<{type(self).__name__}: rows={self.rows}{groups}, mean={Read(self._state.together()).mean():.6g}>"
+
+    # --- keeping -------------------------------------------------------------------------------------------------
+
+    def options(self) -> dict[str, Any]:
+        """The keyword arguments this was made with."""
+        return {"quantile_error": self.quantile_error, "thresholds": self.thresholds}
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that is kept, in one form: the same rows give the same arrays, whatever way they came in."""
+        with self._lock:
+            return {"options": self.options(), "labels": self.labels, **self._ordered().arrays()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Put back what `state_dict` gave, in place of what is here.
+
+        Raises
+        ------
+        ValueError
+            If it was given by an accumulator with other options, or is damaged; nothing is changed then.
+        """
+        self._check_state(state)
+        try:
+            found = State.from_arrays(state, self.thresholds, shift_for(self.quantile_error))
+            names = state["labels"]
+        except KeyError as error:
+            raise ValueError(f"state: no {error.args[0]!r}") from None
+        labels = None
+        if names is not None:
+            if not isinstance(names, list):
+                raise ValueError(f"state: labels are a list, not {names!r}")
+            labels = Labels()
+            labels.add(names)
+        if found.groups != (1 if labels is None else len(labels)):
+            raise ValueError(f"state: {found.groups} groups, labels {names!r}")
+        with self._lock:
+            self._state, self._labels = found, labels
+
+
+def _number(value: Any, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name}: a real number, not {value!r}")
+    return float(value)
+
+
+def _checked_error(value: Any) -> float | None:
+    if value is None:
+        return None
+    if not LEAST_ERROR <= _number(value, "quantile_error") <= LARGEST_ERROR:
+        raise ValueError(f"quantile_error: from {LEAST_ERROR} to {LARGEST_ERROR}, or None, not {value!r}")
+    return float(value)
+
+
+def _checked_thresholds(values: Any) -> tuple[float, ...]:
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise TypeError(f"thresholds: a sequence of numbers, not {values!r}")
+    found = tuple(_number(x, "thresholds") for x in values)
+    for x in found:
+        if math.isnan(x):
+            raise ValueError("thresholds: NaN is no threshold")
+    return found

@@ -1,0 +1,22 @@
+"""Libraries that only some doors need, imported when such a door is used."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+
+def load(name: str, extra: str = "tables") -> Any:
+    """Import a library, or say which extra brings it.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If it is not installed; the text is the line to type.
+    """
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        missing = error.name or name
+        text = f'{missing} is not installed: python -m pip install "klnumba[{extra}]"'
+        raise ModuleNotFoundError(text, name=missing) from error

@@ -1,0 +1,179 @@
+"""Writing a reference cache: a .safetensors file that says what it is."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import IO, Any, Literal
+
+import numpy as np
+
+from klnumba.metrics.files import replacing
+from klnumba.scoring import memory as limits
+from klnumba.scoring.blocks import BLOCK, SHARE, Watch
+from klnumba.scoring.errors import InputError
+from klnumba.scoring.logarithms import coarsened, largest_cells, logarithms, normalised, pieces
+from klnumba.scoring.opening import open_source
+from klnumba.scoring.outputs import check_place
+from klnumba.scoring.progress import shown
+from klnumba.scoring.reference import FORMAT, LOGS, PLACES, VERSION, Reference
+from klnumba.scoring.source import Array, Source
+
+CODES = {"float32": "F32", "float16": "F16"}
+MANY = 10**15  # rows; the header leaves room for so many
+
+
+def cache_reference(
+    source: Any, path: str | os.PathLike[str], *, kind: Literal["prob", "log_prob", "logit"] = "logit",
+    temperature: float = 1.0, top_k: int | None = None, dtype: Literal["float32", "float16"] = "float32",
+    valid_width: int | None = None, memory: str | int = "1GiB", progress: bool | Watch | None = False,
+    header: bool | None = None,
+) -> Path:  # fmt: skip
+    """Store the log-probabilities of a reference once, for `score` to compare any number of models with.
+
+    Parameters
+    ----------
+    source : path, list of paths, array_like, or iterator of arrays
+        The rows of the reference, along the last axis; what `score` takes.
+    path : path
+        The .safetensors file to write.
+    kind : {"prob", "log_prob", "logit"}, default "logit"
+        What a cell holds.
+    temperature : float, default 1.0
+        Divides logits first.
+    top_k : int, optional
+        Keep only so many largest cells of a row, and the mass of all others together. Scores are then those of the
+        coarsened distributions, which are never larger than the full ones.
+    dtype : {"float32", "float16"}, default "float32"
+        Of the log-probabilities. They are computed in float64 and rounded once.
+    valid_width : int, optional
+        Only so many first cells of a row: padded vocabularies.
+    memory, progress, header
+        As in `score`.
+
+    Returns
+    -------
+    pathlib.Path
+        The file that was written.
+
+    Raises
+    ------
+    InputError
+        A ValueError. If a file is missing or damaged, or an option is out of its range.
+
+    Notes
+    -----
+    Formula: log p = x/T - log sum exp(x/T). The file is complete or, when the work is interrupted, as it was before.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np
+    >>> import klnumba as kl
+    >>> from klnumba.scoring import cache_reference
+    >>> rng = np.random.default_rng(0)
+    >>> teacher, student = rng.normal(size=(2, 100, 50))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     reference = cache_reference(teacher, f"{folder}/teacher.safetensors", top_k=10)
+    ...     coarse = kl.score(reference, student, kind="logit")["kl"].mean
+    >>> coarse < kl.score(teacher, student, kind="logit")["kl"].mean
+    True
+    """
+    target = Path(path)
+    rows = open_source(source, "source", header=header)
+    if isinstance(rows, Reference):
+        raise InputError(f"{rows.name}: is a cached reference already")
+    width = _checked(rows, target, kind, temperature, top_k, dtype, valid_width)
+    check_place(target, rows.files())
+    writer = _Writer(rows, kind, temperature, top_k, np.dtype(dtype), width)
+    with shown(progress) as watch, replacing(target.resolve()) as file:
+        writer.write(file, target.resolve().parent, limits.parse(memory), watch)
+    rows.close()
+    return target
+
+
+def _checked(
+    rows: Source, target: Path, kind: str, temperature: float, top_k: int | None, dtype: str, width: int | None
+) -> int:
+    """The number of cells of a row that are cached, if all arguments are in their ranges."""
+    if target.suffix.lower() != ".safetensors":
+        raise InputError(f"{target}: a reference is a .safetensors file")
+    if len(rows.shape) < 2:
+        raise InputError(f"{rows.name}: shape {rows.shape}, which has no rows along the last axis")
+    cells = int(rows.shape[-1] or 0)
+    if dtype not in CODES:
+        raise InputError(f"dtype: one of {', '.join(CODES)}, not {dtype!r}")
+    if kind not in ("prob", "log_prob", "logit"):
+        raise InputError(f"kind: one of prob, log_prob, logit, not {kind!r}")
+    if not 0.0 < temperature < np.inf or (kind != "logit" and temperature != 1.0):
+        raise InputError(f"temperature: a positive number, which only logits have, not {temperature!r} for {kind}")
+    if width is not None and not 1 <= width <= cells:
+        raise InputError(f"valid_width: from 1 to {cells:,}, the cells of {rows.name}, not {width:,}")
+    width = width or cells
+    if top_k is not None and (len(rows.shape) != 2 or not 1 <= top_k <= width):
+        raise InputError(f"top_k: from 1 to {width:,}, the cells of a row, of two axes, not {top_k:,}")
+    return width
+
+
+class _Writer:
+    """Rows of a source, in blocks, into the tensors of a file."""
+
+    def __init__(
+        self, rows: Source, kind: str, temperature: float, top_k: int | None, dtype: np.dtype[Any], width: int
+    ) -> None:
+        self.rows, self.kind, self.temperature, self.top_k = rows, kind, temperature, top_k
+        self.dtype, self.width = dtype, width
+
+    def write(self, file: IO[bytes], folder: Path, limit: int, watch: Watch | None) -> None:
+        """The log-probabilities as they come, then the places, which wait in a file of their own; the header last."""
+        room = len(self._header(MANY))
+        file.write(bytes(8 + room))
+        step = self._step(limit)
+        done, total = 0, self.rows.rows
+        with tempfile.TemporaryFile(dir=folder) as waiting:
+            while total is None or done < total:
+                part = self.rows.read(done, done + step if total is None else min(done + step, total))
+                if not len(part):
+                    break
+                self._block(part, file, waiting)
+                done += len(part)
+                if watch is not None:
+                    watch(done, total, done * self.rows.row_bytes)
+            waiting.seek(0)
+            shutil.copyfileobj(waiting, file)
+        file.seek(0)
+        file.write(room.to_bytes(8, "little") + self._header(done).ljust(room))
+
+    def _step(self, limit: int) -> int:
+        each = self.rows.row_bytes * self.rows.copies
+        if each + self.rows.resident > SHARE * limit:
+            raise InputError(
+                f"memory: {limits.text(limit)} is too little: one row of {self.rows.name} takes {limits.text(each)}"
+            )
+        return max(1, int(min(SHARE * limit - self.rows.resident, BLOCK) // max(each, 1)))
+
+    def _block(self, part: Array, file: IO[bytes], waiting: IO[bytes]) -> None:
+        for piece in pieces(part):
+            cells = logarithms(part[piece][..., : self.width], self.kind, self.temperature)
+            logs = normalised(cells)
+            if self.top_k is not None:
+                places = largest_cells(logs, self.top_k)
+                logs = coarsened(logs, places)
+                waiting.write(places.astype("<i4").tobytes())
+            file.write(logs.astype(self.dtype.newbyteorder("<")).tobytes())
+
+    def _header(self, rows: int) -> bytes:
+        inner = self.rows.row_shape[:-1]
+        shape = [rows, *inner, self.width if self.top_k is None else self.top_k + 1]
+        size = int(np.prod(shape, dtype=object)) * self.dtype.itemsize
+        about = {"format": FORMAT, "version": VERSION, "kind": "log_prob", "temperature": repr(float(self.temperature))}
+        about |= {"width": str(self.width), "top_k": str(self.top_k or ""), "source": self.rows.name}
+        header: dict[str, Any] = {"__metadata__": about}
+        header[LOGS] = {"dtype": CODES[self.dtype.name], "shape": shape, "data_offsets": [0, size]}
+        if self.top_k is not None:
+            end = size + rows * self.top_k * 4
+            header[PLACES] = {"dtype": "I32", "shape": [rows, self.top_k], "data_offsets": [size, end]}
+        text = json.dumps(header).encode()
+        return text.ljust(-(-len(text) // 8) * 8)  # the tensors begin at a multiple of eight bytes

@@ -1,0 +1,69 @@
+"""Rows as logarithms in float64: of whatever kind they are, normalised, or with all but a few cells in one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from klnumba.scoring.source import Array
+
+CELLS = 1 << 20  # that are worked on at a time
+
+
+def pieces(rows: Array) -> Iterator[slice]:
+    """Slices of rows with about `CELLS` cells each."""
+    step = max(1, CELLS // max(rows.shape[-1], 1))
+    for first in range(0, len(rows), step):
+        yield slice(first, first + step)
+
+
+def logarithms(rows: Array, kind: str, temperature: float) -> Array:
+    """Logarithms of the cells, up to a constant of each row."""
+    cells = rows.astype(np.float64)
+    if kind == "prob":
+        with np.errstate(divide="ignore", invalid="ignore"):
+            np.log(cells, out=cells)
+    elif temperature != 1.0:
+        cells /= temperature
+    return cells
+
+
+def masses(cells: Array) -> tuple[Array, Array]:
+    """exp(cells - largest) of each row, and the largest; a row without a finite largest cell becomes NaN."""
+    largest = cells.max(axis=-1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        return np.exp(cells - largest), largest
+
+
+def normalised(cells: Array) -> Array:
+    """Logarithms less that of their mass: log_softmax."""
+    mass, largest = masses(cells)
+    total = np.log(mass.sum(axis=-1, keepdims=True))
+    with np.errstate(invalid="ignore"):
+        found: Array = cells - largest - total
+    return found
+
+
+def largest_cells(cells: Array, count: int) -> Array:
+    """The places of the largest cells of each row, the largest first, and of equal ones the first."""
+    width = cells.shape[-1]
+    places = np.argpartition(cells, width - count, axis=-1)[:, width - count :] if count < width else None
+    if places is None:
+        places = np.broadcast_to(np.arange(width), cells.shape)
+    values = np.take_along_axis(cells, places, axis=-1)
+    places = np.take_along_axis(places, np.lexsort((places, -values), axis=-1), axis=-1)
+    first = cells.argmax(axis=-1)
+    lost = np.flatnonzero(places[:, 0] != first)  # of more than `count` equal largest cells the first was left out
+    places[lost, 1:] = places[lost, :-1]
+    places[lost, 0] = first[lost]
+    return places
+
+
+def coarsened(cells: Array, places: Array) -> Array:
+    """The cells at `places`, and behind them the logarithm of what the others hold together."""
+    mass, largest = masses(cells)
+    np.put_along_axis(mass, places, 0.0, axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rest = np.log(mass.sum(axis=-1, keepdims=True)) + largest
+    return np.concatenate([np.take_along_axis(cells, places, axis=-1), rest], axis=-1)

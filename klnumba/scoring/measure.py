@@ -1,0 +1,90 @@
+"""The values of a block of rows, and what is wrong with the first row that has none."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from klnumba.divergence import kl_divergence, row_statistics
+from klnumba.engine import AGREE
+from klnumba.scoring.errors import InputError
+from klnumba.scoring.options import Options
+from klnumba.scoring.pairing import Block, Pairing
+from klnumba.scoring.reference import Coarsened
+from klnumba.scoring.source import Array
+
+
+def values(block: Block, pairing: Pairing, options: Options, threads: int | None) -> dict[str, Array]:
+    """Every statistic of every row of a block, flat."""
+    kind: Any = options.kind
+    try:
+        found = row_statistics(
+            block.p, block.q, stats=options.stats, kind=kind, axis=pairing.reduced,
+            normalize=options.normalize, base=options.base, temperature=options.temperature, where=block.where,
+            threads=threads,
+        )  # fmt: skip
+    except (TypeError, ValueError) as error:
+        names = " and ".join(side.source.name for side in pairing.sides[:2])
+        raise InputError(f"{names}: {error}") from error
+    model = pairing.sides[1].source
+    if isinstance(model, Coarsened) and AGREE in found:
+        found[AGREE] = model.agree
+    return {name: np.asarray(column).reshape(-1) for name, column in found.items()}
+
+
+def held(block: Block, pairing: Pairing) -> Array | None:
+    """Which rows have a cell that the mask holds; None where all do."""
+    if block.where is None:
+        return None
+    ndim = len(block.kept) + len(pairing.reduced)
+    mask = block.where.reshape((1,) * (ndim - block.where.ndim) + block.where.shape)
+    rows = np.broadcast_to(mask.any(axis=pairing.reduced), block.kept).reshape(-1)
+    return None if rows.all() else rows
+
+
+def first_nan(columns: dict[str, Array], rows: Array | None) -> int | None:
+    """The first row that is no number, among those that count."""
+    found = None
+    for column in columns.values():
+        bad = np.isnan(column)
+        if rows is not None:
+            bad &= rows
+        if bad.any():
+            place = int(bad.argmax())
+            found = place if found is None else min(found, place)
+    return found
+
+
+def problem(block: Block, pairing: Pairing, options: Options, row: int) -> str:
+    """Why a row of a block is no number: the file, the row, the cell and the rule."""
+    sides = pairing.sides
+    full = np.broadcast_shapes(*(x.shape for x in (block.p, block.q, block.where) if x is not None))
+    order = tuple(k for k in range(len(full)) if k not in pairing.reduced) + pairing.reduced
+    at = tuple(map(int, np.unravel_index(row, block.kept))) if block.kept else ()
+    p, q, where = (
+        None if x is None else np.broadcast_to(x, full).transpose(order)[at] for x in (block.p, block.q, block.where)
+    )
+    kind: Any = options.kind
+    text, name = "p and q: the row is not a number", f"{sides[0].source.name} and {sides[1].source.name}"
+    try:
+        kl_divergence(
+            p, q, kind=kind, axis=None, normalize=options.normalize, temperature=options.temperature,
+            where=where, invalid="raise",
+        )  # fmt: skip
+    except ValueError as error:
+        text = str(error)
+    which, _, rule = text.partition(": the row")
+    name = {"p": sides[0].source.name, "q": sides[1].source.name}.get(which, name)
+    shape = tuple(full[k] for k in pairing.reduced)
+    return f"{name}: row {place(block.first + row, pairing.shape)} of shape {shape}{rule}"
+
+
+def place(row: int, shape: tuple[int | None, ...]) -> str:
+    """The number of a row, or its place where rows are counted along several axes."""
+    inner = [int(n or 1) for n in shape[1:]]
+    if not inner:
+        return f"{row:,}"
+    lead, rest = divmod(row, math.prod(inner))
+    return str((lead, *map(int, np.unravel_index(rest, inner))))

@@ -1,0 +1,185 @@
+"""Rows of tables: .csv by lines, .parquet by row groups."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from klnumba.scoring.errors import InputError, needs
+from klnumba.scoring.source import Array, Stream, file_identity
+
+FLOAT64 = np.dtype(np.float64)
+PAGE = 1 << 20  # bytes of a page of Parquet, as most writers make them
+BUFFER = 1 << 14  # bytes of a column that are read at a time
+
+
+class Csv(Stream):
+    """All columns of a CSV file, as float64. How many rows there are shows at its end."""
+
+    copies = 8.0  # the text, its lines, the numbers
+
+    def __init__(self, path: Path, header: bool | None) -> None:
+        self.path = path
+        with self._text() as file:
+            fields = next(csv.reader(file), [])
+            if not fields:
+                raise InputError(f"{path}: the first line is empty")
+            self.named = _is_header(path, fields) if header is None else header
+            if not self.named:
+                file.seek(0)
+            few = len(list(itertools.islice(filter(str.strip, file), 2)))
+        super().__init__(str(path), FLOAT64, (few if few < 2 else None, len(fields)))
+        self.columns = tuple(fields) if self.named else None
+
+    def _text(self) -> IO[str]:
+        return self.path.open(encoding="utf-8-sig", newline="")
+
+    def _batches(self, start: int) -> Iterator[Array]:
+        with self._text() as file:
+            if self.named:
+                next(csv.reader(file), None)
+            lines = filter(str.strip, file)
+            for _ in itertools.islice(lines, start):
+                pass
+            while body := list(itertools.islice(lines, self.batch_rows())):
+                yield self._numbers(body, start)
+                start += len(body)
+
+    def _numbers(self, body: list[str], first: int) -> Array:
+        try:
+            return _parse(body, self.row_shape[0])
+        except ValueError:
+            for k, line in enumerate(body):
+                try:
+                    _parse([line], self.row_shape[0])
+                except ValueError as error:
+                    raise InputError(f"{self.path}: row {first + k}: {_of_one_line(error)}") from error
+            raise
+
+    def identity(self) -> Any:
+        return file_identity(self.path) | {"header": self.named}
+
+    def files(self) -> list[Path]:
+        return [self.path]
+
+
+def _parse(lines: Sequence[str], width: int) -> Array:
+    found = np.loadtxt(lines, delimiter=",", comments=None, quotechar='"', ndmin=2)
+    if found.shape[1] != width:
+        raise ValueError(f"{found.shape[1]} columns, where the first line has {width}")
+    return found
+
+
+def _of_one_line(error: ValueError) -> str:
+    return str(error).replace(" at row 0, ", ", ").rstrip(".")
+
+
+def _is_header(path: Path, fields: Sequence[str]) -> bool:
+    """Tell whether the first line of a CSV file holds names; 0,1,2,... could be either, and is refused."""
+    if len(fields) > 1 and [field.strip() for field in fields] == [str(n) for n in range(len(fields))]:
+        raise InputError(f"{path}: the first line, 0,1,..., may be names or numbers: say --header or --no-header")
+    try:
+        np.array(fields, dtype=np.float64)
+    except ValueError:
+        return True
+    return False
+
+
+class Parquet(Stream):
+    """The columns of a Parquet file as cells, or its only column, of lists of one length, as rows."""
+
+    copies = 4.0  # Arrow's columns, decoded and not, and the rows made of them
+
+    def __init__(self, path: Path) -> None:
+        with needs("parquet"):
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+        self.path, self._arrow, self._parquet = path, pa, pq
+        with self._file() as file:
+            schema = file.schema_arrow
+            rows = file.metadata.num_rows
+            groups = [file.metadata.row_group(k) for k in range(file.num_row_groups)]
+            self.groups = [group.num_rows for group in groups]
+            self._group = max((group.total_byte_size for group in groups), default=0)
+        index = (schema.pandas_metadata or {}).get("index_columns", [])
+        self.fields = [field for field in schema if field.name not in index]
+        if not self.fields:
+            raise InputError(f"{path}: holds no columns")
+        self.lists = len(self.fields) == 1 and pa.types.is_fixed_size_list(self.fields[0].type)
+        kinds = [self.fields[0].type.value_type] if self.lists else [field.type for field in self.fields]
+        for field, kind in zip(self.fields, kinds, strict=True):
+            if not (pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
+                raise InputError(f"{path}: column {field.name!r} holds {field.type}, not numbers")
+        width = self.fields[0].type.list_size if self.lists else len(self.fields)
+        self.columns = None if self.lists else tuple(field.name for field in self.fields)
+        dtype = np.result_type(*{self._dtype(kind) for kind in kinds})
+        super().__init__(str(path), dtype, (rows, width))
+
+    def _dtype(self, kind: Any) -> np.dtype[Any]:
+        """Integers and truth values become float64, which also holds what is missing."""
+        return np.dtype(kind.to_pandas_dtype()) if self._arrow.types.is_floating(kind) else FLOAT64
+
+    @property
+    def resident(self) -> int:
+        """Of each column a page, stored and decoded, unless the row group is smaller."""
+        return 4 * min(PAGE * len(self.fields), self._group)
+
+    def _file(self) -> Any:
+        try:
+            return self._parquet.ParquetFile(self.path, memory_map=False, pre_buffer=False, buffer_size=BUFFER)
+        except (self._arrow.ArrowException, OSError) as error:
+            raise InputError(f"{self.path}: {error}") from error
+
+    def _batches(self, start: int) -> Iterator[Array]:
+        group = 0
+        while group < len(self.groups) and start >= self.groups[group]:
+            start -= self.groups[group]
+            group += 1
+        names = [field.name for field in self.fields]
+        groups = list(range(group, len(self.groups)))
+        try:
+            with self._file() as file:
+                for batch in file.iter_batches(self.batch_rows(), groups, names, use_threads=False):
+                    rows = self._rows(batch)
+                    if start < len(rows):
+                        yield rows[start:]
+                    start = max(0, start - len(rows))
+        except (self._arrow.ArrowException, OSError) as error:
+            raise InputError(f"{self.path}: {error}") from error
+
+    def _rows(self, batch: Any) -> Array:
+        if self.lists:
+            return self._from_lists(batch.column(0))
+        rows = np.empty((batch.num_rows, len(self.fields)), self.dtype)
+        for place, column in enumerate(batch.columns):
+            rows[:, place] = self._cells(column)
+        return rows
+
+    def _from_lists(self, column: Any) -> Array:
+        width = self.row_shape[0]
+        cells = self._cells(column.values.slice(column.offset * width, len(column) * width))
+        rows = cells.astype(self.dtype, copy=column.null_count > 0).reshape(len(column), width)
+        if column.null_count:
+            rows[column.is_null().to_numpy(zero_copy_only=False)] = math.nan
+        return rows
+
+    def _cells(self, column: Any) -> Array:
+        """One column; what is missing is a NaN."""
+        if column.null_count and not self._arrow.types.is_floating(column.type):
+            kind = column.type
+            column = column.cast(self._arrow.int8()) if self._arrow.types.is_boolean(kind) else column
+            column = column.cast(self._arrow.float64(), safe=False)
+        found: Array = column.to_numpy(zero_copy_only=False)
+        return found
+
+    def identity(self) -> Any:
+        return file_identity(self.path)
+
+    def files(self) -> list[Path]:
+        return [self.path]

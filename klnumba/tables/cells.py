@@ -1,0 +1,174 @@
+"""The cells of a column, fitted once and frozen: bins of numbers, or categories."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from klnumba.kernels.binning import cell_count
+
+Label = str | int | float | bool
+Array = np.ndarray
+
+# Which part of the divergence a cell belongs to.
+CORE, TAIL, NEW, MISSING = range(4)
+GROUPS = ("within", "tails", "new", "missing")
+
+MISSING_LABEL = "missing"
+OTHER_LABEL = "other"
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """Bins between edges, with cells for what lies below, above, at either infinity, and for what is missing.
+
+    `kind` says what the numbers stand for: "number", or "datetime" and "timedelta" in microseconds.
+    """
+
+    kind: str
+    edges: Array
+    aware: bool = False  # of "datetime": whether the times have a zone
+
+    @property
+    def size(self) -> int:
+        return cell_count(self.edges.size)
+
+    @property
+    def search_edges(self) -> Array:
+        """The edges with which numbers are counted."""
+        return self.edges
+
+    def fold(self, counted: Array) -> Array:
+        """The counts of the cells from those between `search_edges`."""
+        return counted
+
+    def labels(self) -> list[str]:
+        """A text for each cell."""
+        text = _texts(self.kind, self.edges)
+        if not text:
+            return ["a finite value", "above", "-inf", "+inf", MISSING_LABEL]
+        bins = [f"[{low}, {high})" for low, high in itertools.pairwise(text)]
+        bins[-1] = bins[-1][:-1] + "]"
+        return [f"below {text[0]}", *bins, f"above {text[-1]}", "-inf", "+inf", MISSING_LABEL]
+
+    def groups(self) -> Array:
+        """The part (`CORE`, `TAIL`, ...) of each cell."""
+        found = np.full(self.size, CORE)
+        found[[0, -4, -3, -2]] = TAIL
+        found[-1] = MISSING
+        return found
+
+    def same_as(self, other: Cells) -> bool:
+        """Whether the counts of both may be added."""
+        return (
+            isinstance(other, Bins)
+            and (self.kind, self.aware) == (other.kind, other.aware)
+            and np.array_equal(self.edges, other.edges)
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {"cells": "bins", "kind": self.kind, "aware": self.aware, "edges": self.edges.tolist()}
+
+
+@dataclass(frozen=True, eq=False)
+class Categories:
+    """Named categories, with a cell for every other one and a cell for what is missing.
+
+    `folded` counts the categories of the reference that were too rare to be named.
+    """
+
+    kind: str
+    names: tuple[Label, ...]
+    folded: int = 0
+    place: Mapping[Label, int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "place", {name: k for k, name in enumerate(self.names)})
+
+    @property
+    def size(self) -> int:
+        return len(self.names) + 2
+
+    @property
+    def search_edges(self) -> Array:
+        """Edges around each name, which is a number: a bin holds the number alone, the next the gap after it."""
+        values = np.sort(np.array(self.names, np.float64))
+        return np.stack([values, np.nextafter(values, math.inf)], axis=1).reshape(-1)
+
+    def fold(self, counted: Array) -> Array:
+        """The counts of the cells from those between `search_edges`."""
+        order = np.argsort(np.array(self.names, np.float64), kind="stable")
+        found = np.zeros(self.size, counted.dtype)
+        found[order] = counted[1 : 2 * len(self.names) : 2]
+        found[-1] = counted[-1]
+        rest = counted[:-1].copy()
+        rest[1 : 2 * len(self.names) : 2] = 0
+        found[-2] = rest.sum()
+        return found
+
+    def labels(self) -> list[str]:
+        """A text for each cell."""
+        return [*map(str, self.names), OTHER_LABEL, MISSING_LABEL]
+
+    def groups(self) -> Array:
+        """The part (`CORE`, `NEW`, ...) of each cell."""
+        found = np.full(self.size, CORE)
+        found[-2:] = NEW, MISSING
+        return found
+
+    def same_as(self, other: Cells) -> bool:
+        """Whether the counts of both may be added."""
+        return isinstance(other, Categories) and (self.kind, self.names) == (other.kind, other.names)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {"cells": "categories", "kind": self.kind, "names": list(self.names), "folded": self.folded}
+
+
+Cells = Bins | Categories
+
+
+def from_dict(found: Mapping[str, Any]) -> Cells:
+    """What `to_dict` wrote."""
+    if found["cells"] == "bins":
+        return Bins(found["kind"], np.array(found["edges"], np.float64), found["aware"])
+    return Categories(found["kind"], tuple(found["names"]), found["folded"])
+
+
+def _texts(kind: str, edges: Array) -> list[str]:
+    if kind == "number":
+        return _numbers(edges)
+    unit: Any = "M8[us]" if kind == "datetime" else "m8[us]"
+    values = np.rint(edges).astype(np.int64).view(unit)
+    if kind == "datetime":
+        return [_trimmed(text) for text in np.datetime_as_string(values)]
+    return [_duration(int(value)) for value in values.view(np.int64)]
+
+
+def _trimmed(text: str) -> str:
+    """A time without the zeros that say nothing."""
+    text = text.removesuffix(".000000")
+    return text.removesuffix("T00:00:00") if text.endswith("T00:00:00") else text
+
+
+def _duration(microseconds: int) -> str:
+    days, rest = divmod(microseconds, 86_400_000_000)
+    hours, rest = divmod(rest, 3_600_000_000)
+    minutes, rest = divmod(rest, 60_000_000)
+    clock = f"{hours:02}:{minutes:02}:{rest / 1e6:09.6f}".rstrip("0").rstrip(".")
+    return f"{days} d {clock}" if days else clock
+
+
+def _numbers(edges: Sequence[float] | Array) -> list[str]:
+    """As few digits as tell the edges apart."""
+    for digits in (4, 6, 9, 12):
+        text = [f"{value:.{digits}g}" for value in edges]
+        if len(set(text)) == len({float(value) for value in edges}):
+            return text
+    return [repr(float(value)) for value in edges]

@@ -1,0 +1,280 @@
+"""The border: the columns of any eager data frame as numbers or as labels, each read when it is needed.
+
+narwhals knows the frames (pandas, polars, pyarrow, Modin, cuDF); behind this module there are NumPy arrays alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from klnumba.kernels import cpu
+from klnumba.kernels.binning import LANES
+from klnumba.optional import load
+
+Array = np.ndarray
+BLOCK = 1 << 17  # numbers that are converted and counted at a time
+
+
+class ColumnError(ValueError):
+    """A column that cannot be compared; the text says why, and becomes its status."""
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A column of numbers, or of times in microseconds."""
+
+    name: str
+    kind: str  # "number", "boolean", "datetime" or "timedelta"
+    rows: int
+    read: Callable[[], Array]  # of a real dtype, datetime64 or timedelta64; NaN and NaT are missing
+    aware: bool = False
+    view: bool = False  # reading takes no memory
+
+    def values(self) -> Array:
+        """All values as float64."""
+        return as_float(self.read())
+
+
+@dataclass(frozen=True)
+class Labels:
+    """A column of categories."""
+
+    name: str
+    rows: int
+    read: Callable[[], tuple[Array, list[Any]]]  # codes, -1 for missing, and what they stand for
+    count: Callable[[], tuple[list[Any], Array, int]]  # categories, how often each occurs, and how many are missing
+    kind: str = "category"
+    aware: bool = False
+
+
+@dataclass(frozen=True)
+class Unusable:
+    """A column of a type that has no cells."""
+
+    name: str
+    rows: int
+    reason: str
+    kind: str = "unknown"
+
+
+Column = Numbers | Labels | Unusable
+
+
+def as_float(values: Array) -> Array:
+    """Values as contiguous float64; times in microseconds since 1970, rounded down."""
+    if values.dtype.kind in "mM":
+        missing = np.isnat(values)
+        unit = "M8[us]" if values.dtype.kind == "M" else "m8[us]"
+        if np.datetime_data(values.dtype)[0] in {"s", "m", "h", "D"} and values.size:
+            _check_range(values[~missing])
+        found = values.astype(unit).view(np.int64).astype(np.float64)
+        found[missing] = np.nan
+        return found
+    return np.ascontiguousarray(values, np.float64)
+
+
+def _check_range(values: Array) -> None:
+    """NumPy would wrap round where microseconds do not fit."""
+    limit = np.iinfo(np.int64).max // 1_000_000
+    seconds = values.astype(f"{values.dtype.kind}8[s]").view(np.int64)
+    if values.size and (seconds.max() > limit or seconds.min() < -limit):
+        raise ColumnError("holds times that do not fit into microseconds")
+
+
+def frame_columns(frame: Any, name: str) -> dict[str, Column]:
+    """The columns of a frame by name; `name` is the argument's, for the error texts."""
+    nw = load("narwhals.stable.v2")
+    if hasattr(frame, "iloc"):
+        _check_names(frame.columns, name)  # narwhals' own text names no argument
+    try:
+        table = nw.from_native(frame, eager_only=True)
+    except TypeError as error:
+        found = type(frame).__name__
+        raise TypeError(f"{name}: a data frame in memory (pandas, polars, pyarrow), not {found}") from error
+    if type(frame).__module__.partition(".")[0] == "pandas":
+        return {str(one): _pandas_column(nw, str(one), series) for one, series in frame.items()}
+    names = [*map(str, table.columns)]
+    return {one: _column(nw, one, series) for one, series in zip(names, table.iter_columns(), strict=True)}
+
+
+def _pandas_column(nw: Any, name: str, native: Any) -> Column:
+    """NumPy's numbers go without narwhals, whose look at a column takes as long as counting 100,000 of them."""
+    dtype = native.dtype
+    if isinstance(dtype, np.dtype) and dtype.kind in "fiu":
+        return Numbers(name, "number", len(native), native.to_numpy, view=True)
+    return _column(nw, name, nw.from_native(native, series_only=True))
+
+
+def _check_names(names: Iterable[Any], name: str) -> None:
+    found = [*map(str, names)]
+    if len(set(found)) < len(found):
+        twice = sorted({one for one in found if found.count(one) > 1})
+        raise ValueError(f"{name}: column names must differ, but {', '.join(map(repr, twice))} stand there twice")
+
+
+def _column(nw: Any, name: str, series: Any) -> Column:
+    dtype, rows = series.dtype, len(series)
+    if dtype.is_numeric():
+        return _numeric(nw, name, series)
+    if dtype == nw.Boolean:
+        return Numbers(name, "boolean", rows, lambda: _flags(nw, series))
+    if dtype == nw.Date:
+        return Numbers(name, "datetime", rows, lambda: _naive(series.cast(nw.Datetime("us")).to_numpy()))
+    if dtype == nw.Datetime:
+        if dtype.time_zone is None:
+            return Numbers(name, "datetime", rows, lambda: _naive(series.to_numpy()))
+        return Numbers(name, "datetime", rows, lambda: _naive(_in_utc(series).to_numpy()), aware=True)
+    if dtype == nw.Duration:
+        return Numbers(name, "timedelta", rows, lambda: _naive(series.to_numpy()))
+    if dtype in (nw.String, nw.Categorical, nw.Enum):
+        return Labels(name, rows, lambda: _codes(series), lambda: _counted(series))
+    native = series.to_native()
+    kind = type(getattr(native, "dtype", None)).__name__
+    if kind == "DatetimeTZDtype":  # with a zone that narwhals cannot name
+        return Numbers(name, "datetime", rows, lambda: _times(native), aware=True)
+    if kind == "PeriodDtype":
+        return Numbers(name, "datetime", rows, lambda: _times(native.dt.to_timestamp()))
+    if kind == "SparseDtype":
+        return Numbers(name, "number", rows, lambda: native.sparse.to_dense().to_numpy())
+    if dtype == nw.Object:
+        return _object(name, series)
+    if series.null_count() == rows:
+        return Numbers(name, "number", rows, lambda: np.full(rows, np.nan))
+    return Unusable(name, rows, f"holds {getattr(native, 'dtype', dtype)}, which has no cells")
+
+
+def _in_utc(series: Any) -> Any:
+    return series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+
+
+def _naive(values: Array) -> Array:
+    if values.dtype.kind not in "mM":
+        raise ColumnError(f"holds times as {values.dtype}, which cannot be read")
+    return values
+
+
+def _numeric(nw: Any, name: str, series: Any) -> Column:
+    rows = len(series)
+    if series.dtype.is_decimal():
+        return Numbers(name, "number", rows, lambda: series.cast(nw.Float64).to_numpy())
+    return Numbers(name, "number", rows, lambda: _real(series))
+
+
+def _real(series: Any) -> Array:
+    values: Array = series.to_numpy()
+    if values.dtype.kind == "O":
+        values = values.astype(np.float64)
+    if values.dtype.kind not in "fiub":
+        raise ColumnError(f"holds {values.dtype}, not real numbers")
+    return values
+
+
+def _flags(nw: Any, series: Any) -> Array:
+    values: Array = series.to_numpy()
+    if values.dtype == bool:
+        return values
+    missing = series.is_null().to_numpy()
+    found: Array = series.fill_null(False).cast(nw.Float64).to_numpy().astype(np.float64)
+    found[missing] = np.nan
+    return found
+
+
+def _codes(series: Any) -> tuple[Array, list[Any]]:
+    native = series.to_native()
+    if series.implementation.is_pandas_like():
+        return _pandas_codes(native)
+    pc = load("pyarrow.compute", "parquet")
+    encoded = series.to_arrow()
+    if hasattr(encoded, "combine_chunks"):
+        encoded = encoded.combine_chunks()
+    if not hasattr(encoded, "indices"):
+        encoded = encoded.dictionary_encode()
+    codes = pc.fill_null(encoded.indices.cast("int64"), -1).to_numpy(zero_copy_only=False)
+    return codes, encoded.dictionary.to_pylist()
+
+
+def _counted(series: Any) -> tuple[list[Any], Array, int]:
+    """The counts of a column of words: by Arrow where the words lie in its layout."""
+    storage = getattr(getattr(series.to_native(), "dtype", None), "storage", None)
+    arrow = storage == "pyarrow" or not series.implementation.is_pandas_like()
+    if not arrow or str(series.dtype) != "String":
+        return count_codes(*_codes(series))
+    found = series.to_arrow().value_counts()
+    values, counts = found.field("values").to_pylist(), found.field("counts").to_numpy()
+    missing = [k for k, value in enumerate(values) if value is None]
+    kept = np.delete(counts, missing).astype(np.int64)
+    return [value for value in values if value is not None], kept, int(counts[missing].sum())
+
+
+def count_codes(codes: Array, labels: list[Any]) -> tuple[list[Any], Array, int]:
+    """How often each label occurs, and how many are missing."""
+    if codes.dtype.name not in ("int8", "int16", "int32", "int64"):
+        codes = codes.astype(np.int64)
+    codes = np.ascontiguousarray(codes).view()
+    codes.flags.writeable = False
+    size = len(labels) + 1
+    counts = np.zeros(LANES * size, np.int64)
+    cpu.count_codes(codes.dtype.name)(codes, size, counts)
+    total = counts.reshape(LANES, size).sum(axis=0)
+    return labels, total[1:], int(total[0])
+
+
+def _pandas_codes(native: Any) -> tuple[Array, list[Any]]:
+    if hasattr(native, "cat") and hasattr(native.dtype, "categories"):
+        return native.cat.codes.to_numpy(), list(native.cat.categories)
+    try:
+        codes, found = load("pandas").factorize(native, use_na_sentinel=True)
+    except TypeError as error:
+        raise ColumnError(f"holds values that cannot be told apart: {error}") from error
+    return codes, list(found)
+
+
+_NUMBERS = {"integer", "floating", "mixed-integer-float", "decimal"}
+_TIMES = {"datetime64": "datetime", "datetime": "datetime", "date": "datetime", "timedelta64": "timedelta",
+          "timedelta": "timedelta"}  # fmt: skip
+
+
+def _object(name: str, series: Any) -> Column:
+    """A column of Python objects, by what they are."""
+    pd, native, rows = load("pandas"), series.to_native(), len(series)
+    found = pd.api.types.infer_dtype(native, skipna=True)
+    if found == "complex":
+        return Unusable(name, rows, "holds complex numbers, which have no order")
+    if found in _NUMBERS:
+        return Numbers(name, "number", rows, lambda: _converted(pd, native, float))
+    if found == "boolean":
+        return Numbers(name, "boolean", rows, lambda: _converted(pd, native, float))
+    if found in _TIMES:
+        kind = _TIMES[found]
+        aware = any(getattr(value, "tzinfo", None) is not None for value in native.dropna().head(1))
+        convert = pd.to_datetime if kind == "datetime" else pd.to_timedelta
+        options = {"utc": True} if aware else {}
+        return Numbers(name, kind, rows, lambda: _times(convert(native, **options)), aware=aware)
+    return Labels(name, rows, lambda: _pandas_codes(native), lambda: count_codes(*_pandas_codes(native)))
+
+
+def _converted(pd: Any, native: Any, convert: Callable[[Any], float]) -> Array:
+    missing = pd.isna(native).to_numpy()
+    found = np.full(len(native), np.nan)
+    found[~missing] = [convert(value) for value in native.to_numpy()[~missing]]
+    return found
+
+
+def _times(native: Any) -> Array:
+    if getattr(native.dt, "tz", None) is not None:
+        native = native.dt.tz_convert(None)
+    values: Array = native.to_numpy()
+    return _naive(values)
+
+
+def label_of(value: Any) -> str | int | float | bool:
+    """A category as text, number or truth value, which JSON can hold."""
+    if isinstance(value, (str, bool, int, float)):
+        return value
+    if isinstance(value, np.generic):
+        return label_of(value.item())
+    return str(value)

@@ -1,0 +1,86 @@
+"""Cells for all columns of a table, in one piece or in many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from klnumba.kernels import threads
+from klnumba.tables import fitting, rules
+from klnumba.tables.cells import Array, Cells
+from klnumba.tables.chunks import Chunks
+from klnumba.tables.columns import Column, ColumnError, frame_columns
+from klnumba.tables.fitting import Draft
+from klnumba.tables.weighting import split_weights
+
+Drafts = dict[str, Draft | None]
+Problems = dict[str, str]
+
+
+def fitted(reference: Any, columns: Any, weights: Any, bins: Any) -> tuple[dict[str, Cells], Problems]:
+    """The cells that fit a table, by column, and why a column has none."""
+    drafts: Drafts = {}
+    problems: Problems = {}
+    for first, (found, _) in enumerate(pieces(reference, weights, "reference")):
+        if not first:
+            found = chosen(found, columns, "reference")
+            check_names(bins, found)
+            drafts = dict.fromkeys(found)
+        draft(drafts, problems, found, bins)
+    return cells_of(drafts, problems)
+
+
+def cells_of(drafts: Drafts, problems: Problems) -> tuple[dict[str, Cells], Problems]:
+    """The cells that follow from the drafts of all columns."""
+    cells: dict[str, Cells] = {}
+    for name, one in drafts.items():
+        try:
+            if one is not None and name not in problems:
+                cells[name] = one.cells()
+        except ColumnError as error:
+            problems[name] = str(error)
+    return cells, {name: problems[name] for name in drafts if name in problems}
+
+
+def pieces(table: Any, weights: Any, name: str) -> Iterator[tuple[dict[str, Column], Array | None]]:
+    """The columns and the weights of a frame, or of every piece of one."""
+    if isinstance(table, Chunks) and weights is not None and not isinstance(weights, str):
+        raise TypeError("weights: of a table in pieces, the name of a column")
+    for piece in table if isinstance(table, Chunks) else (table,):
+        yield split_weights(frame_columns(piece, name), weights, name)
+
+
+def draft(drafts: Drafts, problems: Problems, found: dict[str, Column], bins: Any, start: int = 0) -> None:
+    """Add a piece to the draft of every column, on all threads; the first piece begins with row `start`."""
+
+    def work(name: str) -> None:
+        try:
+            if name not in found:
+                raise ColumnError("is not in every piece")
+            drafts[name] = fitting.drafted(drafts[name], found[name], rules.rule_of(bins, name), start)
+        except Exception as error:  # conversions are other libraries': what they raise is the column's status
+            problems[name] = str(error) or type(error).__name__
+
+    names = [name for name in drafts if name not in problems]
+    threads.run(work, names, threads.choose(None, sum(column.rows for column in found.values())))
+
+
+def check_names(bins: Any, found: dict[str, Column]) -> None:
+    for name in bins if isinstance(bins, dict) else ():
+        if str(name) not in found:
+            raise ValueError(f"bins: {name!r} is not in reference")
+
+
+def chosen(found: dict[str, Column], columns: Iterable[Any] | None, name: str) -> dict[str, Column]:
+    """The wanted columns, in the order in which they are wanted."""
+    if columns is None:
+        return found
+    if isinstance(columns, str):
+        raise TypeError(f"columns: a sequence of names, not the text {columns!r}")
+    wanted: Sequence[str] = [str(one) for one in columns]
+    for one in wanted:
+        if one not in found:
+            raise ValueError(f"columns: {one!r} is not in {name}")
+        if wanted.count(one) > 1:
+            raise ValueError(f"columns: {one!r} stands there twice")
+    return {one: found[one] for one in wanted}

@@ -1,0 +1,285 @@
+"""Cells fitted on a reference that comes in one piece or in many: what is kept of each, and what follows from all.
+
+The same rows give the same cells, however they are cut into pieces: extremes, counts and categories are exact, and
+quantiles are those of a sample that depends on the places of the rows alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from klnumba.tables import rules
+from klnumba.tables.cells import Array, Bins, Categories, Cells, Label
+from klnumba.tables.columns import Column, ColumnError, Labels, Numbers, Unusable, as_float, label_of
+
+FEW = 32  # whole numbers with no more different values than this are categories
+MOST_CATEGORIES = 1000
+MOST_COUNTED = 1 << 21  # categories that are counted at a time; beyond, the rarest are forgotten
+SAMPLE = 1 << 17  # rows from which quantiles are taken, at most
+BLOCK = 1 << 17
+
+
+def level_of(rows: int) -> int:
+    """Of so many rows, one in 2**level is taken."""
+    return max(0, math.ceil(math.log2(rows / SAMPLE))) if rows > SAMPLE else 0
+
+
+def places(start: int, stop: int, level: int) -> Array:
+    """The rows of a sample from start to stop: those whose place, well mixed, ends in `level` zero bits."""
+    if not level:
+        return np.arange(start, stop)
+    mask = np.uint64((1 << level) - 1)
+    found = []
+    for first in range(start, stop, BLOCK):
+        here = np.arange(first, min(first + BLOCK, stop), dtype=np.uint64)
+        found.append(here[(_mixed(here) & mask) == 0].astype(np.int64))
+    return np.concatenate(found) if found else np.empty(0, np.int64)
+
+
+_whole = functools.lru_cache(maxsize=4)(places)  # the columns of one table have the same rows
+
+
+def _mixed(x: Array) -> Array:
+    """G. L. Steele, D. Lea and C. H. Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014."""
+    x = (x + np.uint64(0x9E3779B97F4A7C15)).astype(np.uint64)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed: Array = x ^ (x >> np.uint64(31))
+    return mixed
+
+
+@dataclass
+class NumberDraft:
+    """What is kept of the pieces of a column of numbers."""
+
+    kind: str
+    aware: bool
+    rule: Any
+    rows: int = 0
+    finite: int = 0
+    low: float = math.inf
+    high: float = -math.inf
+    level: int = 0
+    sample: list[tuple[Array, Array]] = field(default_factory=list)  # places and numbers
+    few: dict[Label, int] | None = field(default_factory=dict)  # the different numbers, where they may be categories
+
+    @property
+    def open(self) -> bool:
+        """Whether no value has been seen, which leaves the kind open."""
+        return not self.finite
+
+    @property
+    def name(self) -> str:
+        """The rule's name where numbers may become categories."""
+        return self.rule if isinstance(self.rule, str) and self.kind == "number" else ""
+
+    def add(self, column: Numbers) -> None:
+        """One more piece."""
+        raw = column.read()
+        start, stop = self.rows, self.rows + raw.size
+        self.rows = stop
+        if not isinstance(self.rule, (str, int, np.integer)):  # edges that are given
+            self.finite = self.finite or _some_finite(raw)
+            return
+        self._take(raw, start, stop)
+        values = as_float(raw)
+        low, high = (float(values.min()), float(values.max())) if values.size else (math.nan, math.nan)
+        if not (math.isfinite(low) and math.isfinite(high)):
+            values = values[np.isfinite(values)]
+            low, high = (float(values.min()), float(values.max())) if values.size else (math.inf, -math.inf)
+        self.finite += values.size
+        self.low, self.high = min(self.low, low), max(self.high, high)
+        if self.few is not None:
+            self._count(values)
+
+    def join(self, other: NumberDraft) -> None:
+        """What comes after, drafted elsewhere."""
+        self.rows = other.rows
+        self.finite += other.finite
+        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+        self.sample += other.sample
+        self._thin(level_of(other.rows), force=True)
+        self.few = None if self.few is None or other.few is None else _together(self.few, other.few)
+        if self.name != "category" and self.few is not None and len(self.few) > FEW:
+            self.few = None
+
+    def _take(self, raw: Array, start: int, stop: int) -> None:
+        """Add the piece's part of the sample, and thin what was taken before."""
+        level = level_of(stop)
+        self._thin(level)
+        at = (_whole if start == 0 else places)(start, stop, level)
+        self.sample.append((at, as_float(raw if at.size == raw.size else raw[at - start])))
+
+    def _thin(self, level: int, *, force: bool = False) -> None:
+        """Keep those rows of the sample that are in the one of this level."""
+        if level > self.level or force:
+            mask = np.uint64((1 << level) - 1)
+            for k, (at, values) in enumerate(self.sample):
+                kept = (_mixed(at.astype(np.uint64)) & mask) == 0
+                self.sample[k] = at[kept], values[kept]
+            self.level = level
+
+    def _count(self, values: Array) -> None:
+        """Count the different numbers while they are few and whole, or, for the rule "category", all of them."""
+        if self.name == "category":
+            counts: dict[Label, int] | None = _distinct(values)
+        elif self.name == "auto":
+            taken = self.sample[-1][1]
+            counts = _few_whole(values) if _few_whole(taken[np.isfinite(taken)]) is not None else None
+        else:
+            counts = None
+        self.few = None if self.few is None or counts is None else _together(self.few, counts)
+        if self.name != "category" and self.few is not None and len(self.few) > FEW:
+            self.few = None
+
+    def cells(self) -> Cells:
+        """The cells that follow."""
+        if isinstance(self.rule, str) and self.rule == "category" and self.kind not in ("number", "boolean"):
+            raise ColumnError(f"bins: a column of kind {self.kind} has no categories")
+        if self.kind == "boolean":
+            return Categories("boolean", (False, True))
+        if self.few:
+            return categories("number", self.few)
+        sample = np.concatenate([values for _, values in self.sample]) if self.sample else np.empty(0)
+        sample = sample[np.isfinite(sample)]
+        return Bins(self.kind, rules.edges(self.rule, sample, self.finite, self.low, self.high), self.aware)
+
+
+@dataclass
+class LabelDraft:
+    """What is kept of the pieces of a column of categories."""
+
+    kind: str = "category"
+    aware: bool = False
+    rows: int = 0
+    counts: dict[Label, int] = field(default_factory=dict)
+
+    @property
+    def open(self) -> bool:
+        """Whether no value has been seen, which leaves the kind open."""
+        return not self.counts
+
+    def add(self, column: Labels) -> None:
+        """One more piece."""
+        found, counts, _ = column.count()
+        self.rows += column.rows
+        self._forget(named(found, counts))
+
+    def join(self, other: LabelDraft) -> None:
+        """What comes after, drafted elsewhere."""
+        self.rows = other.rows
+        self._forget(other.counts)
+
+    def _forget(self, more: dict[Label, int]) -> None:
+        """Add counts, and forget the rarest categories where there are too many."""
+        self.counts = _together(self.counts, more)
+        if len(self.counts) > MOST_COUNTED:
+            kept = sorted(self.counts, key=lambda label: (-self.counts[label], str(label)))[: MOST_COUNTED // 2]
+            self.counts = {label: self.counts[label] for label in kept}
+
+    def cells(self) -> Cells:
+        """The cells that follow."""
+        return categories(self.kind, self.counts)
+
+
+Draft = NumberDraft | LabelDraft
+
+
+def drafted(draft: Draft | None, column: Column, rule: Any, start: int = 0) -> Draft:
+    """A draft with one more piece of its column; the first piece begins with row `start`."""
+    if isinstance(column, Unusable):
+        raise ColumnError(column.reason)
+    if draft is None or (draft.open and (draft.kind, draft.aware) != (column.kind, column.aware)):
+        rows = start if draft is None else draft.rows
+        fresh: Draft = LabelDraft(rows=rows)
+        if isinstance(column, Numbers):
+            fresh = NumberDraft(column.kind, column.aware, rule, rows)
+        draft = fresh
+    kind = LabelDraft if isinstance(column, Labels) else NumberDraft
+    if isinstance(draft, kind) and draft.kind == column.kind:
+        add: Any = draft.add
+        add(column)
+    elif isinstance(column, Numbers) and bool(np.isnan(column.values()).all()):
+        draft.rows += column.rows
+    else:
+        raise ColumnError(f"holds {column.kind} values after {draft.kind} values")
+    return draft
+
+
+def joined(first: Draft, second: Draft) -> Draft:
+    """Two drafts of one column as one; the second began where the first ended."""
+    if first.open or second.open:
+        kept = second if first.open else first
+        kept.rows = second.rows
+        return kept
+    if first.kind != second.kind or first.aware != second.aware:
+        raise ColumnError(f"holds {second.kind} values after {first.kind} values")
+    join: Any = first.join
+    join(second)
+    return first
+
+
+def named(found: Any, counts: Array) -> dict[Label, int]:
+    """Counts by label; what has none is left out."""
+    held: dict[Label, int] = {}
+    for k in map(int, np.flatnonzero(counts)):
+        label = label_of(found[k])
+        held[label] = held.get(label, 0) + int(counts[k])
+    return held
+
+
+def categories(kind: str, counts: Mapping[Label, int]) -> Categories:
+    """The most frequent categories by name, ties in the order of their texts; numbers then stand in their order."""
+    order = sorted(counts, key=lambda label: (-counts[label], str(label)))
+    kept = order[:MOST_CATEGORIES]
+    if kind == "number":
+        kept.sort(key=float)
+    return Categories(kind, tuple(kept), len(order) - len(kept))
+
+
+def _together(first: dict[Label, int], second: dict[Label, int]) -> dict[Label, int]:
+    if not first:
+        return second
+    for label, count in second.items():
+        first[label] = first.get(label, 0) + count
+    return first
+
+
+def _some_finite(raw: Array) -> int:
+    """How many numbers are finite in the first block that has any."""
+    counts = (int(np.isfinite(as_float(raw[k : k + BLOCK])).sum()) for k in range(0, raw.size, BLOCK))
+    return next(filter(None, counts), 0)
+
+
+def _distinct(values: Array) -> dict[Label, int]:
+    found, counts = np.unique(values, return_counts=True)
+    return {plain(value): int(count) for value, count in zip(found, counts, strict=True)}
+
+
+def _few_whole(values: Array) -> dict[Label, int] | None:
+    """The different values if they are few and whole, else None."""
+    if not values.size:
+        return {}
+    low, high = values.min(), values.max()
+    if max(abs(low), abs(high)) >= 2.0**53 or (values != np.rint(values)).any():
+        return None
+    if high - low >= 1 << 16:
+        found = _distinct(values)
+        return found if len(found) <= FEW else None
+    counts = np.bincount((values - low).astype(np.int64))
+    held = np.flatnonzero(counts)
+    return {int(low) + int(k): int(counts[k]) for k in held} if held.size <= FEW else None
+
+
+def plain(value: float) -> Label:
+    """A whole number as an integer, an infinity as a text, for JSON has neither."""
+    number = float(value)
+    if math.isinf(number):
+        return str(number)
+    return int(number) if number.is_integer() and abs(number) < 2.0**53 else number

@@ -1,0 +1,256 @@
+"""Two frames compared: the arguments checked, cells fitted, both counted, everything measured."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from klnumba.reduction import real, unit_of
+from klnumba.tables import likeness
+from klnumba.tables import smoothing as smoothings
+from klnumba.tables.cells import MISSING, Array
+from klnumba.tables.chunks import Chunks
+from klnumba.tables.comparison import Comparison, Result, Settings
+from klnumba.tables.counting import Tally
+from klnumba.tables.profile import Profile
+from klnumba.tables.statistics import CORRECTIONS, Pair, adjusted, measure
+
+MISSING_RULES = ("cell", "drop")
+
+
+def compare(
+    reference: Any, current: Any, *, columns: Iterable[Any] | None = None, weights: Any = None, bins: Any = "auto",
+    smoothing: str | float = "jeffreys", base: float | None = None, missing: str = "cell", confidence: float = 0.95,
+    correction: str = "bh", like: str | None = None, progress: bool | Callable[[int, int], None] = False,
+) -> Comparison:  # fmt: skip
+    """What changed between two tables, column by column, with the evidence.
+
+    The divergence is KL(reference || current). Cells are fitted on the reference alone, and frozen.
+
+    Parameters
+    ----------
+    reference : DataFrame, Chunks or Profile
+        Of pandas, polars or pyarrow; a table in pieces (`klnumba.tables.scan`); or a fitted profile.
+    current : DataFrame, Chunks or Profile
+        The table to compare with it; a profile needs the same cells.
+    columns : sequence of str, optional
+        Which columns; by default all of `reference`, and a line for each that only `current` has.
+    weights : str, pair of array_like, optional
+        A column with the weights of the rows, in both tables or in the one that has it; or the weights of the two
+        tables (None for a side without).
+    bins : {"auto", "quantile", "sturges", "doane", "fd", "category"}, int, sequence of float, or dict
+        How the cells of numbers and times are chosen; a dict has a rule by column, and "auto" for the rest.
+        "auto" makes up to 20 bins of equal reference mass, of 25 rows or more, and takes whole numbers of at most 32
+        different values as categories; "quantile" makes 10 bins of equal mass; "sturges", "doane", "fd" and an integer
+        make bins of equal width, at most 256 of them; a sequence gives the edges; "category" takes every different
+        number as a category. Every rule but "auto" and "category" makes bins of whole numbers too.
+    smoothing : {"jeffreys", "laplace", "perks", "james-stein", "none"} or float
+        Pseudo-counts for the divergences; a number is added to each cell that either side has. The test, the
+        bias-corrected value and the interval use the counts as they are.
+    base : float, optional
+        Unit of the divergences: None for nats, 2 for bits.
+    missing : {"cell", "drop"}
+        Whether missing values (None, NaN, NA, NaT) are a cell of their own or left out.
+    confidence : float, default 0.95
+        Of the intervals.
+    correction : {"bh", "bonferroni", "holm", "none"}
+        How p-values are adjusted for the number of columns.
+    like : {"evidently", "psi10", "great_expectations", "tfdv", "scipy"}, optional
+        Add a column with what that tool reports for the same two columns; needs both tables as frames.
+    progress : bool or callable
+        True shows a bar (with tqdm, if it is installed); a function is called with how many columns are counted, and
+        of how many.
+
+    Returns
+    -------
+    Comparison
+        One row a column. A column that cannot be compared has a `status` that says why.
+
+    Raises
+    ------
+    ValueError
+        If an option is out of its range, a column in `columns` or `bins` is not there, weights are negative, or names
+        stand twice; of two profiles, if their cells differ (the text names the column).
+    TypeError
+        If an argument is no data frame.
+
+    Notes
+    -----
+    Up to 1,000 categories are named, by frequency in the reference; all others share the cell "other". Cells that
+    neither side has take no part. Formulas and sources stand with the functions in ``klnumba.tables.statistics`` and
+    ``klnumba.tables.interval``.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from klnumba.tables import compare
+    >>> rng = np.random.default_rng(2)
+    >>> before = pd.DataFrame({"age": rng.normal(40, 9, 4000), "city": rng.choice(["A", "B"], 4000)})
+    >>> after = pd.DataFrame({"age": rng.normal(43, 9, 3000), "city": rng.choice(["A", "B"], 3000)})
+    >>> found = compare(before, after)
+    >>> found.to_frame()[["column", "p_adjusted", "status"]].round(3)
+      column  p_adjusted status
+    0    age       0.000     ok
+    1   city       0.907     ok
+    """
+    settings = _settings(smoothing, base, missing, confidence, correction, like)
+    first, second = _weights(weights, reference, current)
+    report = _progress(progress)
+    profile, raw = _reference(reference, columns, first, bins, report)
+    tallies, problems, others = _current(profile, current, columns, second, report)
+    extra = {}
+    if like is not None:
+        if raw is None or isinstance(raw, Chunks) or isinstance(current, (Chunks, Profile)):
+            raise TypeError("like: needs both tables as data frames, whose values it looks at again")
+        compared = [name for name in profile.cells if name in tallies and name not in problems]
+        extra = likeness.column(like, raw, current, compared)
+    return _measured(profile, tallies, problems, others, settings, extra)
+
+
+def _settings(smoothing: Any, base: Any, missing: Any, confidence: Any, correction: Any, like: Any) -> Settings:
+    smoothings.check(smoothing)
+    unit = unit_of(base)
+    if missing not in MISSING_RULES:
+        raise ValueError(f"missing: one of {', '.join(map(repr, MISSING_RULES))}, not {missing!r}")
+    if correction not in CORRECTIONS:
+        raise ValueError(f"correction: one of {', '.join(map(repr, CORRECTIONS))}, not {correction!r}")
+    if not 0.0 < real(confidence, "confidence") < 1.0:
+        raise ValueError(f"confidence: a number between 0 and 1, not {confidence!r}")
+    if like is not None:
+        likeness.check(like)
+    return Settings(smoothing, base, unit, missing, float(confidence), correction, like)
+
+
+def _weights(weights: Any, reference: Any, current: Any) -> tuple[Any, Any]:
+    """The weights of each side."""
+    if weights is None:
+        return None, None
+    if isinstance(weights, str):
+        held = [weights in _names(side) for side in (reference, current)]
+        if not any(held):
+            raise ValueError(f"weights: {weights!r} is in neither table")
+        return tuple(weights if here else None for here in held)  # type: ignore[return-value]
+    try:
+        first, second = weights
+    except (TypeError, ValueError):
+        raise TypeError("weights: the name of a column, or a pair: those of reference and of current") from None
+    return first, second
+
+
+def _names(table: Any) -> list[str]:
+    if isinstance(table, Chunks):
+        table = next(iter(table), None)
+    names = getattr(table, "column_names", None)  # pyarrow's; its `columns` are the data
+    return [*map(str, getattr(table, "columns", ()) if names is None else names)]
+
+
+def _progress(progress: Any) -> Callable[[int, int], None] | None:
+    if progress is False or progress is None:
+        return None
+    if progress is not True:
+        if not callable(progress):
+            raise TypeError(f"progress: True, False or a function, not {progress!r}")
+        called: Callable[[int, int], None] = progress
+        return called
+    try:
+        tqdm = importlib.import_module("tqdm.auto").tqdm
+    except ModuleNotFoundError:
+        return None
+    bar = tqdm(unit="column")
+
+    def show(done: int, total: int) -> None:
+        bar.total, bar.n = total, done
+        bar.refresh()
+
+    return show
+
+
+def _reference(reference: Any, columns: Any, weights: Any, bins: Any, report: Any) -> tuple[Profile, Any]:
+    if not isinstance(reference, Profile):
+        return Profile.fit(reference, columns=columns, weights=weights, bins=bins, progress=report), reference
+    if not (isinstance(bins, str) and bins == "auto"):
+        raise ValueError("bins: a profile has its cells already")
+    if weights is not None:
+        raise ValueError("weights: a profile holds no rows that they could belong to")
+    if columns is None:
+        return reference, None
+    wanted = [str(one) for one in columns]
+    for one in wanted:
+        if one not in reference.cells and one not in reference.problems:
+            raise ValueError(f"columns: {one!r} is not in reference")
+    kept = {name: reference.cells[name] for name in wanted if name in reference.cells}
+    problems = {name: reason for name, reason in reference.problems.items() if name in wanted}
+    return Profile(kept, {name: reference.tallies[name] for name in kept}, problems, reference.known), None
+
+
+def _current(
+    profile: Profile, current: Any, columns: Any, weights: Any, report: Any
+) -> tuple[dict[str, Tally], dict[str, str], list[str]]:
+    """The tallies of the other side, why a column has none, and the columns that only it has."""
+    if isinstance(current, Profile):
+        return _from_profile(profile, current)
+    side = profile.count(current, weights, report, "current")
+    return side.tallies, side.problems, side.others if columns is None else []
+
+
+def _from_profile(profile: Profile, current: Profile) -> tuple[dict[str, Tally], dict[str, str], list[str]]:
+    problems = dict(current.problems)
+    for name, one in profile.cells.items():
+        if name not in current.cells:
+            problems.setdefault(name, "is not in current")
+        elif not one.same_as(current.cells[name]):
+            raise ValueError(f"current: column {name!r} has other cells than the reference")
+    others = current.others + [
+        name for name in current.cells if name not in profile.cells and name not in profile.problems
+    ]
+    return current.tallies, problems, others
+
+
+def _measured(
+    profile: Profile, tallies: dict[str, Tally], problems: dict[str, str], others: list[str], settings: Settings,
+    extra: dict[str, Any],
+) -> Comparison:  # fmt: skip
+    names = [name for name in profile.cells if name in tallies and name not in problems]
+    statuses = dict(profile.problems) | problems | dict.fromkeys(others, "is not in reference")
+    pair = _pair(profile, tallies, names, settings.missing)
+    found = measure(pair, settings.smoothing, settings.confidence, settings.unit)
+    found.columns["p_adjusted"] = adjusted(found.columns["p_value"], settings.correction)
+    results, used = {}, pair.used
+    for k, name in enumerate(names):
+        size = profile.cells[name].size
+        results[name] = Result(
+            cells=profile.cells[name], reference=profile.tallies[name], current=tallies[name], used=used[k, :size],
+            effective=(float(pair.n[k]), float(pair.m[k])), p=found.p[k, :size], q=found.q[k, :size],
+            shares=found.shares[k, :size], values={key: value[k].item() for key, value in found.columns.items()},
+        )  # fmt: skip
+    order = [*profile.cells, *profile.problems, *others]
+    return Comparison(profile, results, {name: statuses[name] for name in order if name in statuses}, settings, extra)
+
+
+def _pair(profile: Profile, tallies: dict[str, Tally], names: list[str], missing: str) -> Pair:
+    """The counts of both sides as rows of one length, scaled to the effective numbers of rows."""
+    size = max((profile.cells[name].size for name in names), default=1)
+    reference, current = np.zeros((len(names), size)), np.zeros((len(names), size))
+    groups = np.zeros((len(names), size), np.int64)
+    n, m = np.zeros(len(names)), np.zeros(len(names))
+    for k, name in enumerate(names):
+        one = profile.cells[name]
+        groups[k, : one.size] = one.groups()
+        kept = groups[k, : one.size] != MISSING if missing == "drop" else np.ones(one.size, bool)
+        n[k] = np.inf if name in profile.known else profile.tallies[name].effective(kept)
+        m[k] = tallies[name].effective(kept)
+        reference[k, : one.size] = _scaled(profile.tallies[name].counts, kept, n[k])
+        current[k, : one.size] = _scaled(tallies[name].counts, kept, m[k])
+    return Pair(reference, n, current, m, groups)
+
+
+def _scaled(counts: Array, kept: Array, n: float) -> Array:
+    found = np.where(kept, counts, 0.0).astype(np.float64)
+    total = found.sum()
+    if total == 0.0 or total == n:
+        return found
+    scaled: Array = found / total if np.isinf(n) else found * (n / total)
+    return scaled

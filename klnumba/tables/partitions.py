@@ -1,0 +1,152 @@
+"""Dask data frames: every partition is drafted and counted where it lies, and counts alone travel.
+
+The cells and the counts are those of the whole table, so that the result is that of `klnumba.tables.compare`, bit for
+bit where there are no weights.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from typing import Any
+
+from klnumba.optional import load
+from klnumba.tables import fitting, frames, rules
+from klnumba.tables.columns import ColumnError, frame_columns
+from klnumba.tables.comparison import Comparison
+from klnumba.tables.drafting import Drafts, Problems, cells_of, check_names, chosen, draft
+from klnumba.tables.profile import Profile
+from klnumba.tables.weighting import split_weights
+
+FEW = 8  # profiles that one task merges
+
+Drafted = tuple[Drafts, Problems]
+
+
+def compare(
+    reference: Any, current: Any, *, columns: Iterable[Any] | None = None, weights: str | None = None,
+    bins: Any = "auto", **options: Any,
+) -> Comparison:  # fmt: skip
+    """What changed between two Dask data frames.
+
+    Parameters
+    ----------
+    reference, current : dask.dataframe.DataFrame or Profile
+        The tables; a profile of the same cells may stand for either. They are computed, `reference` twice.
+    columns, weights, bins, **options
+        As of `klnumba.tables.compare`, but `weights` is the name of a column, and `like` is not there.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    TypeError
+        If a table is neither.
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd, pandas as pd
+    >>> from klnumba.tables import partitions
+    >>> before = dd.from_pandas(pd.DataFrame({"x": [*"aabb"]}), npartitions=2)
+    >>> partitions.compare(before, before).to_frame().loc[0, "kl"].item()
+    0.0
+    """
+    if options.get("like") is not None:
+        raise TypeError("like: needs both tables as data frames in memory")
+    fitted = (
+        reference if isinstance(reference, Profile) else fit(reference, columns=columns, weights=weights, bins=bins)
+    )
+    other = current if isinstance(current, Profile) else _counted(fitted, current, weights, "current")
+    if columns is not None:
+        other.others = []
+    return frames.compare(fitted, other, columns=columns, **options)
+
+
+def fit(
+    reference: Any, *, columns: Iterable[Any] | None = None, weights: str | None = None, bins: Any = "auto"
+) -> Profile:
+    """`Profile.fit` of a Dask data frame.
+
+    Parameters
+    ----------
+    reference : dask.dataframe.DataFrame
+        The table; it is computed twice.
+    columns, weights, bins
+        As of `Profile.fit`, but `weights` is the name of a column.
+
+    Returns
+    -------
+    Profile
+
+    Raises
+    ------
+    TypeError
+        If `reference` is no Dask data frame, or `weights` no name.
+    """
+    rules.check_rule(bins)
+    if weights is not None and not isinstance(weights, str):
+        raise TypeError(f"weights: of a Dask data frame, the name of a column, not {weights!r}")
+    dask = load("dask", "dask")
+    parts = _parts(reference, "reference")
+    wanted = None if columns is None else [str(one) for one in columns]
+    sizes = dask.compute(*(dask.delayed(len)(part) for part in parts))
+    starts = [0, *itertools.accumulate(sizes)][:-1]
+    pieces = (
+        dask.delayed(_drafted)(part, start, wanted, weights, bins) for part, start in zip(parts, starts, strict=True)
+    )
+    profile = Profile.of_cells(*cells_of(*_together(dask.compute(*pieces))))
+    return _counted(profile, reference, weights, "reference", keep=True)
+
+
+def _parts(table: Any, name: str) -> list[Any]:
+    if not hasattr(table, "to_delayed"):
+        raise TypeError(f"{name}: a Dask data frame, not {type(table).__name__}")
+    return list(table.to_delayed())
+
+
+def _drafted(frame: Any, start: int, columns: list[str] | None, weights: str | None, bins: Any) -> Drafted:
+    found, _ = split_weights(frame_columns(frame, "reference"), weights, "reference")
+    found = chosen(found, columns, "reference")
+    check_names(bins, found)
+    drafts: Drafts = dict.fromkeys(found)
+    problems: Problems = {}
+    draft(drafts, problems, found, bins, start)
+    return drafts, problems
+
+
+def _together(pieces: Iterable[Drafted]) -> Drafted:
+    """The drafts of all partitions, joined in their order."""
+    drafts: Drafts = {}
+    problems: Problems = {}
+    for found, lost in pieces:
+        problems = lost | problems
+        for name, one in found.items():
+            before = drafts.get(name)
+            try:
+                drafts[name] = one if before is None or one is None else fitting.joined(before, one)
+            except ColumnError as error:
+                problems.setdefault(name, str(error))
+    return drafts, problems
+
+
+def _counted(profile: Profile, table: Any, weights: str | None, name: str, *, keep: bool = False) -> Profile:
+    """A table in the cells of a profile: partitions are counted, and the counts merged in a tree."""
+    dask = load("dask", "dask")
+    parts = _parts(table, name)
+    held = weights if weights is not None and weights in map(str, table.columns) else None
+    empty = Profile(profile.cells, {}, dict(profile.problems) if keep else {})
+    level = [dask.delayed(empty.count)(part, held, None, name) for part in parts]
+    while len(level) > 1:
+        level = [dask.delayed(_merged)(level[k : k + FEW]) for k in range(0, len(level), FEW)]
+    found: Profile = level[0].compute()
+    return found
+
+
+def _merged(profiles: list[Profile]) -> Profile:
+    total = profiles[0]
+    for one in profiles[1:]:
+        total = total.merge(one)
+    total.others = profiles[0].others
+    return total

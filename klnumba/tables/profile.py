@@ -1,0 +1,321 @@
+"""A fitted reference: frozen cells and exact counts of every column, without a row of the data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from klnumba.tables import cells as cell
+from klnumba.tables import counting, drafting, rules
+from klnumba.tables.cells import Array, Cells
+from klnumba.tables.columns import Column, Unusable
+from klnumba.tables.counting import Progress, Tally
+
+if TYPE_CHECKING:
+    from klnumba.tables.comparison import Comparison
+
+VERSION = 1
+Bits = dict[str, Any]
+
+
+@dataclass
+class Profile:
+    """The frozen cells of the columns of a table and how many rows each cell has.
+
+    A profile holds counts, edges and the names of categories, and no row. Counts are exact integers: however the rows
+    are split over batches, processes and merges, the profile is the same, bit for bit. (With weights, up to the
+    rounding of their sums.)
+
+    Attributes
+    ----------
+    cells : dict of str to Bins or Categories
+        The cells of each column.
+    tallies : dict of str to Tally
+        What they hold.
+    problems : dict of str to str
+        Why a column has no cells or can no longer be counted.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from klnumba.tables import Profile
+    >>> profile = Profile.fit(pd.DataFrame({"size": [1.5, 2.5, 2.5, 4.0]}), bins=2)
+    >>> profile.cells["size"].labels()[1:3]
+    ['[1.5, 2.75)', '[2.75, 4]']
+    >>> Profile.from_json(profile.to_json()) == profile
+    True
+    """
+
+    cells: dict[str, Cells]
+    tallies: dict[str, Tally]
+    problems: dict[str, str] = field(default_factory=dict)
+    known: frozenset[str] = frozenset()  # columns whose distribution is given, not sampled
+    others: list[str] = field(default_factory=list, repr=False)  # of a batch: the columns that have no cells
+
+    @classmethod
+    def fit(
+        cls, reference: Any, *, columns: Iterable[Any] | None = None, weights: Any = None, bins: Any = "auto",
+        progress: Progress | None = None,
+    ) -> Profile:  # fmt: skip
+        """Fit the cells on a reference, and count it.
+
+        Parameters
+        ----------
+        reference : DataFrame or Chunks
+            Of pandas, polars or pyarrow, or a table in pieces (`klnumba.tables.scan`), which is read twice.
+        columns : sequence of str, optional
+            Which columns; all by default.
+        weights : str or array_like, optional
+            The column that holds the weights of the rows, or the weights. Cells are fitted without them.
+        bins : str, int, sequence or dict
+            The rule, as in `klnumba.tables.compare`.
+        progress : callable, optional
+            Called with how many columns are done, and of how many.
+
+        Returns
+        -------
+        Profile
+
+        Raises
+        ------
+        ValueError
+            If a column is not there, a name stands there twice, or a rule or a weight is out of its range.
+        TypeError
+            If `reference` is no data frame.
+        """
+        rules.check_rule(bins)
+        profile = cls.of_cells(*drafting.fitted(reference, columns, weights, bins))
+        for found, numbers in drafting.pieces(reference, weights, "reference"):
+            if not profile.tallies:
+                profile = profile._empty(numbers is not None)
+            profile._add(profile._tallies(found, numbers, progress))
+        return profile
+
+    @classmethod
+    def of_cells(cls, cells: dict[str, Cells], problems: dict[str, str]) -> Profile:
+        """Cells in which nothing has been counted yet, with or without weights."""
+        return cls(cells, {}, problems)
+
+    def _empty(self, weighted: bool) -> Profile:
+        tallies = {name: counting.empty(one, weighted) for name, one in self.cells.items()}
+        return Profile(dict(self.cells), tallies, dict(self.problems))
+
+    def empty(self) -> Profile:
+        """The same cells with no rows in them: what to count a part of the data with.
+
+        Returns
+        -------
+        Profile
+        """
+        weighted = any(tally.squares is not None for tally in self.tallies.values())
+        return self._empty(weighted)
+
+    def update(self, batch: Any, *, weights: Any = None, progress: Progress | None = None) -> Profile:
+        """Count more rows into the same cells.
+
+        Parameters
+        ----------
+        batch : DataFrame or Chunks
+            It needs every column of the profile; others are left out.
+        weights : str or array_like, optional
+            Weights of the rows, where the profile has them.
+        progress : callable, optional
+            Called with how many columns are done, and of how many.
+
+        Returns
+        -------
+        Profile
+            This one.
+
+        Raises
+        ------
+        ValueError
+            If a column is missing or of another kind, or one side has weights and the other none. The profile is
+            then as it was before.
+        TypeError
+            If `batch` is no data frame.
+        """
+        more = self.count(batch, weights, progress, "batch")
+        held = next(iter(self.tallies.values()), None)
+        if held is not None and (held.squares is None) != (weights is None):
+            raise ValueError(f"weights: the profile has {'none' if held.squares is None else 'them'}, the batch not so")
+        for name in self.cells:
+            if name in more.problems:
+                raise ValueError(f"batch: column {name!r} {more.problems[name]}")
+        self.tallies = {name: tally + more.tallies[name] for name, tally in self.tallies.items()}
+        return self
+
+    def count(self, batch: Any, weights: Any, progress: Progress | None, title: str) -> Profile:
+        """A batch in these cells; a column that is not there, or cannot be counted, is a problem."""
+        side: Profile | None = None
+        for found, numbers in drafting.pieces(batch, weights, title):
+            if side is None:
+                side = self._empty(numbers is not None)
+                side.problems = {name: f"is not in {title}" for name in self.cells if name not in found}
+                side.others = [name for name in found if name not in self.cells and name not in self.problems]
+                side.cells = {name: one for name, one in side.cells.items() if name in found}
+                side.tallies = {name: side.tallies[name] for name in side.cells}
+            side._add(side._tallies(found, numbers, progress))
+        if side is None:
+            raise ValueError(f"{title}: no piece of a table")
+        return side
+
+    def _tallies(
+        self, found: dict[str, Column], weights: Array | None, progress: Progress | None
+    ) -> dict[str, Tally | str]:
+        """The tally of each column, or why there is none."""
+        names = list(self.cells)
+        lost = Unusable("", 0, "is not in every piece")
+        columns, cells = [found.get(name, lost) for name in names], [self.cells[name] for name in names]
+        return dict(zip(names, counting.count(columns, cells, weights, progress), strict=True))
+
+    def _add(self, counted: dict[str, Tally | str]) -> None:
+        """Add what could be counted; columns that could not are given up."""
+        for name, tally in counted.items():
+            if isinstance(tally, str):
+                self.problems[name] = tally
+                del self.cells[name], self.tallies[name]
+            else:
+                self.tallies[name] = self.tallies[name] + tally
+
+    def merge(self, other: Profile) -> Profile:
+        """The two together, as a new profile.
+
+        Parameters
+        ----------
+        other : Profile
+            With the same cells.
+
+        Returns
+        -------
+        Profile
+
+        Raises
+        ------
+        ValueError
+            If the columns or the cells of a column differ; the text names the column.
+        """
+        problems = {**other.problems, **self.problems}
+        mine, theirs = ({name for name in one.cells if name not in problems} for one in (self, other))
+        if mine != theirs:
+            raise ValueError(f"profiles: column {min(mine ^ theirs)!r} is in one and not in the other")
+        merged = Profile({}, {}, problems, self.known | other.known)
+        for name, one in self.cells.items():
+            if name in problems:
+                continue
+            if not one.same_as(other.cells[name]):
+                raise ValueError(f"profiles: column {name!r} has other cells in one than in the other")
+            merged.cells[name] = one
+            try:
+                merged.tallies[name] = self.tallies[name] + other.tallies[name]
+            except ValueError as error:
+                raise ValueError(f"profiles: column {name!r}: {error}") from None
+        return merged
+
+    def __add__(self, other: Any) -> Profile:
+        return self.merge(other) if isinstance(other, Profile) else NotImplemented
+
+    def __radd__(self, other: Any) -> Profile:
+        """`sum` begins with 0."""
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Profile) and self.to_dict() == other.to_dict()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def compare(self, current: Any, **options: Any) -> Comparison:
+        """Compare this reference with a frame, or with a profile of the same cells.
+
+        Parameters
+        ----------
+        current : DataFrame or Profile
+            The other side.
+        **options
+            Those of `klnumba.tables.compare`, but for `bins`.
+
+        Returns
+        -------
+        Comparison
+        """
+        from klnumba.tables.frames import compare
+
+        return compare(self, current, **options)
+
+    def to_dict(self) -> Bits:
+        """Plain values, for JSON.
+
+        Returns
+        -------
+        dict
+        """
+        columns = {}
+        for name, one in self.cells.items():
+            tally = self.tallies[name]
+            columns[name] = one.to_dict() | {
+                "rows": tally.rows,
+                "counts": tally.counts.tolist(),
+                "squares": None if tally.squares is None else tally.squares.tolist(),
+                "unseen": None if tally.unseen is None else sorted(map(list, tally.unseen.items()), key=repr),
+                "known": name in self.known,
+            }
+        return {"klnumba_profile": VERSION, "columns": columns, "problems": dict(self.problems)}
+
+    def to_json(self) -> str:
+        """The profile as text, in a versioned format, with every count exact.
+
+        Returns
+        -------
+        str
+        """
+        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Profile:
+        """Read what `to_json` wrote.
+
+        Parameters
+        ----------
+        text : str
+
+        Returns
+        -------
+        Profile
+
+        Raises
+        ------
+        ValueError
+            If the text is no profile, or of a version that this one does not know.
+        """
+        try:
+            found = json.loads(text)
+        except ValueError as error:
+            raise ValueError(f"text: no JSON: {error}") from None
+        if not isinstance(found, dict) or "klnumba_profile" not in found:
+            raise ValueError("text: not a profile")
+        if found["klnumba_profile"] != VERSION:
+            raise ValueError(f"text: a profile of version {found['klnumba_profile']}, this reads {VERSION}")
+        try:
+            return cls._from_dict(found)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"text: a damaged profile: {error!r}") from None
+
+    @classmethod
+    def _from_dict(cls, found: Bits) -> Profile:
+        profile = cls({}, {}, dict(found["problems"]))
+        for name, column in found["columns"].items():
+            one = cell.from_dict(column)
+            weighted = column["squares"] is not None
+            kind: Any = np.float64 if weighted or column["known"] else np.int64
+            counts = np.array(column["counts"], kind)
+            squares = np.array(column["squares"], np.float64) if weighted else None
+            unseen = None if column["unseen"] is None else dict(column["unseen"])
+            if counts.shape != (one.size,) or (squares is not None and squares.shape != counts.shape):
+                raise ValueError(f"text: a damaged profile: column {name!r} has {counts.size} counts, not {one.size}")
+            profile.cells[name], profile.tallies[name] = one, Tally(counts, squares, column["rows"], unseen)
+        profile.known = frozenset(name for name, column in found["columns"].items() if column["known"])
+        return profile

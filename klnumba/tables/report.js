@@ -1,0 +1,52 @@
+
+"use strict";
+const table = document.getElementById("columns");
+const body = table.tBodies[0];
+const search = document.getElementById("search");
+const filter = document.getElementById("filter");
+const shown = document.getElementById("shown");
+
+function sortBy(head) {
+  const place = head.cellIndex;
+  const numeric = head.dataset.type === "number";
+  const down = head.getAttribute("aria-sort") === "ascending";
+  const key = (row) => row.cells[place].dataset.key;
+  const value = (text) => (text === "inf" ? Infinity : text === "-inf" ? -Infinity : Number(text));
+  const rows = [...body.rows];
+  rows.sort((a, b) => {
+    const x = key(a), y = key(b);
+    if (x === "" || y === "") return (x === "") - (y === "");
+    const order = numeric ? (value(x) < value(y) ? -1 : value(x) > value(y) ? 1 : 0) : x.localeCompare(y);
+    return down ? -order : order;
+  });
+  for (const other of table.tHead.rows[0].cells) other.setAttribute("aria-sort", "none");
+  head.setAttribute("aria-sort", down ? "descending" : "ascending");
+  body.append(...rows);
+}
+
+function show() {
+  const text = search.value.trim().toLowerCase();
+  let count = 0;
+  for (const row of body.rows) {
+    const wanted = filter.value === "all" || row.dataset.state === filter.value;
+    row.hidden = !(wanted && row.dataset.name.includes(text));
+    count += row.hidden ? 0 : 1;
+  }
+  for (const one of document.querySelectorAll("details")) one.hidden = !one.dataset.name.includes(text);
+  shown.textContent = `${count} of ${body.rows.length} columns`;
+}
+
+function reveal() {
+  const one = document.getElementById(location.hash.slice(1));
+  if (one instanceof HTMLDetailsElement) one.open = true;
+}
+
+for (const head of table.tHead.rows[0].cells) head.addEventListener("click", () => sortBy(head));
+search.addEventListener("input", show);
+filter.addEventListener("change", show);
+addEventListener("hashchange", reveal);
+addEventListener("beforeprint", () => {
+  for (const one of document.querySelectorAll("details")) one.open = true;
+});
+show();
+reveal();

@@ -1,0 +1,43 @@
+"""Weights of rows: from a column or an array, checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from klnumba.tables.cells import Array
+from klnumba.tables.columns import Column, Numbers
+
+LEAST = 1e-100  # squares of weights are added up, and shall be numbers
+
+
+def split_weights(found: dict[str, Column], weights: Any, name: str) -> tuple[dict[str, Column], Array | None]:
+    """The columns that are none of the weights, and the weights of the rows."""
+    if weights is None:
+        return found, None
+    if isinstance(weights, str):
+        column = found.get(weights)
+        if column is None:
+            raise ValueError(f"weights: {weights!r} is not in {name}")
+        if not isinstance(column, Numbers) or column.kind not in ("number", "boolean"):
+            raise TypeError(f"weights: column {weights!r} of {name} does not hold numbers")
+        rest = {one: other for one, other in found.items() if one != weights}
+        return rest, _checked(column.values(), name)
+    array = np.asarray(weights)
+    if array.dtype.kind not in "fiub" or array.ndim != 1:
+        raise TypeError("weights: the name of a column, or a number for each row")
+    rows = {column.rows for column in found.values()}
+    if rows and array.size not in rows:
+        raise ValueError(f"weights: {array.size} numbers for the {rows.pop()} rows of {name}")
+    return found, _checked(array.astype(np.float64), name)
+
+
+def _checked(weights: Array, name: str) -> Array:
+    wrong = np.flatnonzero(~((weights == 0) | ((weights >= LEAST) & (weights <= 1.0 / LEAST))))
+    if wrong.size:
+        row = int(wrong[0])
+        raise ValueError(
+            f"weights: 0, or from {LEAST:g} to {1.0 / LEAST:g}, but row {row} of {name} has {weights[row]:g}"
+        )
+    return weights

@@ -1,0 +1,134 @@
+"""`klnumba compare`: the table, JSON, the report, saved profiles, exit statuses, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("typer", reason="the command needs typer")
+pytest.importorskip("rich", reason="the command needs rich")
+pytest.importorskip("narwhals", reason="tables need narwhals")
+pytest.importorskip("scipy", reason="the law of the test is SciPy's")
+pytest.importorskip("pandas", reason="the frames of these tests are pandas'")
+
+import pandas as pd
+from typer.testing import CliRunner, Result
+
+from klnumba.cli.app import app
+from klnumba.tables import compare
+
+
+def table(seed: int, shift: float) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame({"x": rng.normal(shift, 1, 900), "y": rng.normal(0, 1, 900), "w": rng.integers(1, 3, 900)})
+
+
+BEFORE, AFTER = table(0, 0.0), table(1, 1.0)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    BEFORE.to_csv(tmp_path / "before.csv", index=False)
+    AFTER.to_csv(tmp_path / "after.csv.gz", index=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def invoke(*arguments: str, columns: int = 120) -> Result:
+    return CliRunner().invoke(app, ["compare", *arguments], env={"COLUMNS": str(columns), "FORCE_COLOR": ""})
+
+
+FILES = ("before.csv", "after.csv.gz")
+
+
+def test_json_is_that_of_the_function(folder: Path) -> None:
+    result = invoke(*FILES, "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout) == json.loads(compare(BEFORE, AFTER).to_json())
+
+
+def test_the_table_has_the_strongest_evidence_first(folder: Path) -> None:
+    result = invoke(*FILES)
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    body = lines[next(k for k, line in enumerate(lines) if "───" in line) + 1 :]
+    assert [line.split()[0] for line in body if line.strip()] == compare(BEFORE, AFTER).by_evidence()
+    assert body[0].split()[0] == "x"
+
+
+def test_a_wide_terminal_shows_more(folder: Path) -> None:
+    assert "PSI" not in invoke(*FILES, columns=80).stdout
+    assert "PSI" in invoke(*FILES, columns=120).stdout
+
+
+def test_options_reach_the_function(folder: Path) -> None:
+    options = "--columns x,y --bins 0,1,2 --smoothing 0.25 --base 2 --missing drop --confidence 0.9 --weights w"
+    result = invoke(*FILES, *options.split(), "--json")
+    assert result.exit_code == 0, result.output
+    expected = compare(
+        BEFORE, AFTER, columns=["x", "y"], bins=[0.0, 1.0, 2.0], smoothing=0.25, base=2, missing="drop",
+        confidence=0.9, weights="w",
+    )  # fmt: skip
+    assert json.loads(result.stdout) == json.loads(expected.to_json())
+
+
+def test_a_saved_profile_is_a_reference(folder: Path) -> None:
+    first = invoke(*FILES, "--profile", "p.json", "--bins", "7", "--json")
+    again = invoke("p.json", FILES[1], "--json")
+    assert first.exit_code == again.exit_code == 0, again.output
+    assert first.stdout == again.stdout
+
+
+def test_the_report_is_written(folder: Path) -> None:
+    result = invoke(*FILES, "--html", "r.html")
+    assert "Report: r.html" in result.stdout
+    assert "before.csv and after.csv.gz" in Path("r.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("options", "status"),
+    [("", 0), ("--fail-above 0.1", 1), ("--fail-above 100", 0), ("--fail-p 0.01", 1), ("--fail-p 1e-300", 0),
+     ("--columns y --fail-p 0.0001 --fail-above 1", 0)],
+)  # fmt: skip
+def test_exit_statuses_for_pipelines(folder: Path, options: str, status: int) -> None:
+    assert invoke(*FILES, *options.split()).exit_code == status
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("no.csv", "after.csv.gz"), "no.csv: no such file"),
+        (("no.json", "after.csv.gz"), "no.json"),
+        (("bad.json", "after.csv.gz"), "not a profile"),
+        (("words.txt", "after.csv.gz"), "unknown suffix"),
+        (("torn.parquet", "after.csv.gz"), "torn.parquet: cannot be read"),
+        (("empty.csv", "after.csv.gz"), "empty.csv: cannot be read"),
+        ((*FILES, "--columns", "nope"), "columns: 'nope' is not in reference"),
+        ((*FILES, "--weights", "nope"), "--weights: 'nope' is in neither table"),
+        ((*FILES, "--bins", "1,b"), "--bins: numbers with commas"),
+        ((*FILES, "--bins", "some"), "bins: one of"),
+        ((*FILES, "--smoothing", "some"), "smoothing: one of"),
+        ((*FILES, "--html", "no/folder/r.html"), "no/folder"),
+    ],
+)
+def test_refusals_are_one_line(folder: Path, arguments: tuple[str, ...], text: str) -> None:
+    Path("words.txt").write_text("x")
+    Path("bad.json").write_text("{}")
+    Path("torn.parquet").write_bytes(b"PAR1")
+    Path("empty.csv").write_bytes(b"")
+    result = invoke(*arguments)
+    assert result.exit_code == 2, result.output
+    assert result.stderr.count("\n") == 1
+    assert text in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_the_demo_writes_its_report(folder: Path) -> None:
+    pytest.importorskip("sklearn", reason="the tumours are scikit-learn's")
+    result = CliRunner().invoke(app, ["demo", "shift"], env={"COLUMNS": "120", "FORCE_COLOR": ""})
+    assert result.exit_code == 0, result.output
+    assert str(folder / "klnumba-shift.html") in result.stdout.replace("\n", "")
+    assert "worst radius" in Path("klnumba-shift.html").read_text("utf-8")

@@ -1,0 +1,93 @@
+"""Accumulators over Dask arrays, on threads and on a cluster of processes, one of which dies."""
+
+import os
+import signal
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import klnumba as kl
+from tests.metrics.states import assert_same
+
+da = pytest.importorskip("dask.array", reason="dask is not installed")
+import klnumba.dask as lazy  # noqa: E402
+
+RNG = np.random.default_rng(1)
+P, Q = RNG.dirichlet(np.ones(6), (2, 4000))
+WEIGHTS, GROUPS, WHERE = RNG.integers(0, 3, 4000), RNG.integers(0, 9, 4000), RNG.random((4000, 6)) < 0.9
+
+
+def directly(metric, **columns):
+    metric.update(P, Q, **columns)
+    return metric.state_dict()
+
+
+@pytest.mark.parametrize("columns", [
+    {}, {"weights": WEIGHTS}, {"groups": GROUPS}, {"where": WHERE}, {"weights": WEIGHTS, "groups": GROUPS},
+], ids=lambda x: ",".join(x) or "plain")  # fmt: skip
+@pytest.mark.parametrize("chunks", [(4000, 6), (333, 2), (1000, 6)], ids=str)
+def test_bits_of_one_pass(chunks, columns):
+    options = {"thresholds": (0.5,), "agreement": True, "base": 2}
+    p, q = da.from_array(P, chunks), da.from_array(Q, (999, 5))
+    found = lazy.accumulate(kl.KLDivergence(**options), p, q, **columns).compute(scheduler="threads")
+    assert_same(found.state_dict(), directly(kl.KLDivergence(**options), **columns))
+
+
+@pytest.mark.parametrize("metric", [kl.CrossEntropy(), kl.JensenShannonDivergence(weight=0.3)], ids=repr)
+def test_other_metrics(metric):
+    found = lazy.accumulate(metric, da.from_array(P, (700, 6)), Q).compute(scheduler="threads")
+    assert_same(found.state_dict(), directly(metric))
+
+
+def test_rows_stay_in_order():
+    metric = kl.KLDivergence(reduction="none")
+    found = lazy.accumulate(metric, da.from_array(P, (300, 6)), Q).compute(scheduler="threads")
+    np.testing.assert_array_equal(found.compute(), kl.kl_divergence(P, Q))
+    assert metric.rows == 0
+
+
+@pytest.mark.parametrize(("arguments", "error", "text"), [
+    ((kl.kl_divergence, P, Q), TypeError, "metric: a metric of rows"),
+    ((kl.KLDivergence(), P, Q[:3]), RuntimeError, "expected to have the same shape"),
+    ((kl.KLDivergence(), P[0], Q[0]), ValueError, "to be 2D"),
+    ((kl.KLDivergence(axis=0), P, Q), ValueError, "metric: rows along the last axis"),
+    ((kl.KLDivergence(), P, Q, None, WHERE[:, 0]), ValueError, r"where: shape \(4000,\), not that of p"),
+    ((kl.KLDivergence(), P, Q, WEIGHTS[:7]), ValueError, r"weights: 4000 rows, not shape \(7,\)"),
+])  # fmt: skip
+def test_wrong_arguments(arguments, error, text):
+    with pytest.raises(error, match=text):
+        lazy.accumulate(*arguments)
+
+
+def slow_rows(block, seconds=0.1):
+    """The block, later: so that work is under way when a worker dies."""
+    if block.size:
+        time.sleep(seconds)
+    return block
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL there")
+def test_a_worker_dies(tmp_path):
+    distributed = pytest.importorskip("distributed", reason="distributed is not installed")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, local_directory=str(tmp_path)
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        p = da.from_array(P, (100, 6)).map_blocks(slow_rows, meta=np.empty((0, 0)))
+        work = client.compute(lazy.accumulate(kl.KLDivergence(agreement=True), p, da.from_array(Q, (100, 6)), WEIGHTS))
+        rows = client.compute(lazy.kl_divergence(p, Q, reduction="mean"))
+        deadline = time.monotonic() + 120
+        while not sum(client.processing().values(), ()) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        time.sleep(1.0)
+        assert not work.done(), "all was done before the worker could die"
+        victim = next(iter(client.run(os.getpid).values()))
+        os.kill(victim, signal.SIGKILL)
+        found, mean = client.gather([work, rows])
+        assert victim not in client.run(os.getpid).values()
+    assert_same(found.state_dict(), directly(kl.KLDivergence(agreement=True), weights=WEIGHTS))
+    assert float(mean) == float(kl.kl_divergence(P, Q, reduction="mean"))

@@ -1,0 +1,36 @@
+"""The table of systems tells the truth about the PyTorch that is installed, and every pair in it is one of ours."""
+
+import pytest
+
+from klnumba.distributions import registered_pairs
+from tests.reference import systems
+
+OURS = {(pair.p.__name__, pair.q.__name__) for pair in registered_pairs()}
+LISTED = (
+    {(name, name) for name in systems.SAME}
+    | set(systems.CROSS)
+    | {(p, q) for p, families in systems.TORCH_ONLY.items() for q in families}
+)
+
+
+def test_nothing_is_listed_that_is_not_there():
+    missing = LISTED - OURS
+    assert missing <= {("Kumaraswamy", "Beta")}, "Kumaraswamy‖Beta alone is not a closed form here"
+
+
+@pytest.mark.parametrize("pair", sorted(LISTED))
+def test_letters(pair):
+    letters = systems.of_pair(*pair)
+    assert letters
+    assert set(letters) <= systems.NAMES.keys()
+
+
+def test_pytorch_has_what_the_table_says():
+    torch = pytest.importorskip("torch", reason="torch is not installed: nothing to compare with")
+    from torch.distributions.kl import _KL_REGISTRY
+
+    registered = {(p.__name__, q.__name__) for p, q in _KL_REGISTRY}
+    for p, q in sorted(OURS - {(p, q) for p, q in OURS if p == q}):
+        assert ("T" in systems.of_pair(p, q)) == ((p, q) in registered), (p, q)
+    for p in {p for p, q in OURS if p == q and hasattr(torch.distributions, p)}:
+        assert "T" in systems.of_pair(p, p) or (p, p) not in registered, p

@@ -1,0 +1,364 @@
+"""Slips and accidents: each of these once lost rows, gave a wrong number, or ended the process."""
+
+import contextlib
+import math
+import signal
+import subprocess
+import sys
+import threading
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import klnumba as kl
+from klnumba.metrics import RunningStatistics, Windowed, state
+from tests.metrics.states import assert_same, of_rows
+
+P, Q = np.random.default_rng(0).dirichlet(np.ones(4), (2, 12))
+NAMES = np.array(list("aabbcc" * 2))
+
+
+def test_no_room_for_groups_changes_nothing(monkeypatch):
+    """Growing fails in the middle: no array has grown without the others."""
+    made = of_rows([1.0, 2.0], groups=["a", "b"])
+    before = made.state_dict()
+    whole, calls = np.concatenate, []
+
+    def fails_at_the_fourth(arrays, *rest, **options):
+        calls.append(1)
+        if len(calls) == 4:
+            raise MemoryError
+        return whole(arrays, *rest, **options)
+
+    monkeypatch.setattr(state.np, "concatenate", fails_at_the_fourth)
+    with pytest.raises(MemoryError):
+        made.update(np.arange(50.0), groups=np.arange(50).astype(str))
+    monkeypatch.undo()
+    assert_same(made.state_dict(), before)
+    made.update(np.arange(50.0), groups=np.arange(50).astype(str))
+    assert made.rows == 52
+
+
+def test_no_room_for_intervals_changes_nothing(monkeypatch):
+    made = of_rows([1.0])
+    before = made.state_dict()
+
+    def fails(*arguments):
+        raise MemoryError
+
+    monkeypatch.setattr(state.Layout, "moved", fails)
+    with pytest.raises(MemoryError):
+        made.update([1.0, 1.0, 1e100])
+    monkeypatch.undo()
+    assert_same(made.state_dict(), before)
+
+
+def test_a_part_that_fails_leaves_the_others(monkeypatch):
+    made = kl.KLDivergence(agreement=True, reduction="none")
+    made.update(P, Q)
+    before = made.state_dict()
+
+    def fails(*arguments):
+        raise MemoryError
+
+    monkeypatch.setattr(made._kept, "append", fails)
+    with pytest.raises(MemoryError):
+        made.update(P, Q)
+    monkeypatch.undo()
+    assert_same(made.state_dict(), before)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals differ there")
+def test_ctrl_c_does_not_part_the_parts():
+    code = """
+import _thread, threading, time
+import numpy as np
+import klnumba as kl
+p, q = np.random.default_rng(0).dirichlet(np.ones(3), (2, 50))
+made = kl.KLDivergence(reduction="none", agreement=True)
+made.update(p, q)
+stop = False
+def nag():
+    while not stop:
+        time.sleep(0.0007)
+        _thread.interrupt_main()
+nagging = threading.Thread(target=nag)
+nagging.start()
+hits = 0
+end = time.monotonic() + 3
+while time.monotonic() < end:
+    try:
+        while time.monotonic() < end:
+            made.update(p, q)
+    except KeyboardInterrupt:
+        hits += 1
+try:
+    stop = True
+    nagging.join()
+except KeyboardInterrupt:
+    nagging.join()
+print(hits, made.rows, made._kept.size, made._agreed.rows)
+"""
+    for _ in range(3):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+        if done.returncode == 0:
+            break
+    hits, *rows = map(int, done.stdout.split())
+    assert hits > 3
+    assert len(set(rows)) == 1
+
+
+class TestGroupsAndNone:
+    def grouped(self):
+        return of_rows([1.0, 2.0], groups=["a", "b"])
+
+    def plain(self):
+        return of_rows([5.0, 6.0, 7.0])
+
+    def test_neither_order_loses_rows(self):
+        for parts in ((self.grouped(), self.plain()), (self.plain(), self.grouped())):
+            made = RunningStatistics()
+            with pytest.raises(ValueError, match="others: one has groups and the other has none"):
+                made.merge(*parts)
+            assert made.rows == 0
+
+    def test_a_metric_does_not_take_half(self):
+        first, second = kl.KLDivergence(), kl.KLDivergence()
+        first.update(P, Q, groups=NAMES)
+        second.update(P, Q)
+        made = kl.KLDivergence()
+        with pytest.raises(ValueError, match="one has groups"):
+            made.merge(first, second)
+        assert made.rows == 0
+
+    def test_no_rows_decide_nothing(self):
+        made, empty = kl.KLDivergence(), kl.KLDivergence()
+        made.update(P, Q)
+        empty.update(P[:0], Q[:0], groups=[])
+        for total in (made + empty, empty + made):
+            assert total.rows == 12
+            assert total.compute() == made.compute()
+
+    def test_windows(self):
+        window = Windowed(kl.KLDivergence(), 3)
+        window.update(P, Q)
+        window.update(P, Q, groups=NAMES)
+        with pytest.raises(ValueError, match="one has groups"):
+            window.compute()
+
+
+def test_heavy_weights_do_not_wrap():
+    made = of_rows(np.ones(4096), np.full(4096, 2.0**32))
+    made.update([9.0], [1.0])
+    assert made.quantile(0.5) == pytest.approx(1.0, rel=0.01)
+    with pytest.raises(ValueError, match=r"weights: row 0 weighs"):
+        made.update([1.0], [2.0**52])
+
+
+def test_the_sum_of_weights_has_an_end(monkeypatch):
+    monkeypatch.setattr(state, "_MOST_LOAD", 1000)
+    made = of_rows(np.ones(10), np.full(10, 90.0))
+    before = made.state_dict()
+    with pytest.raises(ValueError, match="weights: the sum of all would pass"):
+        made.update([1.0], [101.0])
+    with pytest.raises(ValueError, match="weights: the sum of all would pass"):
+        made.merge(made.clone())
+    assert_same(made.state_dict(), before)
+
+
+@pytest.mark.parametrize(("mean", "spread"), [(10.0, 1e-9), (1000.0, 1e-6), (0.1, 0.0)])
+def test_a_narrow_weighted_spread(mean, spread):
+    rng = np.random.default_rng(1)
+    x, w = mean + spread * rng.normal(size=200), rng.exponential(size=200)
+    exact = np.array([float(v) for v in x - mean])
+    center = (w * exact).sum() / w.sum()
+    variance = (w * (exact - center) ** 2).sum() / (w.sum() - (w**2).sum() / w.sum())
+    assert of_rows(x, w).summary().std == pytest.approx(math.sqrt(variance), rel=1e-9)
+
+
+def test_printing_meanwhile(monkeypatch):
+    """repr waits for its turn."""
+    made = of_rows([1.0])
+    done = threading.Event()
+
+    def show():
+        repr(made)
+        done.set()
+
+    with made._lock:
+        printing = threading.Thread(target=show)
+        printing.start()
+        assert not done.wait(0.2)
+    printing.join()
+    assert done.is_set()
+
+
+def test_updates_wait_for_each_other():
+    made = kl.KLDivergence()
+    done = threading.Event()
+
+    def work():
+        made.update(P, Q)
+        done.set()
+
+    with made._lock:
+        worker = threading.Thread(target=work)
+        worker.start()
+        assert not done.wait(0.5)
+    worker.join()
+    assert made.rows == 12
+
+
+def test_beyond_the_largest_number():
+    made = of_rows([1.7e308] * 4)
+    assert made.total() == math.inf
+    assert made.mean() == 1.7e308
+    assert of_rows([-1.7e308] * 4).total() == -math.inf
+    assert of_rows([1.7e308, -1.7e308]).summary().std == math.inf
+    rows = np.full((4, 2), 3e306), np.full((4, 2), 1e300)
+    assert kl.kl_divergence(*rows, normalize=False, reduction="sum") == math.inf
+
+
+def test_what_a_spill_gave_out_stays(tmp_path):
+    made = kl.KLDivergence(reduction="none", spill=tmp_path / "a.npy")
+    made.update(P, Q)
+    found = made.compute()
+    before = found.copy()
+    made.reset()
+    made.update(Q, P)
+    np.testing.assert_array_equal(found, before)
+    np.testing.assert_array_equal(made.compute(), kl.kl_divergence(Q, P))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_narrow_rows_are_added_up_wide(dtype):
+    rng = np.random.default_rng(2)
+    p, q = (x.astype(dtype) for x in rng.dirichlet(np.ones(50), (2, 300)))
+    metric = kl.KLDivergence()
+    metric.update(p, q)
+    out = np.empty(300)
+    kl.kl_divergence(p, q, out=out)
+    assert float(metric.compute()) == float(sum(map(Fraction, out.tolist())) / 300)
+    assert np.float32(metric.compute()) == kl.kl_divergence(p, q, reduction="mean")
+
+
+def test_weights_of_another_shape():
+    p, q = np.random.default_rng(3).exponential(size=(2, 3, 4, 5))
+    made = kl.KLDivergence(axis=2)
+    for name, column in (("weights", np.ones((4, 3))), ("groups", np.ones((4, 3), int))):
+        with pytest.raises(ValueError, match=rf"{name}: one .*row, of shape \(3, 4\)"):
+            made.update(p, q, **{name: column})
+    made.update(p, q, weights=np.ones((3, 4)), groups=np.arange(12).reshape(3, 4))
+    assert made.rows == 12
+    with pytest.raises(ValueError, match="where: shape"):
+        kl.KLDivergence().update(P, Q, where=np.ones((5, 12, 4), bool))
+
+
+def test_the_sign_of_zero_and_the_kind_of_labels_have_no_order():
+    assert_same(of_rows([0.0, -0.0]).state_dict(), of_rows([-0.0, 0.0]).state_dict())
+    first, second = of_rows([1.0], groups=[True]), of_rows([2.0], groups=[1])
+    for total in (first + second, second + first):
+        assert [(type(x), x) for x in total.labels] == [(bool, True), (int, 1)]
+        assert total.mean().tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("labels", [[1, "1"], [1.5, "a"], [True, 2], np.ma.array([1, 2], mask=[0, 1])], ids=str)
+def test_labels_of_several_kinds(labels):
+    with pytest.raises(TypeError, match="groups: "):
+        of_rows([1.0, 2.0], groups=labels)
+
+
+def test_masked_values():
+    with pytest.raises(TypeError, match="values: a masked array"):
+        of_rows(np.ma.array([1.0, 100.0], mask=[0, 1]))
+
+
+def test_rows_without_weight_are_not_kept():
+    made = kl.KLDivergence(reduction="none")
+    made.update(P, Q, weights=np.arange(12) % 2)
+    np.testing.assert_array_equal(made.compute(), kl.kl_divergence(P, Q)[1::2])
+
+
+def test_threads_go_along():
+    import copy
+    import pickle
+
+    made = kl.KLDivergence(threads=1)
+    twins = made.clone(), made + made, sum([made]), copy.deepcopy(made), pickle.loads(pickle.dumps(made))
+    assert [x.threads for x in twins] == [1] * 5
+    assert Windowed(made, 2).metric().threads == 1
+
+
+def test_options_from_numpy_can_be_saved(tmp_path):
+    made = kl.KLDivergence(base=np.float32(2), axis=np.int64(1), normalize=np.True_)
+    made.update(P, Q)
+    made.save(tmp_path / "a.npz")
+    assert kl.KLDivergence.load(tmp_path / "a.npz").compute() == made.compute()
+
+
+@pytest.mark.parametrize(("change", "text"), [
+    (lambda s: s.update(kept=np.zeros((3, 4))), "different numbers of rows"),
+    (lambda s: s.update(kept=np.zeros(3)), "different numbers of rows"),
+    (lambda s: s["statistics"]["counts"].__setitem__((0, 0), -1), "counts: negative"),
+    (lambda s: s["statistics"]["whole"].__setitem__((0, 1), -1), "whole: negative"),
+    (lambda s: s["statistics"]["extremes"].__setitem__((0, 1), np.nan), "out of range"),
+    (lambda s: s["statistics"].update(windows=np.array([[0, 10**7], [0, 0]])), "whole: of shape"),
+    (lambda s: s["statistics"].update(labels=[1.5]), "labels: integers"),
+    (lambda s: s["statistics"].update(labels=5), "labels are a list"),
+])  # fmt: skip
+def test_states_that_no_rows_leave(change, text):
+    made = kl.KLDivergence(reduction="none")
+    made.update(P, Q)
+    before, damaged = made.state_dict(), made.state_dict()
+    change(damaged)
+    with pytest.raises(ValueError, match=text):
+        made.load_state_dict(damaged)
+    assert_same(made.state_dict(), before)
+
+
+def test_a_file_does_not_choose_where_to_write(tmp_path):
+    made = kl.KLDivergence(reduction="none")
+    damaged = made.state_dict()
+    damaged["options"] |= {"spill": str(tmp_path / "elsewhere.npy")}
+    with pytest.raises(ValueError, match="'spill' is no option"):
+        kl.KLDivergence.from_state_dict(damaged)
+    assert not list(tmp_path.iterdir())
+
+
+def test_every_flipped_bit_is_an_error_of_one_kind(tmp_path):
+    path, made = tmp_path / "a.npz", of_rows([1.0, 2.0])
+    made.save(path)
+    content = bytearray(path.read_bytes())
+    for place in range(0, len(content), 5):
+        content[place] ^= 1 << place % 8
+        path.write_bytes(bytes(content))
+        found = None
+        with contextlib.suppress(ValueError):
+            found = RunningStatistics.load(path)
+        if found is not None:
+            assert_same(found.state_dict(), made.state_dict())
+        content[place] ^= 1 << place % 8
+
+
+def test_agreement_has_weights_and_is_reset():
+    made = kl.KLDivergence(agreement=True)
+    weights = np.arange(12) % 3
+    made.update(P, Q, weights=weights)
+    same = P.argmax(1) == Q.argmax(1)
+    assert made.summary().agreement == pytest.approx(np.average(same, weights=weights))
+    made.reset()
+    made.update(P[same], Q[same])
+    assert made.summary().agreement == 1.0
+
+
+def test_the_value_of_a_batch_has_its_weights():
+    weights = np.arange(12) % 3
+    found = kl.KLDivergence()(P, Q, weights=weights)
+    assert found == pytest.approx(np.average(kl.kl_divergence(P, Q), weights=weights), rel=1e-14)
+
+
+def test_sigint_is_as_it_was():
+    before = signal.getsignal(signal.SIGINT)
+    of_rows([1.0])
+    assert signal.getsignal(signal.SIGINT) is before

@@ -1,0 +1,281 @@
+"""`score`: the values of all rows, in any blocks, from any sources, and what is told of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import klnumba as kl
+from klnumba.metrics import RunningStatistics
+from klnumba.scoring import InputError, Interrupted, blocks, memory, outputs
+from tests.scoring import samples
+from tests.scoring.samples import CELLS, LOGITS, OTHERS, ROWS
+
+ALL = ("kl", "reverse_kl", "js", "jeffreys", "entropy_p", "entropy_q", "cross_entropy", "argmax_agree", "max_log_ratio")
+
+
+@pytest.fixture(autouse=True)
+def few_rows_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "BLOCK", 7 * 2 * CELLS * 4)
+
+
+def state_of(values: np.ndarray) -> dict:
+    statistics = RunningStatistics(thresholds=(0.1, 1.0))
+    statistics.update(values)
+    return statistics.state_dict()
+
+
+def same_state(one: dict, other: dict) -> bool:
+    arrays = [name for name, item in one.items() if isinstance(item, np.ndarray)]
+    return one.keys() == other.keys() and all(one[name].tobytes() == other[name].tobytes() for name in arrays)
+
+
+@pytest.mark.parametrize("maker", samples.MAKERS, ids=lambda maker: maker.__name__)
+def test_any_source_gives_the_values_of_the_whole(maker, tmp_path: Path) -> None:
+    pytest.importorskip(samples.NEEDS.get(maker, "numpy"), reason="the library of this format")
+    for k, kind in enumerate(("logit", "prob")):
+        folder = tmp_path / kind
+        folder.mkdir()
+        p, q = (np.exp(x) if kind == "prob" else x for x in (LOGITS, OTHERS))
+        item = maker(folder, p)
+        wide = maker in (samples.csv, samples.csv_shards)
+        expected = kl.kl_divergence(p.astype(np.float64) if wide else p, q, kind=kind)
+        np.save(folder / "q.npy.kept", q)
+        sides = (item, q) if k == 0 else (item, str(folder / "q.npy.kept.npy"))
+        report = kl.score(*sides, kind=kind, output=folder / "out.npy")
+        np.testing.assert_array_equal(np.load(folder / "out.npy"), expected)
+        assert same_state(report.states["kl"].state_dict(), state_of(expected))
+        assert report.rows == ROWS
+        assert not list(folder.glob("*.unfinished"))
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000, 1 << 20])
+def test_the_size_of_a_block_changes_no_bit(size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "BLOCK", size * CELLS * 8)
+    expected = kl.row_statistics(LOGITS, OTHERS, stats=ALL, kind="logit", base=2.0, temperature=1.7)
+    report = kl.score(LOGITS, OTHERS, stats=ALL, kind="logit", base=2.0, temperature=1.7, output=tmp_path / "out.npy")
+    found = np.load(tmp_path / "out.npy")
+    assert found.dtype.names == ALL
+    for name, values in expected.items():
+        assert found[name].dtype == values.dtype
+        np.testing.assert_array_equal(found[name], values)
+        assert same_state(report.states[name].state_dict(), state_of(values))
+    assert report.unit == "bits"
+
+
+@pytest.mark.parametrize("suffix", ["npy", "csv", "parquet"])
+def test_outputs(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if suffix == "parquet":
+        pytest.importorskip("pyarrow", reason="Parquet files")
+    monkeypatch.setattr(blocks, "KEPT", 100)  # many parts
+    monkeypatch.setattr(outputs, "GROUP", 30)
+    target = tmp_path / f"out.{suffix}"
+    kl.score(LOGITS, OTHERS, kind="logit", stats=("kl", "argmax_agree"), output=target)
+    expected = kl.row_statistics(LOGITS, OTHERS, kind="logit", stats=("kl", "argmax_agree"))
+    if suffix == "npy":
+        found = np.load(target)
+    elif suffix == "csv":
+        lines = np.genfromtxt(target, delimiter=",", names=True)
+        found = {"kl": lines["kl"].astype(np.float32), "argmax_agree": lines["argmax_agree"].astype(bool)}
+    else:
+        import pyarrow.parquet as parquet
+
+        file = parquet.ParquetFile(target)
+        assert [file.metadata.row_group(k).num_rows for k in range(file.num_row_groups)] == [30, 30, 23]
+        found = {name: column.to_numpy() for name, column in zip(expected, file.read().columns, strict=True)}
+        file.close()
+    for name, values in expected.items():
+        np.testing.assert_array_equal(found[name], values)
+        assert found[name].dtype == values.dtype
+    assert [path.name for path in tmp_path.iterdir()] == [target.name]
+
+
+def test_shapes(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    for p, q, axis in (
+        ((6, 5, 4), (6, 5, 4), -1),
+        ((6, 5, 4), (5, 4), -1),
+        ((6, 5, 4), (4,), -1),
+        ((4,), (6, 5, 4), -1),
+        ((6, 1, 4), (6, 5, 4), -1),
+        ((1, 5, 4), (6, 5, 4), -1),
+        ((6, 5, 4), (6, 5, 4), 1),
+        ((6, 5, 4), (6, 5, 4), (1, 2)),
+        ((6, 5, 4), (6, 5, 4), 0),
+        ((6, 5, 4), (6, 5, 4), (0, 2)),
+        ((6, 5), (6, 5), None),
+        ((6, 5), (6, 5), 0),
+        ((6, 5), (1, 5), 1),
+        ((7,), (7,), -1),
+        ((), (), -1),
+        ((0, 5), (0, 5), -1),
+        ((0, 5), (5,), -1),
+        ((2, 3, 0), (2, 3, 0), -1),
+    ):
+        left, right = (rng.gamma(1.0, size=shape) for shape in (p, q))
+        np.save(tmp_path / "p.npy", left)
+        np.save(tmp_path / "q.npy", np.asfortranarray(right))
+        expected = np.atleast_1d(kl.kl_divergence(left, right, axis=axis))
+        for sides in ((left, right), (tmp_path / "p.npy", tmp_path / "q.npy"), (tmp_path / "p.npy", right)):
+            report = kl.score(*sides, axis=axis, output=tmp_path / "out.npy")
+            np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), expected)
+            assert report.rows == expected.size
+
+
+def test_masks(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    cells = rng.random(LOGITS.shape) < 0.8
+    cells[[3, 40]] = False
+    tokens = np.arange(CELLS) < 9
+    for mask, rows in ((cells, ~np.isin(np.arange(ROWS), [3, 40])), (tokens, np.ones(ROWS, bool))):
+        np.save(tmp_path / "mask.npy", mask.astype(np.uint8))
+        expected = kl.kl_divergence(LOGITS, OTHERS, kind="logit", where=mask)
+        for given in (mask, tmp_path / "mask.npy"):
+            report = kl.score(LOGITS, OTHERS, kind="logit", mask=given, output=tmp_path / "out.npy")
+            np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), expected)
+            assert same_state(report.states["kl"].state_dict(), state_of(expected[rows]))
+            assert (report.rows, report.masked_rows) == (ROWS, ROWS - rows.sum())
+            assert report.first_invalid is None
+    whole_rows = np.arange(ROWS)[:, None] % 2 == 0
+    report = kl.score(LOGITS, OTHERS, kind="logit", mask=whole_rows)
+    assert report.masked_rows == ROWS // 2
+    with pytest.raises(InputError, match="mask: a mask holds truth values, or 0 and 1"):
+        kl.score(LOGITS, OTHERS, mask=np.full(CELLS, 2))
+
+
+def test_padded_vocabularies() -> None:
+    wide = np.concatenate([OTHERS, np.full((ROWS, 5), 9.0, np.float32)], axis=1)
+    tall = np.concatenate([LOGITS, np.full((ROWS, 2), np.nan, np.float32)], axis=1)
+    expected = state_of(kl.kl_divergence(LOGITS, OTHERS, kind="logit"))
+    report = kl.score(tall, wide, kind="logit", valid_width=CELLS)
+    assert same_state(report.states["kl"].state_dict(), expected)
+    mask = np.ones(CELLS + 7, bool)
+    report = kl.score(tall, wide, kind="logit", valid_width=CELLS, mask=mask)
+    assert same_state(report.states["kl"].state_dict(), expected)
+    with pytest.raises(InputError, match="valid_width: 14, but p has rows of 13 cells"):
+        kl.score(tall, wide, valid_width=14)
+    with pytest.raises(InputError, match="last axis"):
+        kl.score(tall, wide, valid_width=5, axis=0)
+
+
+def test_rows_that_are_no_distribution_are_counted_and_named(tmp_path: Path) -> None:
+    p, q = np.exp(LOGITS), np.exp(OTHERS)
+    q[17, 4], q[30], p[31], q[50, 2], p[60, 1] = np.nan, 0.0, 0.0, 0.0, -1.0
+    np.save(tmp_path / "q.npy", q)
+    report = kl.score(p, tmp_path / "q.npy", stats=("kl", "entropy_p"))
+    summary = report["kl"]
+    assert (summary.rows, summary.nan, summary.inf) == (ROWS, 4, 1)
+    assert report["entropy_p"].nan == 2
+    assert report.first_invalid == f"{tmp_path}/q.npy: row 17 of shape (11,), cell 4 is NaN (nan)"
+    with pytest.raises(InputError, match=r"q\.npy: row 17 of shape \(11,\), cell 4 is NaN"):
+        kl.score(p, tmp_path / "q.npy", invalid="raise", output=tmp_path / "out.npy")
+    assert [path.name for path in tmp_path.iterdir()] == ["q.npy"]
+    report = kl.score(p.reshape(83, 1, 11), q.reshape(83, 1, 11))
+    assert report.first_invalid == "q: row (17, 0) of shape (11,), cell 4 is NaN (nan)"
+
+
+def test_refusals(tmp_path: Path) -> None:
+    np.savetxt(tmp_path / "long.csv", np.ones((90, CELLS)), delimiter=",")
+    np.savetxt(tmp_path / "short.csv", np.ones((80, CELLS)), delimiter=",")
+    many = (LOGITS[:10] for _ in range(9))
+    for arguments, words in (
+        ({"p": LOGITS[:5], "q": OTHERS}, r"p \(5, 11\) and q \(83, 11\): 5 and 83 rows"),
+        ({"p": LOGITS[:, :5], "q": OTHERS}, r"shapes p \(83, 5\) and q \(83, 11\) do not go together"),
+        ({"p": LOGITS, "q": tmp_path / "long.csv"}, r"long\.csv has more than 83 of shape \(11,\), the others have 83"),
+        ({"p": LOGITS, "q": tmp_path / "short.csv"}, r"short\.csv has 80 of shape|short\.csv has 80\b"),
+        ({"p": tmp_path / "short.csv", "q": tmp_path / "long.csv"}, "differing numbers of rows"),
+        ({"p": LOGITS, "q": many}, "more than 83|differing"),
+        ({"p": LOGITS, "q": OTHERS.astype(str)}, "dtype <U32 is not a real number type"),
+        ({"p": LOGITS, "q": OTHERS, "kind": "odds"}, "kind: one of"),
+        ({"p": LOGITS, "q": OTHERS, "stats": ("kl", "odd")}, "stats: 'odd' is none of"),
+        ({"p": LOGITS, "q": OTHERS, "stats": ()}, "stats: one name or more"),
+        ({"p": LOGITS, "q": OTHERS, "stats": ("kl", "kl")}, "stats: one name or more, each once"),
+        ({"p": LOGITS, "q": OTHERS, "base": 1}, "base: a positive"),
+        ({"p": LOGITS, "q": OTHERS, "temperature": 2.0}, "temperature: only logits"),
+        ({"p": LOGITS, "q": OTHERS, "quantile_error": 2.0}, "quantile_error"),
+        ({"p": LOGITS, "q": OTHERS, "thresholds": (np.nan,)}, "thresholds"),
+        ({"p": LOGITS, "q": OTHERS, "threads": 0}, "threads: a positive integer"),
+        ({"p": LOGITS, "q": OTHERS, "memory": "much"}, "memory: bytes, or text"),
+        ({"p": LOGITS, "q": OTHERS, "memory": 100}, "memory: 100 bytes more than the process holds is too little"),
+        ({"p": LOGITS, "q": OTHERS, "output": tmp_path / "out.txt"}, "unknown suffix"),
+        ({"p": LOGITS, "q": OTHERS, "thresholds": "a"}, "thresholds: numbers, not 'a'"),
+        ({"p": LOGITS, "q": OTHERS, "valid_width": 2.5}, "valid_width: a positive integer, not 2.5"),
+        ({"p": LOGITS, "q": OTHERS, "axis": 5}, "axis: axis 5 is out of bounds"),
+        ({"p": LOGITS, "q": OTHERS, "axis": (1, 1)}, "axis: .* names an axis twice"),
+        ({"p": LOGITS, "q": OTHERS, "output": "x.csv", "report": "x.csv"}, "both the output and the report"),
+        ({"p": LOGITS, "q": OTHERS, "report": tmp_path / "no" / "out.json"}, "no such folder"),
+        ({"p": LOGITS, "q": OTHERS, "resume": True}, "resume: without an output"),
+        ({"p": tmp_path / "no.npy", "q": OTHERS}, "no such file"),
+    ):
+        with pytest.raises((InputError, TypeError), match=words):
+            kl.score(**arguments)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["long.csv", "short.csv"]
+
+
+def test_the_limits_of_memory_are_read_as_written() -> None:
+    sizes = {"512MiB": 2**29, "2GB": 2 * 10**9, "1.5 GiB": 3 * 2**29, "64 kb": 64_000, "123": 123, "9B": 9}
+    for text, size in sizes.items():
+        assert memory.parse(text) == size
+    assert memory.parse(5) == 5
+    for text in ("", "1 G", "-1MB", "1XB", "0", True):
+        with pytest.raises(InputError, match="memory"):
+            memory.parse(text)
+
+
+def test_what_has_to_be_held_whole_is_refused_when_it_is_too_large(tmp_path: Path) -> None:
+    with (tmp_path / "large.npy").open("wb") as file:
+        about = {"descr": "<f4", "fortran_order": False, "shape": (100_000, 1000)}
+        np.lib.format.write_array_header_1_0(file, about)
+        file.truncate(file.tell() + 4 * 10**8)
+    with pytest.raises(InputError, match=r"large\.npy: has to be held as a whole"):
+        kl.score(tmp_path / "large.npy", np.ones((100_000, 1)), axis=0, memory="100MiB")
+
+
+def test_report(tmp_path: Path) -> None:
+    report = kl.score(LOGITS, OTHERS, kind="logit", report=tmp_path / "report.json", thresholds=(0.05,))
+    kept = json.loads((tmp_path / "report.json").read_text())
+    assert kept == json.loads(report.to_json())
+    values = kl.kl_divergence(LOGITS, OTHERS, kind="logit").astype(np.float64)
+    told = kept["statistics"]["kl"]
+    assert told["mean"] == pytest.approx(values.mean(), rel=1e-15)
+    assert told["max"] == values.max()
+    assert told["above"] == {"0.05": (values > 0.05).mean()}
+    assert kept["p"] == "p"
+    assert kept["rows"] == ROWS
+    assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
+
+
+def test_progress_is_told_and_stop_is_asked() -> None:
+    seen = []
+    kl.score(LOGITS, OTHERS, kind="logit", progress=lambda *what: seen.append(what))
+    assert [rows for rows, _, _ in seen] == [1, *range(8, ROWS, 7), ROWS]
+    assert seen[-1] == (ROWS, ROWS, ROWS * CELLS * 8)
+    with pytest.raises(Interrupted, match="interrupted after 1 rows; without an output or a report nothing is kept"):
+        kl.score(LOGITS, OTHERS, kind="logit", stop=lambda: True)
+
+
+def test_progress_in_a_log(capsys: pytest.CaptureFixture[str]) -> None:
+    kl.score(LOGITS, OTHERS, kind="logit", progress=True)
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith("klnumba: 83 of 83 rows, ")
+    assert shown.err.count("\n") == 1
+    kl.score(LOGITS, OTHERS, kind="logit", progress=None)
+    assert capsys.readouterr().err == ""
+
+
+def test_an_input_is_never_replaced(tmp_path: Path) -> None:
+    samples.folder_of_shards(tmp_path, LOGITS)
+    with pytest.raises(InputError, match="is an input, and would be replaced"):
+        kl.score(tmp_path / "shards", OTHERS, output=tmp_path / "shards" / "part-3.npy")
+
+
+def test_columns_that_differ(tmp_path: Path) -> None:
+    samples.csv(tmp_path, LOGITS)
+    text = (tmp_path / "rows.csv").read_text()
+    (tmp_path / "other.csv").write_text(text.replace("b,c", "c,b", 1))
+    with pytest.raises(InputError, match="the columns differ: column 1 is 'b' in P and 'c' in Q"):
+        kl.score(tmp_path / "rows.csv", tmp_path / "other.csv")

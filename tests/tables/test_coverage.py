@@ -1,0 +1,120 @@
+"""The interval holds the truth as often as it says, and the p-value is uniform when nothing has changed."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+pytest.importorskip("narwhals", reason="tables need narwhals")
+pytest.importorskip("scipy", reason="the law of the test is SciPy's")
+pytest.importorskip("pandas", reason="the frames of these tests are pandas'")
+
+import pandas as pd
+from scipy import stats
+
+from klnumba.tables import compare, interval
+from tests.reference import interval_coverage as simulation
+
+
+@pytest.mark.parametrize(("cells", "rows"), [(5, 500), (20, 500)])
+@pytest.mark.parametrize("shift", [0.0, 0.1, 0.5])
+def test_interval_covers_and_p_value_is_uniform(cells, rows, shift):
+    found, truth = simulation.simulated(cells, rows, shift)
+    covered = ((found["ci_low"] <= truth) & (truth <= found["ci_high"])).mean()
+    assert 0.93 <= covered <= 0.97
+    if shift == 0:
+        assert stats.kstest(found["p_value"], "uniform").pvalue > 1e-3
+    else:
+        assert abs(found["kl_corrected"].mean() - truth) < 0.25 * abs(found["kl"].mean() - truth) + 1e-4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("cells", "rows"), simulation.CASES)
+@pytest.mark.parametrize("shift", simulation.SHIFTS)
+def test_interval_covers_everywhere(cells, rows, shift):
+    _, q = simulation.distributions(cells, shift)
+    check(simulation.row(cells, rows, shift)["covered"], rows * q.min())
+
+
+def check(covered, least):
+    """Where a cell lets expect less than 2 rows, its emptiness opens the interval, which then covers more."""
+    assert 0.93 <= covered <= (0.97 if least >= 2 else 0.98)
+
+
+def test_what_the_documentation_says_was_measured():
+    facts = json.loads(simulation.DATA.read_text(encoding="utf-8"))
+    cases = [(cells, rows, shift) for cells, rows in simulation.CASES for shift in simulation.SHIFTS]
+    for (cells, rows, shift), row in zip(cases, facts["rows"], strict=True):
+        assert (row["cells"], row["rows"]) == (cells, rows)
+        check(row["covered"], rows * simulation.distributions(cells, shift)[1].min())
+
+
+@pytest.mark.parametrize("bins", ["auto", "quantile", "sturges"])
+def test_p_value_over_fitted_bins(bins):
+    """The bins come from the reference itself, and the tails of either side are sparse.
+
+    Bins of equal mass make the test careful where the reference is small, and never too eager.
+    """
+    rng = np.random.default_rng(7)
+    before, after = (pd.DataFrame(rng.normal(size=(rows, 600))) for rows in (8000, 6000))
+    p = compare(before, after, bins=bins).to_frame()["p_value"]
+    assert stats.kstest(p, "uniform").pvalue > 1e-3
+    small = compare(before.head(1000), after.head(800), bins=bins).to_frame()["p_value"]
+    assert stats.kstest(small, "uniform", alternative="greater").pvalue > 1e-3
+
+
+def test_small_and_weighted_samples_stay_in_order():
+    rng = np.random.default_rng(3)
+    before, after = (pd.DataFrame(rng.integers(0, 6, (rows, 300))) for rows in (12, 9))
+    found = compare(before, after, weights=(rng.random(12), rng.random(9))).to_frame()
+    assert (found["ci_low"] <= found["ci_high"]).all()
+    assert (found["ci_low"] >= 0).all()
+    assert found["p_value"].between(0, 1).all()
+    assert (found["standard_error"].isna() | (found["standard_error"] > 0)).all()
+    few = compare(*(pd.DataFrame({"x": [*text]}) for text in ("aab", "abb"))).to_frame().loc[0]
+    assert (few["ci_low"], few["ci_high"]) == (0.0, math.inf)  # three rows say nothing
+    assert math.isnan(few["kl_corrected"])
+
+
+def test_a_vanished_cell_leaves_the_upper_end_open():
+    before = pd.DataFrame({"x": ["a"] * 900 + ["b"] * 100})
+    few, many = (pd.DataFrame({"x": ["a"] * rows}) for rows in (30, 300))
+    ends = [compare(before, after).to_frame().loc[0, "ci_high"] for after in (few, many)]
+    assert ends[0] < math.inf  # 3 rows of b would be expected, and none is no surprise
+    assert ends[1] == math.inf
+
+
+def test_names_that_never_come_again():
+    """Of a thousand names that occur once each, no law of large samples holds; all of them together are a cell."""
+    before, after = (pd.DataFrame({"x": [f"{k}" for k in range(start, start + 3000)]}) for start in (0, 3000))
+    row = compare(before, after).to_frame().loc[0]
+    assert row["p_value"] < 1e-10
+    assert row["ci_low"] > 0.1
+    assert row["ci_high"] == math.inf
+
+
+def test_large_samples_take_the_approximation(monkeypatch):
+    """Around the limit both laws give one interval."""
+    rng = np.random.default_rng(3)
+    before, after = rng.multinomial(20_000, [0.3, 0.3, 0.4], 50), rng.multinomial(20_000, [0.2, 0.3, 0.5], 50)
+    n = np.full(50, 20_000.0)
+    ends = []
+    for limit in (0.0, math.inf):
+        monkeypatch.setattr(interval, "LARGE", limit)
+        found = interval.estimate(before.astype(float), n, after.astype(float), n, 0.95)
+        ends.append(np.stack([found["ci_low"], found["ci_high"]]))
+    np.testing.assert_allclose(*ends, rtol=2e-5)
+
+
+def test_confidence_orders_the_intervals():
+    rng = np.random.default_rng(3)
+    before, after = (pd.DataFrame({"x": rng.normal(shift, size=500)}) for shift in (0, 0.3))
+    ends = [
+        compare(before, after, confidence=level).to_frame().loc[0, ["ci_low", "ci_high"]] for level in (0.5, 0.9, 0.99)
+    ]
+    lows, highs = zip(*ends, strict=True)
+    assert lows[0] > lows[1] > lows[2]
+    assert highs[0] < highs[1] < highs[2]

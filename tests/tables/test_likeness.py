@@ -1,0 +1,70 @@
+"""like=: what other tools reported, recorded with their versions."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+pytest.importorskip("narwhals", reason="tables need narwhals")
+pytest.importorskip("scipy", reason="the law of the test is SciPy's")
+pytest.importorskip("pandas", reason="the frames of these tests are pandas'")
+
+import pandas as pd
+
+from klnumba.tables import Chunks, Profile, compare
+from tests.reference import other_tools
+
+RECORDED = json.loads(other_tools.FILE.read_text())
+PAIRS = other_tools.pairs()
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize("tool", RECORDED)
+def test_what_the_tool_reported(tool, pair):
+    reference, current = PAIRS[pair]
+    frames = (pd.DataFrame({"x": side}) for side in (reference, current))
+    found = compare(*frames, like=tool).to_frame().loc[0, f"like_{tool}"]
+    theirs = RECORDED[tool]["values"][pair]
+    if theirs is None or theirs == "inf":  # Great Expectations writes None for an infinite value
+        assert found == math.inf
+    else:
+        assert found == pytest.approx(theirs, rel=1e-9)
+
+
+def test_scipy_itself():
+    stats = pytest.importorskip("scipy.stats", reason="peer")
+    assert RECORDED["scipy"]["values"]["shifted"] == pytest.approx(
+        other_tools.scipy(*PAIRS["shifted"], True), rel=1e-12
+    )
+    assert stats.entropy([1, 0], [1, 1]) == pytest.approx(math.log(2))
+
+
+def test_it_touches_no_other_column():
+    before, after = (pd.DataFrame({"x": side, "t": pd.Timestamp("2020-01-01")}) for side in PAIRS["same law"])
+    plain, more = compare(before, after).to_frame(), compare(before, after, like="psi10").to_frame()
+    pd.testing.assert_frame_equal(more.drop(columns="like_psi10"), plain)
+    assert more["like_psi10"].notna().all()
+
+
+def test_degenerate_columns_are_numbers_or_nan():
+    sides = [[], [math.nan], [math.nan, 1.0], [1.0, 1.0], [math.inf, 1.0, 2.0], np.arange(50.0)]
+    for tool in RECORDED:
+        for first in sides:
+            for second in sides:
+                frames = (pd.DataFrame({"x": np.asarray(side, float)}) for side in (first, second))
+                row = compare(*frames, like=tool).to_frame().loc[0]
+                assert isinstance(row[f"like_{tool}"], float)
+
+
+def test_it_needs_the_values():
+    before = pd.DataFrame({"x": [1.0, 2.0]})
+    for reference, current in (
+        (Profile.fit(before), before),
+        (before, Profile.fit(before)),
+        (before, Chunks(lambda: [before])),
+    ):
+        with pytest.raises(TypeError, match="like: needs both tables as data frames"):
+            compare(reference, current, like="scipy")

@@ -1,0 +1,158 @@
+"""Profiles: any split and any order of merging gives the same bits; JSON keeps them; nothing is lost on an error."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+pytest.importorskip("narwhals", reason="tables need narwhals")
+pytest.importorskip("scipy", reason="the law of the test is SciPy's")
+pytest.importorskip("pandas", reason="the frames of these tests are pandas'")
+
+import pandas as pd
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from klnumba.tables import Profile
+
+
+def table(rows, seed):
+    rng = np.random.default_rng(seed)
+    number = rng.standard_normal(rows)
+    number[rng.random(rows) < 0.1] = np.nan
+    return pd.DataFrame({
+        "number": number,
+        "few": rng.integers(0, 9, rows),
+        "word": pd.Series(rng.choice(["a", "b", "c", None], rows), dtype=str),
+        "id": pd.Series(rng.integers(0, 3000, rows)).astype(str),
+        "time": np.datetime64("2020-01-01") + rng.integers(0, 10**6, rows).astype("m8[s]"),
+    })  # fmt: skip
+
+
+REFERENCE, DATA = table(500, 0), table(2000, 1)
+FITTED = Profile.fit(REFERENCE)
+WHOLE = FITTED.empty().update(DATA)
+
+
+@settings(deadline=None, max_examples=10)
+@given(st.lists(st.integers(0, 2000), max_size=6), st.randoms(use_true_random=False))
+def test_any_split_and_order_gives_the_same_bits(cuts, random):
+    bounds = [0, *sorted(cuts), 2000]
+    parts = [FITTED.empty().update(DATA.iloc[a:b]) for a, b in itertools.pairwise(bounds)]
+    random.shuffle(parts)
+    while len(parts) > 1:
+        k = random.randrange(len(parts) - 1)
+        parts[k : k + 2] = [parts[k] + parts[k + 1]]
+    assert parts[0] == WHOLE
+    assert parts[0].to_json() == WHOLE.to_json()
+    assert FITTED.compare(parts[0]).to_json() == FITTED.compare(DATA).to_json()
+
+
+def test_sum_and_identity():
+    parts = [FITTED.empty().update(DATA.iloc[k::3]) for k in range(3)]
+    assert sum(parts) == WHOLE
+    assert WHOLE + FITTED.empty() == WHOLE
+    assert parts[0] + parts[1] == parts[1] + parts[0]
+
+
+def test_many_new_categories_are_forgotten_alike():
+    """A merge forgets their names only where all of them together are too many."""
+    fitted = Profile.fit(pd.DataFrame({"x": ["a"]}))
+    batches = [pd.DataFrame({"x": [f"{k}" for k in range(start, start + 400)]}) for start in (0, 300, 700)]
+    parts = [fitted.empty().update(batch) for batch in batches]
+    assert len((parts[0] + parts[1]).tallies["x"].unseen) == 700
+    left, right = (parts[0] + parts[1]) + parts[2], parts[0] + (parts[1] + parts[2])
+    assert left == right == fitted.empty().update(pd.concat(batches))
+    assert left.tallies["x"].unseen is None
+
+
+@pytest.mark.parametrize("profile", [FITTED, WHOLE], ids=["fitted", "whole"])
+def test_json_pickle_and_copy_keep_everything(profile):
+    text = profile.to_json()
+    json.loads(text, parse_constant=pytest.fail)
+    for again in (Profile.from_json(text), pickle.loads(pickle.dumps(profile)), copy.deepcopy(profile)):
+        assert again == profile
+        assert again.to_json() == text
+        assert again.compare(DATA).to_json() == profile.compare(DATA).to_json()
+
+
+def test_json_holds_no_rows():
+    secret = pd.DataFrame({"x": [1.25, 3.5, 77.125, 123.0625, 1000.5]})
+    text = Profile.fit(secret, bins=2).to_json()
+    assert "77.125" not in text
+    assert "123.0625" not in text
+
+
+def test_weighted_profiles():
+    rng = np.random.default_rng(3)
+    weights = rng.random(2000)
+    fitted = Profile.fit(REFERENCE.assign(w=1.0), weights="w")
+    whole = fitted.empty().update(DATA, weights=weights)
+    parts = sum(fitted.empty().update(DATA.iloc[k::2], weights=weights[k::2]) for k in range(2))
+    for name in whole.cells:
+        np.testing.assert_allclose(parts.tallies[name].counts, whole.tallies[name].counts, rtol=1e-13)
+    assert Profile.from_json(whole.to_json()) == whole
+    exact = [fitted.empty().update(DATA.iloc[k::2], weights=np.full(1000, 0.5)) for k in range(2)]
+    assert sum(exact) == fitted.empty().update(DATA, weights=np.full(2000, 0.5))
+    with pytest.raises(ValueError, match="weights: the profile has them"):
+        fitted.update(DATA)
+    with pytest.raises(ValueError, match="column 'number': one has weights"):
+        fitted.merge(FITTED)
+
+
+def test_a_mismatch_names_the_column():
+    other = Profile.fit(REFERENCE, bins={"number": [0.0, 1.0]})
+    with pytest.raises(ValueError, match="profiles: column 'number' has other cells"):
+        FITTED + other
+    with pytest.raises(ValueError, match="current: column 'number' has other cells"):
+        FITTED.compare(other)
+    with pytest.raises(ValueError, match="profiles: column 'few' is in one"):
+        FITTED + Profile.fit(REFERENCE.drop(columns="few"))
+    with pytest.raises(TypeError):
+        FITTED + 1
+
+
+def test_a_refused_batch_changes_nothing():
+    profile = copy.deepcopy(WHOLE)
+    with pytest.raises(ValueError, match="batch: column 'few' is not in batch"):
+        profile.update(DATA.drop(columns="few"))
+    with pytest.raises(ValueError, match="batch: column 'number' holds categories, but the reference numbers"):
+        profile.update(DATA.assign(number="x"))
+    with pytest.raises(TypeError, match="batch: a data frame"):
+        profile.update([1, 2])
+    assert profile == WHOLE
+
+
+def test_a_batch_without_values_fits_any_column():
+    empty = pd.DataFrame({name: [np.nan] * 3 for name in DATA})
+    profile = FITTED.empty().update(empty)
+    assert all(tally.counts[-1] == tally.rows == 3 for tally in profile.tallies.values())
+    none = FITTED.empty().update(DATA.head(0))
+    assert all(tally.rows == 0 for tally in none.tallies.values())
+
+
+def test_problems_travel():
+    fitted = Profile.fit(REFERENCE.assign(bad=[1j] * 500))
+    assert list(fitted.problems) == ["bad"]
+    assert Profile.from_json(fitted.to_json()) == fitted
+    assert fitted.compare(DATA.assign(bad=0)).to_frame().set_index("column").loc["bad", "status"].startswith("holds")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "no JSON"),
+        ("[]", "not a profile"),
+        ('{"klnumba_profile": 99}', "version 99"),
+        ('{"klnumba_profile": 1}', "damaged"),
+        (FITTED.to_json().replace('"counts": [', '"counts": [1, '), "damaged"),
+    ],
+)
+def test_damaged_json_is_refused(text, reason):
+    with pytest.raises(ValueError, match=reason):
+        Profile.from_json(text)

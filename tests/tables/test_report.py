@@ -1,0 +1,234 @@
+"""Plots, the notebook table and the report: content, escaping, and life in a browser."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+pytest.importorskip("narwhals", reason="tables need narwhals")
+pytest.importorskip("scipy", reason="the law of the test is SciPy's")
+pytest.importorskip("jinja2", reason="reports need jinja2")
+pytest.importorskip("pandas", reason="the frames of these tests are pandas'")
+
+import pandas as pd
+
+from klnumba.tables import Comparison, compare
+
+SCRIPT = "<script>alert(1)</script>"
+BAD = [
+    SCRIPT,
+    '"><img src=x onerror=alert(2)>',
+    "{{ 7*7 }}",
+    "</style></title>",
+    "' onmouseover='alert(3)",
+    "$x$",
+    "日本 🙂",
+]
+
+
+def evil() -> Comparison:
+    """Names and categories that would like to be markup."""
+    rng = np.random.default_rng(0)
+    before = pd.DataFrame({name: rng.choice(BAD, 400) for name in BAD})
+    after = pd.DataFrame({name: rng.choice([*BAD[:4], "<b>new</b>"], 300) for name in BAD})
+    before["number"], after["number"] = rng.normal(size=400), rng.normal(2, size=300)
+    before["same"], after["same"] = 1.5, 1.5
+    before["gone" + SCRIPT] = 1
+    return compare(before, after)
+
+
+@pytest.fixture(scope="module")
+def found() -> Comparison:
+    return evil()
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.text: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+def parsed(html: str) -> Tags:
+    tags = Tags()
+    tags.feed(html)
+    return tags
+
+
+def test_untrusted_names_stay_text(found, tmp_path):
+    for html in (found.report(tmp_path / "r.html", title=SCRIPT).read_text("utf-8"), found._repr_html_()):
+        tags = parsed(html)
+        assert tags.tags.count("script") == html.count("<script>") <= 1
+        assert not {"img", "b", "iframe", "object"} & set(tags.tags)
+        assert not [name for name, _ in tags.attributes if name.startswith("on")]
+        text = "".join(tags.text)
+        assert all(bad in text for bad in BAD)
+
+
+def test_the_report_needs_nothing_and_holds_no_row(tmp_path):
+    values = np.random.default_rng(0).normal(size=500)
+    frame = pd.DataFrame({"x": values})
+    html = compare(frame, frame + 1).report(tmp_path / "r.html").read_text("utf-8")
+    assert not re.findall(r"https?://|src=|@import|url\(", html)
+    inner = np.sort(values)[30:-30:50]
+    shown = [text for text in (f"{value:.12g}" for value in inner) if text in html]
+    assert shown == []
+
+
+def test_a_report_is_whole_or_not_there(found, tmp_path, monkeypatch):
+    path = tmp_path / "r.html"
+    path.write_text("before")
+    from klnumba.tables import report
+
+    with monkeypatch.context() as patched:
+        patched.setattr(report, "render", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            found.report(path)
+    assert path.read_text() == "before"
+    assert [one.name for one in tmp_path.iterdir()] == ["r.html"]
+    with pytest.raises(FileNotFoundError):
+        compare(pd.DataFrame({"x": [1]}), pd.DataFrame({"x": [1]})).report(tmp_path / "no" / "r.html")
+
+
+def test_notebook_table_lists_every_column(found):
+    tags = parsed(found._repr_html_())
+    assert tags.tags.count("tr") == len(found.rows()) + 1
+    assert "is not in current" in "".join(tags.text)
+
+
+def test_long_columns_are_cut_and_say_so(tmp_path):
+    rng = np.random.default_rng(0)
+    a, b = (pd.DataFrame({"id": rng.integers(0, 5000, 20_000).astype(str)}) for _ in range(2))
+    html = compare(a, b).report(tmp_path / "r.html").read_text("utf-8")
+    assert "further cells" in html
+    assert "rarer categories of the reference" in html
+    assert html.count("<tr>") < 100
+
+
+@pytest.mark.filterwarnings("ignore:Glyph")  # the fonts at hand lack some of the signs
+def test_plots_take_and_return_axes(found):
+    plt = pytest.importorskip("matplotlib.pyplot", reason="drawings need matplotlib")
+    plt.switch_backend("agg")
+    made, ax = plt.subplots()
+    assert found.plot(ax=ax) is ax
+    labels = [text.get_text() for text in ax.get_yticklabels()]
+    assert labels == [name.replace("$", r"\$") for name in found.by_evidence()]
+    plt.close(made)
+    bars = found.plot("number")
+    assert "KL = " in bars.get_title()
+    heights = [patch.get_width() for patch in bars.patches]
+    kept = found.results["number"].used
+    np.testing.assert_allclose(heights, [*found.results["number"].p[kept], *found.results["number"].q[kept]])
+    found.plot("$x$").figure.canvas.draw()
+    plt.close("all")
+    with pytest.raises(ValueError, match="column: 'nope' is not in the comparison"):
+        found.plot("nope")
+    with pytest.raises(ValueError, match="is not in current"):
+        found.plot("gone" + SCRIPT)
+
+
+def test_plots_of_infinite_values():
+    plt = pytest.importorskip("matplotlib.pyplot", reason="drawings need matplotlib")
+    plt.switch_backend("agg")
+    a, b = pd.DataFrame({"x": list("ab") * 50}), pd.DataFrame({"x": ["a"] * 100})
+    found = compare(a, b, smoothing="none")
+    found.plot().figure.canvas.draw()
+    found.plot("x").figure.canvas.draw()
+    plt.close("all")
+
+
+# --- in a browser ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def browser():
+    sync = pytest.importorskip("playwright.sync_api", reason="drives the browser")
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if path is None:
+        pytest.skip("no Chromium on this machine")
+    with sync.sync_playwright() as driver:
+        one = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield one
+        one.close()
+
+
+@pytest.fixture
+def page(browser, found, tmp_path):
+    path = found.report(tmp_path / "report.html")
+    context = browser.new_context()
+    one = context.new_page()
+    one.complaints, seen = [], []
+    one.on("console", lambda message: one.complaints.append(message.text))
+    one.on("pageerror", lambda error: one.complaints.append(str(error)))
+    one.on("dialog", lambda dialog: (one.complaints.append(dialog.message), dialog.dismiss()))
+    one.on("request", lambda request: seen.append(request.url))
+    one.goto(path.as_uri())
+    yield one
+    assert one.complaints == []
+    assert [url for url in seen if not url.startswith(("file:", "data:"))] == []
+    context.close()
+
+
+def names(page) -> list[str]:
+    return page.locator("#columns tbody tr:not([hidden]) th").all_inner_texts()
+
+
+def test_browser_opens_sorts_and_filters(page, found):
+    assert len(names(page)) == len(found.rows())
+    page.get_by_role("button", name="KL", exact=True).click()
+    values = {row["column"]: row["kl"] for row in found.rows()}
+    shown = [values[name] for name in names(page) if values[name] == values[name]]
+    assert shown == sorted(shown)
+    head = page.locator("th", has=page.get_by_role("button", name="KL", exact=True))
+    assert head.get_attribute("aria-sort") == "ascending"
+    page.get_by_role("button", name="KL", exact=True).click()
+    shown = [values[name] for name in names(page) if values[name] == values[name]]
+    assert shown == sorted(shown, reverse=True)
+    assert names(page)[-1].startswith("gone")
+    page.get_by_label("Find a column").fill("numb")
+    assert names(page) == ["number"]
+    assert page.get_by_role("status").inner_text() == f"1 of {len(found.rows())} columns"
+    page.get_by_label("Find a column").fill("")
+    page.get_by_label("Show").select_option("problem")
+    assert names(page) == ["gone" + SCRIPT]
+
+
+def test_browser_works_by_keyboard_and_link(page, found):
+    page.get_by_role("button", name="Column", exact=True).focus()
+    page.keyboard.press("Enter")
+    head = page.locator("th", has=page.get_by_role("button", name="Column", exact=True))
+    assert head.get_attribute("aria-sort") == "ascending"
+    page.get_by_role("link", name="number", exact=True).click()
+    assert page.locator("details[open] summary").first.inner_text().startswith("number")
+
+
+def test_browser_phone_dark_and_print(page, tmp_path):
+    page.set_viewport_size({"width": 360, "height": 700})
+    page.emulate_media(color_scheme="dark")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 28)"
+    assert page.pdf(path=tmp_path / "r.pdf").startswith(b"%PDF")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("details:not([open])").count() == 0
+
+
+def test_browser_every_control_has_a_name(page):
+    nameless = page.evaluate(
+        "[...document.querySelectorAll('input, select, button, [role=region]')].filter(one => !("
+        "one.labels?.length || one.textContent.trim() || one.ariaLabel || one.getAttribute('aria-labelledby'))).length"
+    )
+    assert nameless == 0
+    assert page.locator("table th:not([scope])").count() == 0
+    assert page.locator("html").get_attribute("lang") == "en"

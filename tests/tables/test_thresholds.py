@@ -1,0 +1,167 @@
+"""thresholds(): how often chance goes beyond them; and profiles from histograms and partitions."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+pytest.importorskip("narwhals", reason="tables need narwhals")
+pytest.importorskip("scipy", reason="the law is SciPy's")
+pytest.importorskip("pandas", reason="the frames of these tests are pandas'")
+
+import pandas as pd
+from scipy import stats
+
+from klnumba.tables import Profile, compare, from_great_expectations, from_histogram, thresholds
+
+
+@pytest.mark.parametrize("method", ["bootstrap", "chi2"])
+def test_chance_goes_beyond_as_often_as_was_asked(method):
+    """The reference is one sample of many as well, so every round draws both."""
+    rng = np.random.default_rng(5)
+    share = np.array([0.4, 0.3, 0.2, 0.1])
+    smoothing = "jeffreys" if method == "bootstrap" else "none"
+    beyond, rounds = 0, 400
+    for _ in range(rounds):
+        first = Profile.fit(pd.DataFrame({"x": np.repeat(list("abcd"), rng.multinomial(1500, share))}))
+        again = first.empty().update(pd.DataFrame({"x": np.repeat(list("abcd"), rng.multinomial(600, share))}))
+        limit = thresholds(first, 600, 0.1, method=method, smoothing=smoothing, samples=500)["x"]
+        beyond += first.compare(again, smoothing=smoothing).results["x"].values["kl"] > limit
+    assert stats.binomtest(beyond, rounds, 0.1).pvalue > 1e-3
+
+
+def test_law_of_large_samples_and_units():
+    frame = pd.DataFrame({"x": list("abcd") * 500, "same": 1.5})
+    found = thresholds(frame, 1000, 0.05, method="chi2")
+    assert found["x"] == pytest.approx(stats.chi2.isf(0.05, 3) * (1 / 2000 + 1 / 1000) / 2)
+    assert found["same"] == 0
+    drawn = thresholds(frame, 1000, 0.05, samples=4000)
+    assert drawn["x"] == pytest.approx(found["x"], rel=0.06)
+    bits = thresholds(frame, 1000, 0.05, samples=4000, base=2)
+    np.testing.assert_allclose(bits * math.log(2), drawn)
+    pd.testing.assert_series_equal(drawn, thresholds(frame, 1000, 0.05, samples=4000, rng=np.random.default_rng(0)))
+    assert list(thresholds(Profile.fit(frame), 10, columns=["same"], method="chi2").index) == ["same"]
+
+
+def test_missing_values_may_be_left_out():
+    frame = pd.DataFrame({"x": ["a", "b", None, None] * 100, "none": [math.nan] * 400})
+    kept, left = (thresholds(frame, 50, method="chi2", missing=rule) for rule in ("cell", "drop"))
+    assert kept["x"] > left["x"]
+    assert math.isnan(left["none"])
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"n": 0}, "n: a positive integer"),
+        ({"n": 2.5}, "n: a positive integer"),
+        ({"alpha": 0}, "alpha: a number between"),
+        ({"method": "guess"}, "method: one of"),
+        ({"samples": 3}, "samples: an integer from"),
+        ({"missing": "keep"}, "missing: one of"),
+        ({"smoothing": "x"}, "smoothing: one of"),
+    ],
+)
+def test_bad_options_are_refused(options, text):
+    with pytest.raises(ValueError, match=text):
+        thresholds(**({"reference": pd.DataFrame({"x": [1]}), "n": 10} | options))
+
+
+# --- from histograms ------------------------------------------------------------------------------------------------
+
+
+def test_a_histogram_is_a_profile():
+    values = np.random.default_rng(0).normal(size=900)
+    counts, edges = np.histogram(values, 8)
+    made = from_histogram(edges, counts, column="x")
+    fitted = Profile.fit(pd.DataFrame({"x": values}), bins={"x": edges})
+    assert made == fitted
+    assert made + fitted.empty() == fitted
+    whole = from_histogram([0, 1, 2], [3, 4], below=1, above=2, missing=5)
+    assert whole.tallies["value"].counts.tolist() == [1, 3, 4, 2, 0, 0, 5]
+    assert whole.tallies["value"].rows == 15
+
+
+@pytest.mark.parametrize(
+    ("edges", "counts", "text"),
+    [
+        ([0, 1], [1, 2], "counts: one a bin"),
+        ([1, 0], [1], "edges increase"),
+        ([0, 1], [-1], "from 0 on"),
+        ([0, 1], [math.nan], "finite numbers"),
+        ([0, 1], [0.5], "whole numbers"),
+    ],
+)
+def test_bad_histograms_are_refused(edges, counts, text):
+    with pytest.raises(ValueError, match=text):
+        from_histogram(edges, counts)
+
+
+# --- from Great Expectations ----------------------------------------------------------------------------------------
+
+
+def reverse(profile, values):
+    found = profile.compare(pd.DataFrame({"value": values}), smoothing="none", missing="drop")
+    return found.results["value"].values["kl_reverse"]
+
+
+def test_a_partition_of_numbers():
+    partition = {"bins": [0.0, 1.0, 2.0], "weights": [0.6, 0.2], "tail_weights": [0.15, 0.05]}
+    values = [-1.0, 0.5, 0.5, 1.0, 2.0, 3.0, math.nan]
+    observed, expected = np.array([1, 2, 2, 1]) / 6, np.array([0.15, 0.6, 0.2, 0.05])
+    truth = (observed * np.log(observed / expected)).sum()
+    assert reverse(from_great_expectations(partition), values) == pytest.approx(truth, rel=1e-14)
+    assert reverse(from_great_expectations(partition, n=500), values) == pytest.approx(truth, rel=1e-12)
+    assert Profile.from_json(from_great_expectations(partition).to_json()) == from_great_expectations(partition)
+
+
+def test_holdouts_and_infinite_ends():
+    partition = {"bins": [0.0, 1.0, 2.0, 3.0], "weights": [0.5, 0.5, 0.0]}
+    made = from_great_expectations(partition, tail_weight_holdout=0.1, internal_weight_holdout=0.2)
+    np.testing.assert_allclose(made.tallies["value"].counts, [0.05, 0.35, 0.35, 0.2, 0.05, 0, 0, 0])
+    half = {"bins": [-math.inf, 1.0, 2.0], "weights": [0.5, 0.5]}
+    made = from_great_expectations(half, tail_weight_holdout=0.1)
+    np.testing.assert_allclose(made.tallies["value"].counts, [0.45, 0.45, 0.1, 0, 0, 0])
+    both = from_great_expectations({"bins": [-math.inf, 1.0, 2.0, math.inf], "weights": [0.2, 0.3, 0.5]})
+    counted = both.empty().update(pd.DataFrame({"value": [0.9, 1.0, np.nextafter(2.0, 0), 2.0, 9.0]}))
+    assert counted.tallies["value"].counts[:3].tolist() == [1, 2, 2]
+    words = from_great_expectations({"values": ["a", "b"], "weights": [0.5, 0.5]}, tail_weight_holdout=0.2)
+    assert words.tallies["value"].counts.tolist() == [0.4, 0.4, 0.2, 0.0]
+
+
+def test_a_known_reference_has_a_one_sample_test():
+    made = from_great_expectations({"values": ["a", "b", "c"], "weights": [0.5, 0.3, 0.2]})
+    counts = np.array([60, 25, 15])
+    found = made.compare(pd.DataFrame({"value": np.repeat(list("abc"), counts)})).results["value"].values
+    expected = np.array([50, 30, 20])
+    assert found["g"] == pytest.approx(stats.power_divergence(counts, expected, lambda_="log-likelihood").statistic)
+    assert found["dof"] == 2
+    assert 0 <= found["ci_low"] <= found["ci_high"] < math.inf
+
+
+@pytest.mark.parametrize(
+    ("partition", "options", "text"),
+    [
+        ({}, {}, "partition: a mapping"),
+        ({"bins": [0, 1], "values": [1], "weights": [1]}, {}, "partition: a mapping"),
+        ({"bins": [0, 1], "weights": [0.5]}, {}, "add up to 0.5"),
+        ({"bins": [1, 0], "weights": [1.0]}, {}, "bins increase"),
+        ({"values": ["a", "a"], "weights": [0.5, 0.5]}, {}, "values differ"),
+        ({"values": ["a"], "weights": [1.0]}, {"internal_weight_holdout": 0.1}, "not for categories"),
+        ({"bins": [0, 1], "weights": [1.0], "tail_weights": [0, 0]}, {"tail_weight_holdout": 0.1}, "has tail_weights"),
+        ({"bins": [0, 1], "weights": [1.0]}, {"tail_weight_holdout": 2}, "from 0 to 1"),
+        ({"bins": [-math.inf, 0, 1, math.inf], "weights": [0.5, 0.25, 0.25]}, {"tail_weight_holdout": 0.1}, "infinity"),
+        ({"bins": [0, 1], "weights": [1.0]}, {"n": 0}, "n: a positive"),
+    ],
+)  # fmt: skip
+def test_bad_partitions_are_refused(partition, options, text):
+    with pytest.raises(ValueError, match=text):
+        from_great_expectations(partition, **options)
+
+
+def test_compare_takes_such_a_profile():
+    made = from_great_expectations({"values": [1, 2], "weights": [0.5, 0.5]}, column="n")
+    table = compare(made, pd.DataFrame({"n": [1, 2, 2, 1]}), smoothing="none").to_frame()
+    assert table.loc[0, "kl"] == 0

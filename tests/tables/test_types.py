@@ -1,0 +1,235 @@
+"""Every type of column, from every frame library, ends in the same cells."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+pytest.importorskip("narwhals", reason="tables need narwhals")
+pytest.importorskip("scipy", reason="the law of the test is SciPy's")
+pytest.importorskip("pandas", reason="the frames of these tests are pandas'")
+
+import pandas as pd
+
+from klnumba.tables import Profile, compare
+from klnumba.tables.fitting import MOST_CATEGORIES
+
+
+def profile_of(values, **options):
+    profile = Profile.fit(pd.DataFrame({"x": values}), **options)
+    assert not profile.problems, profile.problems
+    return profile
+
+
+def counts_of(values, **options):
+    return profile_of(values, **options).tallies["x"].counts.tolist()
+
+
+NUMBERS = [1, 2, 2, 3, 5, 8]
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    ["float64", "float32", "int64", "int8", "uint16", "Int64", "Int8", "UInt32", "Float64", "Float32", "object",
+     "int64[pyarrow]", "double[pyarrow]", "float[pyarrow]", "decimal"],
+)  # fmt: skip
+@pytest.mark.parametrize("missing", [False, True])
+def test_numbers(dtype, missing):
+    edges = [1.0, 2.0, 3.0, 6.0]
+    values = NUMBERS + ([None] if missing else [])
+    if dtype == "decimal":
+        series = pd.Series([None if v is None else Decimal(v) for v in values], dtype=object)
+    elif missing and dtype in ("int64", "int8", "uint16"):
+        pytest.skip("NumPy integers have no missing values")
+    else:
+        if "pyarrow" in dtype:
+            pytest.importorskip("pyarrow", reason="Arrow columns")
+        series = pd.Series(values, dtype=dtype)
+    assert counts_of(series, bins=edges) == [0, 1, 2, 2, 1, 0, 0, int(missing)]
+
+
+def test_arrow_decimals():
+    pa = pytest.importorskip("pyarrow", reason="Arrow columns")
+    series = pd.Series([Decimal("1.10"), Decimal("2.20"), None], dtype=pd.ArrowDtype(pa.decimal128(10, 2)))
+    assert counts_of(series, bins=[1, 2, 3]) == [0, 1, 1, 0, 0, 0, 1]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "boolean", "object", "bool[pyarrow]"])
+@pytest.mark.parametrize("missing", [False, True])
+def test_truth_values(dtype, missing):
+    if "pyarrow" in dtype:
+        pytest.importorskip("pyarrow", reason="Arrow columns")
+    if missing and dtype == "bool":
+        pytest.skip("NumPy truth values have no missing ones")
+    series = pd.Series([True, False, True] + ([None] if missing else []), dtype=dtype)
+    profile = profile_of(series)
+    assert profile.cells["x"].kind == "boolean"
+    assert profile.cells["x"].labels() == ["False", "True", "other", "missing"]
+    assert profile.tallies["x"].counts.tolist() == [1, 2, 0, int(missing)]
+
+
+@pytest.mark.parametrize("dtype", ["str", "object", "category", "string", "string[pyarrow]", "large_string[pyarrow]"])
+def test_words(dtype):
+    if "pyarrow" in dtype:
+        pytest.importorskip("pyarrow", reason="Arrow columns")
+    series = pd.Series(["b", "a", None, "b", "ü<b>", ""], dtype=dtype)
+    profile = profile_of(series)
+    assert profile.cells["x"].labels() == ["b", "", "a", "ü<b>", "other", "missing"]
+    assert profile.tallies["x"].counts.tolist() == [2, 1, 1, 1, 0, 1]
+    profile.update(pd.DataFrame({"x": pd.Series(["new", "a", "new"], dtype=dtype)}))
+    assert profile.tallies["x"].counts.tolist() == [2, 1, 2, 1, 2, 1]
+    assert profile.tallies["x"].unseen == {"new": 2}
+
+
+def test_categories_of_numbers_and_mixed_objects():
+    assert profile_of(pd.Series([3, 1, 3], dtype="category")).cells["x"].names == (3, 1)
+    assert profile_of(pd.Series([1, "1", "1", 2.5, (1, 2)], dtype=object)).cells["x"].names == ("1", "(1, 2)", 1, 2.5)
+    unused = pd.Series(["a"], dtype=pd.CategoricalDtype(["a", "b"]))
+    assert profile_of(unused).cells["x"].names == ("a",)
+
+
+TIMES = ["2020-01-01", "2020-01-02", "2020-06-01", None]
+EDGES = np.array(["2020-01-01", "2020-03-01", "2020-12-31"], "M8[D]")
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("zone", [None, "UTC", "America/New_York"])
+def test_times(unit, zone):
+    series = pd.Series(TIMES).astype(f"datetime64[{unit}]")
+    if zone:
+        series = series.dt.tz_localize("UTC").dt.tz_convert(zone)
+    profile = profile_of(series, bins=EDGES)
+    assert profile.tallies["x"].counts.tolist() == [0, 2, 1, 0, 0, 0, 1]
+    assert profile.cells["x"].labels()[1] == "[2020-01-01, 2020-03-01)"
+    assert profile.cells["x"].aware == (zone is not None)
+
+
+def test_times_as_objects_and_dates():
+    dates = pd.Series([None if t is None else dt.date.fromisoformat(t) for t in TIMES], dtype=object)
+    assert counts_of(dates, bins=EDGES) == [0, 2, 1, 0, 0, 0, 1]
+    pa = pytest.importorskip("pyarrow", reason="Arrow columns")
+    assert counts_of(dates.astype(pd.ArrowDtype(pa.date32())), bins=EDGES) == [0, 2, 1, 0, 0, 0, 1]
+
+
+def test_times_with_and_without_a_zone_do_not_mix():
+    naive = pd.Series(TIMES).astype("datetime64[us]")
+    a, b = pd.DataFrame({"x": naive}), pd.DataFrame({"x": naive.dt.tz_localize("UTC")})
+    status = compare(a, b).to_frame().loc[0, "status"]
+    assert status == "holds times with a zone, but the reference times without a zone"
+    other = pd.DataFrame({"x": naive.dt.tz_localize("UTC").dt.tz_convert("Asia/Tokyo")})
+    assert compare(b, other).to_frame().loc[0, "kl"] == 0
+
+
+def test_times_beyond_microseconds_are_a_status():
+    far = pd.DataFrame({"x": np.array(["2020-01-01", "400000-01-01"], "M8[s]")})
+    assert "do not fit into microseconds" in Profile.fit(far).problems["x"]
+
+
+@pytest.mark.parametrize("unit", ["s", "ns"])
+def test_durations(unit):
+    series = pd.Series(pd.to_timedelta([0, 90, 86400 * 3, None], unit="s")).astype(f"timedelta64[{unit}]")
+    profile = profile_of(series, bins=np.array([0, 100, 86400 * 4], "m8[s]"))
+    assert profile.tallies["x"].counts.tolist() == [0, 2, 1, 0, 0, 0, 1]
+    assert profile.cells["x"].labels()[1:3] == ["[00:00:00, 00:01:40)", "[00:01:40, 4 d 00:00:00]"]
+
+
+def test_types_without_cells_have_a_status():
+    frame = pd.DataFrame({"z": [1j, 2j], "o": pd.Series([1j, 2j], dtype=object), "s": [{"a": 1}, {"b": 2}]})
+    problems = Profile.fit(frame.assign(i=pd.interval_range(0, 2))).problems
+    assert set(problems) == {"z", "o", "s", "i"}
+    assert problems["i"] == "holds interval[int64, right], which has no cells"
+
+
+def test_periods_and_sparse_numbers():
+    periods = pd.Series(pd.period_range("2020-01", periods=5, freq="M"))
+    assert counts_of(periods, bins=np.array(["2020-01-01", "2020-03-01", "2020-12-31"], "M8[D]"))[1:3] == [2, 3]
+    assert counts_of(pd.arrays.SparseArray([0.0, 0.0, 1.5]), bins=[-1, 1, 2])[1:3] == [2, 1]
+
+
+def test_numbers_at_the_ends_of_float64():
+    wide = pd.DataFrame({"x": [1.7e308, -1.7e308, 0.5, 0.25]})
+    assert profile_of(wide["x"]).tallies["x"].counts.sum() == 4
+    for rule in ("sturges", "doane", "fd", 5):
+        assert "spans more than a float64 holds" in Profile.fit(wide, bins=rule).problems["x"]
+    assert profile_of([5e-324, 0.0, 1e-323] * 30, bins="fd").tallies["x"].counts.sum() == 90
+
+
+@pytest.mark.parametrize("name", ["polars", "pyarrow"])
+def test_other_frames_give_what_pandas_gives(name):
+    library = pytest.importorskip(name, reason=f"frames of {name}")
+    rng = np.random.default_rng(0)
+    content = {
+        "number": [*rng.normal(size=200).tolist(), None, math.inf],
+        "whole": [*rng.integers(0, 9, 201).tolist(), None],
+        "word": [*rng.choice(["a", "b"], 201).tolist(), None],
+        "flag": [*(rng.random(201) < 0.5).tolist(), None],
+        "time": [*(dt.datetime(2020, 1, 1) + dt.timedelta(hours=h) for h in range(201)), None],
+        "zone": [*(dt.datetime(2020, 1, 1, tzinfo=dt.UTC) + dt.timedelta(hours=h) for h in range(201)), None],
+        "span": [*(dt.timedelta(hours=h) for h in range(201)), None],
+        "date": [*(dt.date(2020, 1, 1) + dt.timedelta(days=h) for h in range(201)), None],
+        "money": [*(Decimal(h) / 4 for h in range(201)), None],
+    }
+    made = library.DataFrame(content) if name == "polars" else library.table(content)
+    ours, theirs = Profile.fit(pd.DataFrame(content)), Profile.fit(made)
+    assert not theirs.problems
+    assert theirs == ours
+    assert theirs.compare(made).to_frame()["kl"].eq(0).all()
+    if name == "polars":
+        categorical = library.DataFrame({"x": library.Series(["a", "b", None, "a"], dtype=library.Categorical)})
+        assert Profile.fit(categorical).tallies["x"].counts.tolist() == [2, 1, 0, 1]
+        with pytest.raises(TypeError, match="reference: a data frame in memory"):
+            Profile.fit(made.lazy())
+
+
+def test_a_million_categories_are_capped_and_reported():
+    rng = np.random.default_rng(0)
+    names = pd.Series(rng.integers(0, 10**9, 200_000)).astype(str)
+    common = pd.Series(["often"] * 50_000)
+    profile = profile_of(pd.concat([common, names], ignore_index=True))
+    cells = profile.cells["x"]
+    assert cells.size == MOST_CATEGORIES + 2
+    assert cells.names[0] == "often"
+    assert cells.folded == names.nunique() + 1 - MOST_CATEGORIES
+    assert profile.tallies["x"].unseen is None
+    assert profile.tallies["x"].counts.sum() == 250_000
+
+
+def test_which_whole_numbers_are_categories():
+    few, many = np.arange(32), np.arange(33)
+    assert profile_of(few).to_dict()["columns"]["x"]["cells"] == "categories"
+    assert profile_of(few.astype(float)).to_dict()["columns"]["x"]["cells"] == "categories"
+    assert profile_of(many).to_dict()["columns"]["x"]["cells"] == "bins"
+    assert profile_of(few + 0.5).to_dict()["columns"]["x"]["cells"] == "bins"
+    for rule in (5, "quantile", [0, 10, 20]):
+        assert profile_of(few, bins={"x": rule}).to_dict()["columns"]["x"]["cells"] == "bins"
+    assert profile_of(many, bins="category").cells["x"].size == 33 + 2
+    assert profile_of([1e300, -1e300, 2e300]).to_dict()["columns"]["x"]["cells"] == "bins"
+
+
+@pytest.mark.parametrize("rule", ["sturges", "doane", "fd", 7])
+def test_rules_of_equal_width_are_numpys(rule):
+    values = np.random.default_rng(3).gamma(2.0, size=1000)
+    np.testing.assert_allclose(profile_of(values, bins=rule).cells["x"].edges, np.histogram_bin_edges(values, rule))
+
+
+def test_rules_are_capped():
+    values = np.r_[np.random.default_rng(3).normal(size=1000), 1e12]
+    assert profile_of(values, bins="fd").cells["x"].edges.size == 257
+    assert profile_of(values).cells["x"].edges.size == 21
+
+
+def test_quantile_bins_have_equal_shares_and_a_frequent_value_its_own():
+    values = np.random.default_rng(3).normal(size=20_000)
+    counts = np.array(counts_of(values, bins="quantile"))[1:-4]
+    assert counts.size == 10
+    assert np.ptp(counts) <= 2
+    capped = np.minimum(values, 0.5)
+    cells, counts = profile_of(capped).cells["x"], counts_of(capped)
+    assert cells.labels()[-5] == "[0.5, 0.5]"
+    assert counts[-5] == (capped == 0.5).sum()
+    assert counts_of([2.5, 2.5]) == [0, 2, 0, 0, 0, 0]
+    assert counts_of([math.nan, math.inf]) == [0, 0, 0, 1, 1]
