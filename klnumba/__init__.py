@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 __version__ = package_version()
 
-# loaded when they are first asked for: rooms, and names with the room they come from
-_ROOMS = {name: f"klnumba.{name}" for name in ("distributions", "metrics", "scoring")}
-_ROOMS["cuda"] = "klnumba.gpu"  # a module klnumba.cuda would be taken for numba.cuda by numba-cuda's import hook
+# loaded when they are first asked for: rooms, and names with the room they come from. `cuda` is no module of that name:
+# in `klnumba.cuda`, numba-cuda's import hook would find its own `numba.cuda`.
+_ROOMS = {"cuda": "gpu", "distributions": "distributions", "metrics": "metrics", "scoring": "scoring"}
 _NAMES = dict.fromkeys(("CrossEntropy", "JensenShannonDivergence", "KLDivergence"), "metrics") | {"score": "scoring"}
 
 __all__ = [
@@ -57,7 +57,7 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     if name in _ROOMS:
-        return importlib.import_module(_ROOMS[name])
+        return importlib.import_module(f"klnumba.{_ROOMS[name]}")
     if name in _NAMES:
         return getattr(importlib.import_module(f"klnumba.{_NAMES[name]}"), name)
     raise AttributeError(f"module 'klnumba' has no attribute {name!r}")

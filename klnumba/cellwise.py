@@ -25,12 +25,12 @@ def pointwise(
     names: tuple[str, str] = ("p", "q"),
 ) -> Any:
     """A formula of two numbers over two arrays, with the ufuncs' `out`, `where` and `dtype`."""
+    if align != "outer":
+        one_of(align, ALIGN, "align")
     if any_on_device(x, y, out, where):
         from klnumba.gpu import cellwise as gpu
 
         return gpu.pointwise(name, x, y, out, where, dtype, names)
-    if align != "outer":
-        one_of(align, ALIGN, "align")
     if labelled.present(x, y):
         return _labelled(name, x, y, out, where, dtype, align)
     first, back = take(x, names[0])

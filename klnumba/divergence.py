@@ -370,21 +370,7 @@ def row_statistics(
     array([0.585, 0.   ])
     """
     return statistics(
-        p,
-        q,
-        stats,
-        kind,
-        axis,
-        normalize,
-        base,
-        temperature,
-        where,
-        keepdims,
-        dtype,
-        threads,
-        invalid,
-        align,
-        stream,
+        p, q, stats, kind, axis, normalize, base, temperature, where, keepdims, dtype, threads, invalid, align, stream
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from klnumba import arrays
 from klnumba.engine import Task
 from klnumba.gpu import borders
 from klnumba.gpu.borders import Array
+from klnumba.gpu.place import Place
 from klnumba.gpu.rows import flat_view
 from klnumba.reduction import diagnosis
 
@@ -25,6 +27,19 @@ def fetched(array: Array) -> np.ndarray:
         cells = cells.view(bool)
     strides = tuple(step * cells.itemsize for step in array.layout.steps)
     return np.lib.stride_tricks.as_strided(cells[start:], array.shape, strides, writeable=False)
+
+
+def numbers(result: Any) -> np.ndarray:
+    """A copy of a result in the memory of the host. Waits for the device."""
+    return fetched(borders.take(result, "result"))
+
+
+def filled(fill: Callable[[Any], None], like: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """What `fill` puts into a float64 array of the library and device of `like`, flat on the host."""
+    with borders.device_of(p=like):
+        made, out = Place.of(borders.take(like, "p")).new(shape, "float64")
+        fill(made)
+        return fetched(out).reshape(-1)
 
 
 def refuse(task: Task, target: Array, p: Any, q: Any, where: Any, reduced: tuple[int, ...], zero: float) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from klnumba import arrays
 from klnumba import reduction as rows_of
 from klnumba.divergence import Axis, Invalid, Kind
+from klnumba.gpu.borders import any_on_device, is_on_device
 from klnumba.metrics.batch import Batch, uninterrupted
 from klnumba.metrics.kept_rows import Buffer, Spill
 from klnumba.metrics.labels import Label
@@ -116,7 +117,7 @@ class RowMetric(Mergeable):
             raise ValueError("groups: with reduction 'none' all rows are kept in one list; use 'mean' or 'sum'")
         agreed = None if self._agreed is None else self._agreement(p, q, where)
         batch = Batch.of(values, weights, groups, shape)
-        back = arrays.take(p, "p")[1]
+        back = arrays._as_is if is_on_device(p) else arrays.take(p, "p")[1]
         with self._lock, uninterrupted():
             changes = [self.statistics.ready(batch)]
             if self._agreed is not None:
@@ -152,12 +153,20 @@ class RowMetric(Mergeable):
 
     def _rows_values(self, p: Any, q: Any, where: Any, axis: Axis, shape: tuple[int, ...]) -> Array:
         """The divergence of every row, flat, in float64 whatever the dtype of the rows."""
-        found = np.empty(shape)
-        rows_of.reduce(
-            self.divergence, p, q, self.kind, axis, self.normalize, self.base, self.temperature, "none", where, False,
-            found, None, self.threads, self.invalid, self._weight(),
-        )  # fmt: skip
-        return found.reshape(-1)
+
+        def fill(found: Any) -> None:
+            rows_of.reduce(
+                self.divergence, p, q, self.kind, axis, self.normalize, self.base, self.temperature, "none", where,
+                False, found, None, self.threads, self.invalid, self._weight(),
+            )  # fmt: skip
+
+        if any_on_device(p, q):
+            from klnumba.gpu import host
+
+            return host.filled(fill, p if is_on_device(p) else q, shape)
+        values = np.empty(shape)
+        fill(values)
+        return values.reshape(-1)
 
     def _weight(self) -> float:
         """The weight of p, which some divergences have."""
@@ -168,7 +177,12 @@ class RowMetric(Mergeable):
             p, q, ("argmax_agree",), self.kind, self.axis, self.normalize, None, self.temperature, where, False, None,
             self.threads, "nan",
         )  # fmt: skip
-        return np.asarray(found["argmax_agree"], np.float64).reshape(-1)
+        agreed = found["argmax_agree"]
+        if is_on_device(agreed):
+            from klnumba.gpu import host
+
+            agreed = host.numbers(agreed)
+        return np.asarray(agreed, np.float64).reshape(-1)
 
     def forward(self, p: Any, q: Any, weights: Any = None, where: Any = None, groups: Any = None) -> Any:
         """Take in a batch and return its own value; the same as calling the metric."""
