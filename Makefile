@@ -21,10 +21,10 @@ demo: $(VENV)/.with-demo
 	$(BIN)/klnumba demo shift
 
 test: $(VENV)/.with-test,peers,demo
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow"
 
 test-slow: $(VENV)/.with-test,peers,demo
-	$(BIN)/python -m pytest -n $(WORKERS) -m slow
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m slow
 
 bench: $(VENV)/.with-bench
 	$(BIN)/python -m benchmarks

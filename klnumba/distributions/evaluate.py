@@ -23,7 +23,7 @@ def evaluate(
     unit: float = 1.0,
 ) -> Any:
     """formula(*columns) over `unit`, broadcast to `shape`; a scalar where that is ()."""
-    if not all(isinstance(column, np.ndarray) for column in columns):
+    if not all(isinstance(column, np.ndarray | np.generic) for column in columns):
         from klnumba.gpu.parameters import evaluate as on_device
 
         return on_device(formula, columns, shape, dtype, unit)

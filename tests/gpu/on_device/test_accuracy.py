@@ -11,7 +11,7 @@ from tests.reference.row_families import draw, families
 
 # ulp of the result. Rows of float32 and shorter cells are computed in float32 arithmetic and added up in float64.
 NARROW = 6.0
-LENGTHS = (2, 4, 5, 16, 17, 63, 64, 131)
+LENGTHS = (2, 5, 17, 64, *(pytest.param(d, marks=pytest.mark.slow) for d in (4, 16, 63, 131)))
 
 
 def limit(kind, dtype):
