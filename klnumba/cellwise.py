@@ -126,10 +126,3 @@ def _buffered(
             found = np.empty(z.size, kind)
             loop(_readonly(x.astype(kind, copy=False)), _readonly(y.astype(kind, copy=False)), found)
             np.copyto(z, found, where=keep, casting="same_kind")
-
-
-def ordered_sum(array: np.ndarray) -> float:
-    """The sum of all cells in their order, in double-double."""
-    state = np.zeros(2)
-    cpu.ordered_sum()(_readonly(np.ascontiguousarray(array, np.float64)), state)
-    return float(state[0] if math.isinf(state[0]) or math.isnan(state[0]) else state[0] + state[1])

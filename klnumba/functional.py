@@ -15,8 +15,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from klnumba import arrays, divergence, labelled
-from klnumba.cellwise import ordered_sum, pointwise
+from klnumba import arrays, divergence, fixed_point, labelled
+from klnumba.cellwise import pointwise
 from klnumba.gpu.borders import any_on_device
 
 __all__ = ["KLDivLoss", "kl_div", "kl_divergence"]
@@ -85,14 +85,15 @@ def _blocks(shape: tuple[int, ...]) -> Iterator[tuple[int | slice, ...]]:
         yield (slice(start, start + step),)
 
 
-def _sum_of_cells(formula: str, input: NDArray[Any], target: NDArray[Any]) -> float:  # noqa: A002
-    """The sum over all cells, a block at a time, in an order that the shape alone decides."""
+def _sum_of_cells(formula: str, input: NDArray[Any], target: NDArray[Any], count: int) -> float:  # noqa: A002
+    """The exact sum over all cells, added up a block at a time, over a count; rounded once."""
     pairs = np.broadcast_arrays(input, target)
-    parts = []
+    whole, rest = 0, 0.0
     for block in _blocks(pairs[0].shape):
-        cells = pointwise(formula, pairs[0][block], pairs[1][block], dtype=np.float64)
-        parts.append(ordered_sum(cells))
-    return float(ordered_sum(np.array(parts, dtype=np.float64)))
+        cells = np.asarray(pointwise(formula, pairs[0][block], pairs[1][block], dtype=np.float64))
+        more, odd = fixed_point.sum_of(cells.reshape(-1))
+        whole, rest = whole + more, rest + odd
+    return fixed_point.rounded(whole, rest, count)
 
 
 def _loss(input: Any, target: Any, over_cells: str, per_row: bool, log_target: bool) -> Any:  # noqa: A002
@@ -116,9 +117,8 @@ def _loss(input: Any, target: Any, over_cells: str, per_row: bool, log_target: b
         if per_row and rows:
             result = np.asanyarray(result / dtype.type(rows))
     else:
-        total = _sum_of_cells(formula, model, data)
         count = rows * (math.prod(shape) if over_cells == "mean" else 1)
-        result = np.asarray(total / count if count else math.nan, dtype=dtype)
+        result = np.asarray(_sum_of_cells(formula, model, data, count), dtype=dtype)
     return give_back(result)
 
 

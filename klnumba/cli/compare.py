@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from klnumba.cli.errors import InputError, needs, one_line
-from klnumba.metrics.files import replacing
+from klnumba.files import replacing
 
 if TYPE_CHECKING:
     from klnumba.tables import Comparison

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from klnumba.metrics.files import replacing
+from klnumba.files import replacing
 from klnumba.scoring.outputs import write_columns
 
 

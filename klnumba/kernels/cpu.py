@@ -180,11 +180,6 @@ def widen() -> Any:
     return loop("widen", pointwise.widen(), signature)
 
 
-@once
-def ordered_sum() -> Any:
-    return loop("ordered-sum", pointwise.ordered_sum(), types.void(cells_of(np.dtype("float64")), VALUES))
-
-
 NUMBERS = cells_of(np.dtype("float64"))
 _COUNTS = types.Array(types.int64, 2, "C")
 _LIMBS = types.Array(types.int64, 3, "C")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from klnumba.kernels.compiler import scalar
-from klnumba.kernels.tiles import TILE, add
+from klnumba.kernels.tiles import TILE
 
 
 def loop(formula: Callable[..., Any]) -> Callable[..., None]:
@@ -51,13 +51,3 @@ def widen() -> Callable[..., None]:
             out[k] = np.uint32(x[k]) << np.uint32(16)
 
     return widened
-
-
-def ordered_sum() -> Callable[..., None]:
-    """The sum of an array in double-double, in its order."""
-
-    def total(x: Any, state: Any) -> None:
-        for k in range(x.size):
-            add(state, np.int64(0), x[k])
-
-    return total

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,19 +64,3 @@ def _weights(weights: Any, shape: tuple[int, ...]) -> Array:
         row = int(bad[0])
         raise ValueError(f"weights: row {row} weighs {flat[row]}; a weight is 0 or from 2**-32 to 2**32")
     return flat
-
-
-@contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Keep Ctrl-C until the end of the block, so that it cannot come between two halves of a change."""
-    if threading.current_thread() is not threading.main_thread() or not callable(signal.getsignal(signal.SIGINT)):
-        yield
-        return
-    came: list[Any] = []
-    before = signal.signal(signal.SIGINT, lambda number, frame: came.append((number, frame)))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-        if came and callable(before):
-            before(*came[0])

@@ -15,12 +15,13 @@ from klnumba import arrays
 from klnumba import reduction as rows_of
 from klnumba.divergence import Axis, Invalid, Kind
 from klnumba.gpu.borders import any_on_device, is_on_device
-from klnumba.metrics.batch import Batch, uninterrupted
+from klnumba.metrics.batch import Batch
 from klnumba.metrics.kept_rows import Buffer, Spill
 from klnumba.metrics.labels import Label
 from klnumba.metrics.mergeable import Mergeable
 from klnumba.metrics.running import RunningStatistics
 from klnumba.metrics.summary import Summary
+from klnumba.metrics.uninterrupted import uninterrupted
 
 Array = np.ndarray[Any, Any]
 
@@ -354,9 +355,8 @@ class RowMetric(Mergeable):
         try:
             parts = {name: RunningStatistics.from_state_dict(state[name]) for name in self._parts()}
             kept = None if self._kept is None else np.asarray(state["kept"], np.float64)
-            if {part.rows for part in parts.values()} | ({kept.size} if kept is not None else set()) != {
-                parts["statistics"].rows
-            } or (kept is not None and kept.ndim != 1):
+            counts = [(part.rows,) for part in parts.values()] + ([] if kept is None else [kept.shape])
+            if len(set(counts)) > 1:
                 raise ValueError("state: its parts hold different numbers of rows")
         except KeyError as error:
             raise ValueError(f"state: no {error.args[0]!r}") from None

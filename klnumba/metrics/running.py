@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.metrics.batch import Batch, uninterrupted
+from klnumba.metrics.batch import Batch
 from klnumba.metrics.labels import Label, Labels
 from klnumba.metrics.mergeable import Mergeable
 from klnumba.metrics.reading import Read, values_of
 from klnumba.metrics.sketch import shift_for
 from klnumba.metrics.state import State
 from klnumba.metrics.summary import Summary
+from klnumba.metrics.uninterrupted import uninterrupted
 
 Array = np.ndarray[Any, Any]
 

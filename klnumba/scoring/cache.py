@@ -11,7 +11,7 @@ from typing import IO, Any, Literal
 
 import numpy as np
 
-from klnumba.metrics.files import replacing
+from klnumba.files import replacing
 from klnumba.scoring import memory as limits
 from klnumba.scoring.blocks import BLOCK, SHARE, Watch
 from klnumba.scoring.errors import InputError

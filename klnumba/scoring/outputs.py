@@ -8,7 +8,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from klnumba.metrics.files import replacing
+from klnumba.files import replacing
 from klnumba.scoring.errors import InputError, needs
 from klnumba.scoring.source import Array
 

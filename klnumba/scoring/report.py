@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from klnumba.files import replacing
 from klnumba.jsonable import as_json
 from klnumba.metrics import RunningStatistics
-from klnumba.metrics.files import replacing
 
 
 @dataclass(repr=False)

@@ -150,6 +150,7 @@ def numbers(dtype: np.dtype[Any], name: str) -> np.dtype[Any]:
 
 
 def bfloat16() -> np.dtype[Any]:
+    """The dtype, which NumPy has from another package."""
     with needs("bfloat16"):
         import ml_dtypes
     found: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)

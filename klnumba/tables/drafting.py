@@ -66,6 +66,7 @@ def draft(drafts: Drafts, problems: Problems, found: dict[str, Column], bins: An
 
 
 def check_names(bins: Any, found: dict[str, Column]) -> None:
+    """Refuse rules for columns that are not there."""
     for name in bins if isinstance(bins, dict) else ():
         if str(name) not in found:
             raise ValueError(f"bins: {name!r} is not in reference")

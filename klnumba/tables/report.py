@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from klnumba.metrics.files import replacing
+from klnumba.files import replacing
 from klnumba.optional import load
 from klnumba.tables.cells import GROUPS
 

@@ -177,7 +177,7 @@ def test_a_narrow_weighted_spread(mean, spread):
     assert of_rows(x, w).summary().std == pytest.approx(math.sqrt(variance), rel=1e-9)
 
 
-def test_printing_meanwhile(monkeypatch):
+def test_printing_meanwhile():
     """repr waits for its turn."""
     made = of_rows([1.0])
     done = threading.Event()

@@ -22,7 +22,7 @@ def settings_name(setting):
     return f"{setting[0]}-{'normalized' if setting[1] else 'plain'}"
 
 
-def check(rows, kind, normalize, dtype, label):
+def assert_within(rows, kind, normalize, dtype, label):
     """Hold every function to its bound on rows of one length."""
     cells = [np.array(side).astype(DTYPES[dtype]) for side in zip(*rows, strict=True)]
     left, right = (put(side) for side in cells)
@@ -46,7 +46,7 @@ def test_families(dtype, setting, d):
     rng = np.random.default_rng([1, d, len(kind)])
     names = families(dtype)
     rows = [draw(names[name], rng, d, kind, dtype) for name in names]
-    check(rows, kind, normalize, dtype, list(names))
+    assert_within(rows, kind, normalize, dtype, list(names))
 
 
 @pytest.mark.parametrize("kind", ["prob", "logit"])
@@ -56,4 +56,4 @@ def test_short_dtypes(dtype, kind, d):
     rng = np.random.default_rng([2, d])
     cells = rng.gamma(1.0, size=(2, 4, d)) + 0.01
     p, q = np.log(cells) if kind == "logit" else cells
-    check(list(zip(p, q, strict=True)), kind, True, dtype, ["ordinary"] * 4)
+    assert_within(list(zip(p, q, strict=True)), kind, True, dtype, ["ordinary"] * 4)

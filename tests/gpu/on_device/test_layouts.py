@@ -20,12 +20,12 @@ def cells(shape, seed=0):
     return rng.gamma(1.0, size=shape) + 0.01, rng.gamma(1.0, size=shape) + 0.01
 
 
-def close(result, expected, tolerance=1e-14):
+def assert_close(result, expected, tolerance=1e-14):
     np.testing.assert_allclose(get(result).astype(float), expected, rtol=tolerance, atol=0)
 
 
 def both(function, p, q, tolerance=1e-14, **settings):
-    close(call(function, put(p), put(q), **settings), call(function, p, q, **settings), tolerance)
+    assert_close(call(function, put(p), put(q), **settings), call(function, p, q, **settings), tolerance)
 
 
 @pytest.mark.parametrize("axis", [-1, 0, 1, (0, 2), (1, 2), None], ids=str)
@@ -65,7 +65,7 @@ def test_views(name, dtype):
     expected = kl.kl_divergence(p.astype(float), q.astype(float))
     if not SIMULATED and not p.flags.c_contiguous:
         pytest.skip("NumPy's views are copied on the way to a device")
-    close(kl.kl_divergence(Interface(p), Interface(q)), expected, 1e-14 if dtype == "float64" else 5e-7)
+    assert_close(kl.kl_divergence(Interface(p), Interface(q)), expected, 1e-14 if dtype == "float64" else 5e-7)
 
 
 def test_a_view_gives_the_bits_of_its_copy():
@@ -82,7 +82,7 @@ def test_mixed_dtypes(dtypes):
     result = kl.kl_divergence(put(p), put(q))
     wide = "float64" in dtypes
     assert result.dtype == (np.float64 if wide else np.float32)
-    close(result, kl.kl_divergence(p.astype(float), q.astype(float)), 1e-14 if wide else 5e-7)
+    assert_close(result, kl.kl_divergence(p.astype(float), q.astype(float)), 1e-14 if wide else 5e-7)
 
 
 @pytest.mark.parametrize("dtype", ["int64", "int32", "uint8", "bool"])
@@ -97,8 +97,8 @@ def test_where(kind):
     p, q = cells((4, 30))
     mask = np.random.default_rng(4).random((4, 30)) < 0.6
     expected = kl.kl_divergence(p, q, kind=kind, where=mask)
-    close(kl.kl_divergence(put(p), put(q), kind=kind, where=put(mask)), expected)
-    close(
+    assert_close(kl.kl_divergence(put(p), put(q), kind=kind, where=put(mask)), expected)
+    assert_close(
         kl.kl_divergence(put(p), put(q), kind=kind, where=put(mask[0])),
         kl.kl_divergence(p, q, kind=kind, where=mask[0]),
     )
@@ -128,10 +128,10 @@ def test_base_temperature_dtype_and_out():
     both("kl_divergence", p, q, kind="logit", temperature=3.0)
     assert kl.kl_divergence(put(p), put(q), dtype=np.float32).dtype == np.float32
     narrow = [x.astype(np.float32) for x in (p, q)]
-    close(kl.kl_divergence(*map(put, narrow), dtype=np.float64), kl.kl_divergence(*narrow, dtype=np.float64))
+    assert_close(kl.kl_divergence(*map(put, narrow), dtype=np.float64), kl.kl_divergence(*narrow, dtype=np.float64))
     out = put(np.zeros(3))
     assert kl.kl_divergence(put(p), put(q), out=out) is out
-    close(out, kl.kl_divergence(p, q))
+    assert_close(out, kl.kl_divergence(p, q))
 
 
 def test_the_result_may_lie_in_an_input():
@@ -139,11 +139,11 @@ def test_the_result_may_lie_in_an_input():
     both = put(p)
     expected = kl.kl_divergence(p, q, axis=0)
     kl.kl_divergence(both, put(q), axis=0, out=both[0])
-    close(both[0], expected)
+    assert_close(both[0], expected)
     x = np.concatenate([[1.0], p.ravel()])
     shifted = put(x)
     kl.rel_entr(shifted[1:], put(q.ravel()), shifted[:-1])
-    close(shifted[:-1], kl.rel_entr(x[1:], q.ravel()))
+    assert_close(shifted[:-1], kl.rel_entr(x[1:], q.ravel()))
     kl.rel_entr(both, put(q), both)
     assert get(both).shape == (6, 6)
 
@@ -178,7 +178,7 @@ def test_pointwise(function, shapes):
     p, q = (cells(shape)[k] for k, shape in enumerate(shapes))
     formula = getattr(kl, function)
     result = formula(put(p), put(q))
-    close(result, formula(p, q))
+    assert_close(result, formula(p, q))
     assert tuple(result.shape) == np.shape(formula(p, q))
 
 
@@ -199,12 +199,12 @@ def test_the_loss(reduction, log_target):
     p, q = cells((5, 70))
     data, model = (np.log(p) if log_target else p), np.log(q)
     loss = kl.functional.KLDivLoss(reduction=reduction, log_target=log_target)
-    close(loss(put(model), put(data)), loss(model, data))
+    assert_close(loss(put(model), put(data)), loss(model, data))
 
 
 def test_torchmetrics_signature():
     p, q = cells((5, 8))
-    close(kl.functional.kl_divergence(put(p), put(q)), kl.functional.kl_divergence(p, q))
+    assert_close(kl.functional.kl_divergence(put(p), put(q)), kl.functional.kl_divergence(p, q))
 
 
 @pytest.mark.parametrize("d", [3, 12, 40, 90])

@@ -6,7 +6,7 @@ import pytest
 import klnumba as kl
 from klnumba.kernels.cuda import choice, machine
 from tests.gpu.on_device.arrays import SIMULATED, get, put
-from tests.gpu.on_device.test_accuracy import check, settings_name
+from tests.gpu.on_device.test_accuracy import assert_within, settings_name
 from tests.reference.accuracy_table import SETTINGS
 from tests.reference.row_families import draw, families
 
@@ -20,7 +20,7 @@ def test_families(dtype, setting):
     kind, normalize = setting
     rng = np.random.default_rng([1, len(kind)])
     rows = [draw(families(dtype)[name], rng, D, kind, dtype) for name in FAMILIES]
-    check(rows, kind, normalize, dtype, FAMILIES)
+    assert_within(rows, kind, normalize, dtype, FAMILIES)
 
 
 def test_sums_that_overflow_and_rows_that_are_none():
