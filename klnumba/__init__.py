@@ -27,7 +27,7 @@ __version__ = package_version()
 
 # loaded when they are first asked for: rooms, and names with the room they come from. `cuda` is no module of that name:
 # in `klnumba.cuda`, numba-cuda's import hook would find its own `numba.cuda`.
-_ROOMS = {"cuda": "gpu", "distributions": "distributions", "metrics": "metrics", "scoring": "scoring"}
+_ROOMS = {"cuda": "gpu"} | {name: name for name in ("dask", "distributions", "metrics", "scoring", "tables")}
 _NAMES = dict.fromkeys(("CrossEntropy", "JensenShannonDivergence", "KLDivergence"), "metrics") | {"score": "scoring"}
 
 __all__ = [

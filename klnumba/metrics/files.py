@@ -44,7 +44,7 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
                 arrays = {name: archive[name] for name in archive.files}
             kept = json.loads(str(arrays.pop(_HEADER)[()]))
         except Exception as error:  # whatever a damaged archive makes its reader say
-            raise ValueError(f"{path}: not a whole file of an accumulator: {error}") from error
+            raise ValueError(f"{path}: not a whole file of an accumulator ({type(error).__name__})") from error
     if not isinstance(kept, dict) or kept.get("format") != FORMAT:
         raise ValueError(f"{path}: not a file of an accumulator")
     if kept.get("version") != VERSION:
