@@ -26,3 +26,14 @@ def test_a_missing_library_is_named_with_the_line_to_type() -> None:
         ModuleNotFoundError, match=r'nowhere_to_be is not installed: python -m pip install "klnumba\[x\]"'
     ):
         load("nowhere_to_be.found", "x")
+
+
+def test_the_rooms_load_when_they_are_asked_for() -> None:
+    """`klnumba.tables` and `klnumba.dask` need no import of their own, and cost nothing before."""
+    code = (
+        "import sys, klnumba as kl\n"
+        "print('pandas' in sys.modules, 'dask' in sys.modules)\n"
+        "print(callable(kl.tables.compare), 'pandas' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False", "True", "True"]
