@@ -195,10 +195,11 @@ def without_gradients() -> str:
     from klnumba.distributions import registered_pairs
     from klnumba.distributions.gradient import refused
     from klnumba.distributions.odds import ByForm
+    from klnumba.distributions.vector_gradients import RULES
 
     finite = (pair for pair in registered_pairs() if pair.function.__name__ != "infinite")
-    by_hand = ("MultivariateNormal", "MultivariateNormal")
-    others = (pair for pair in finite if (pair.p.__name__, pair.q.__name__) != by_hand)
+    by_hand = {("MultivariateNormal", "MultivariateNormal"), *((p.__name__, q.__name__) for p, q in RULES)}
+    others = (pair for pair in finite if (pair.p.__name__, pair.q.__name__) not in by_hand)
     return _by_p(
         pair for pair in others if refused(pair.p, pair.q) or not (pair.compiled or isinstance(pair.function, ByForm))
     )
