@@ -34,6 +34,7 @@ DIGITS_OF_ODDS = 400
 STEP = mpf(10) ** -45
 INTEGRALS = {("Kumaraswamy", "Kumaraswamy"), ("Kumaraswamy", "Beta")}  # the truth has 60 digits
 STEP_OF_INTEGRAL = mpf(10) ** -16
+NOTHING_OF_INTEGRAL = mpf(10) ** -18
 # Families whose density has a pole at 0 where this parameter is below 1.
 POLES = {"Gamma": 0, "Beta": 0, "Chi": 0, "Kumaraswamy": 0, "Weibull": 1}
 WANTED = 1e-12
@@ -74,7 +75,8 @@ def derivative(p: str, q: str, numbers: tuple[float, ...], i: int) -> Any:
         if mp.isinf(moved(0)):
             return mp.nan
         if not mp.isinf(up) and not mp.isinf(down):
-            return (up - down) / (2 * step)
+            found = (up - down) / (2 * step)
+            return mpf(0) if (p, q) in INTEGRALS and abs(found) < NOTHING_OF_INTEGRAL else found
         side = -1 if mp.isinf(up) else 1
         return side * (-3 * moved(0) + 4 * moved(side) - moved(2 * side)) / (2 * step)
 
@@ -92,7 +94,7 @@ def points(p: str, q: str) -> list[tuple[float, ...]]:
 
     The value is that of float64: what is beyond its range has no derivatives either.
     """
-    every = list(_ordinary(p, q))
+    every = list(_ordinary(p, q))[:: 4 if (p, q) in INTEGRALS else 1]
     return [case for case, finite in zip(every, np.isfinite(kl_of(p, q, every)), strict=True) if finite]
 
 
