@@ -24,6 +24,7 @@ from klnumba.duals.twin import slopes, twin
 # Pairs without derivatives, and why.
 REFUSED: tuple[tuple[type[Distribution], type[Distribution], str], ...] = (
     (Delta, Distribution, "the divergence is finite at single points v only, so it has no derivative by v"),
+    (Binomial, Bernoulli, "the divergence is finite where p is of one draw only, which is a Bernoulli"),
     (Poisson, Bernoulli, "the divergence is finite at rate 0 only, so it has no derivative by the rate"),
     (Poisson, Binomial, "the divergence is finite at rate 0 only, so it has no derivative by the rate"),
 )
