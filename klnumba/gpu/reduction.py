@@ -123,19 +123,15 @@ class Call:
             self._rows(task, unit, flat_view(target, target.layout)[0])
 
     def reduced(self, task: Task, unit: float, how: str, target: Array) -> None:
-        """The mean or the sum of the divergences of all rows, added up in an order that their number decides."""
-        from klnumba.kernels.cuda import flat, machine
+        """The mean or the sum of the divergences of all rows, exact and rounded once."""
+        from klnumba.kernels.cuda import sums as kernels
 
         place, n = self.place, self.rows.n
         found = place.room(n, "float64")
         if n:
             self._rows(task, unit, found)
-        count = sums.pieces(n)
-        hi, lo = place.room(count, "float64"), place.room(count, "float64")
-        cells = machine.cut(found, n)
-        place.launch(flat.partial_sums(True), count, 1, flat.THREADS, cells, cells, hi, lo)
-        over = float(n) if how == "mean" else 1.0  # no rows: 0/0 is NaN
-        sums.whole(hi, lo, count, over, place, flat_view(target, target.layout)[0])
+        over = n if how == "mean" else 1  # no rows: NaN
+        sums.whole(kernels.of_values(), found, 1, found, 1, n, over, place, flat_view(target, target.layout)[0])
 
     def _rows(self, task: Task, unit: float, out: Any) -> None:
         from klnumba.kernels.cuda import choice, rows

@@ -146,6 +146,7 @@ def long_rows() -> Iterator[Kernel]:
 def flats() -> Iterator[Kernel]:
     from klnumba.kernels.cpu import POINTWISE
     from klnumba.kernels.cuda import flat, pieces
+    from klnumba.kernels.cuda import sums as exact
     from klnumba.kernels.cuda.cells import COMPUTED, STORED
 
     types, array = _types()
@@ -159,10 +160,11 @@ def flats() -> Iterator[Kernel]:
             yield Kernel(f"{name}-{store}", store, flat.pointwise(name, store, store, True), arguments, flat.THREADS)
         arguments = (cells, i, shape, shape, byte, i, shape, f, cells)
         yield Kernel(f"copy-{store}", store, flat.copy(store, store, True, False), arguments, flat.THREADS)
-        sums = (cells, i, cells, i, i, wide, wide)
-        yield Kernel(f"sums-{store}", store, flat.pointwise_sums("kl_div", store, store), sums, flat.THREADS)
-    yield Kernel("partial-sums", "float64", flat.partial_sums(True), (wide, wide, wide, wide), flat.THREADS)
-    yield Kernel("quotient", "float64", flat.quotient(), (wide, wide, f, wide), flat.THREADS)
+        sums = (cells, i, cells, i, i, i, array("int64"), wide)
+        yield Kernel(f"sum-of-cells-{store}", store, exact.of_cells("kl_div", store, store), sums, flat.THREADS)
+    yield Kernel(
+        "sum-of-values", "float64", exact.of_values(), (wide, i, wide, i, i, i, array("int64"), wide), flat.THREADS
+    )
     yield Kernel("filled", "float64", flat.filled(), (f, wide), flat.THREADS)
     tickets = array("int32")
     yield Kernel("start", "float64", pieces.start(), (i, wide, tickets, tickets, tickets, f, f), flat.THREADS)
