@@ -172,7 +172,7 @@ class Call:
         """Raise if a value is NaN; this waits for the device and copies to the host."""
         from klnumba.gpu import host
 
-        host.refuse(task, target, p, q, where, self.reduced_axes, -math.inf if task.logs else 0.0)
+        host.refuse(task, target, self.place.stream, p, q, where, self.reduced_axes, -math.inf if task.logs else 0.0)
 
 
 def _is_fast(task: Task) -> bool:

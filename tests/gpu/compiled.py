@@ -55,7 +55,7 @@ def installed() -> str | None:
 
 def kernels() -> list[Kernel]:
     """All kernels over rows, in every dtype; of the others, one of each."""
-    return [*quick_kernels(), *divergences(), *long_rows(), *several(), *flats()]
+    return [*quick_kernels(), *divergences(), *long_rows(), *several(), *states(), *flats()]
 
 
 def _types() -> tuple[Any, Any]:
@@ -141,6 +141,24 @@ def long_rows() -> Iterator[Kernel]:
                 title = f"long-{name}-{'log' if logs else 'prob'}{how}-{store}"
                 function = program(((name, "pq"),), logs, normalize, store, normalize)
                 yield Kernel(title, store, function, arguments, choice.LONG.threads)
+
+
+def states() -> Iterator[Kernel]:
+    """The kernels of accumulators."""
+    from klnumba.kernels.cuda import accumulate, flat
+
+    types, array = _types()
+    i, wide, whole, narrow = types.int64, array("float64"), array("int64"), array("int32")
+    for weighted in (False, True):
+        name = "weighted" if weighted else "plain"
+        for grouped in (False, True):
+            function = accumulate.rows(weighted, grouped, weighted, 2)
+            limits = types.UniTuple(types.float64, 2)
+            arguments = (wide, narrow, wide, narrow, i, limits, whole, whole, whole, whole, whole, i, i)
+            title = f"accumulate-{name}{'-groups' if grouped else ''}"
+            yield Kernel(title, "float64", function, arguments, flat.THREADS)
+        yield Kernel(f"carried-{name}", "float64", accumulate.carried(weighted, 2), (i, whole), flat.THREADS)
+    yield Kernel("no-extremes", "float64", accumulate.no_extremes(), (whole,), flat.THREADS)
 
 
 def flats() -> Iterator[Kernel]:

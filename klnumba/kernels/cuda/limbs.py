@@ -121,7 +121,7 @@ def rounded(limbs: Any, over: Any) -> Any:
         last = q & 3
         q = q >> 2
         q += 1 if last + (q & 1) > 2 else 0
-        value = np.int64(q).view(np.float64)
+        value: Any = np.int64(q).view(np.float64)
     else:
         half = e // 2
         value = math.inf if e > 1100 else np.float64(q) * _power(half) * _power(e - half)

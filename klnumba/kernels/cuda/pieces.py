@@ -132,7 +132,7 @@ def works(stages: tuple[Stage, ...], inline: int) -> Any:
     """The work of the k-th of some stages; of the first `inline` it is a part of the kernel."""
     last = len(stages) - 1
     mine = stages[last].work if last < inline else called(stages[last].work, 12)
-    others = works(stages[:-1], inline) if last else None
+    others: Any = works(stages[:-1], inline) if last else None
 
     @piece
     def work(which: Any, p: Any, o: Any, q: Any, u: Any, cells: Any, row_p: Any, row_q: Any, d: Any, m: Any,
@@ -148,7 +148,7 @@ def conclusions(stages: tuple[Stage, ...]) -> Any:
     """What the k-th of some stages concludes."""
     last = len(stages) - 1
     mine = called(stages[last].concluded, 7)
-    others = conclusions(stages[:-1]) if last else None
+    others: Any = conclusions(stages[:-1]) if last else None
 
     @piece
     def concluded(which: Any, states: Any, first: Any, count: Any, m: Any, weight: Any, lane: Any, room: Any) -> Any:
@@ -162,7 +162,7 @@ def conclusions(stages: tuple[Stage, ...]) -> Any:
 def writer(statistics: int) -> Any:
     """What puts a number into the k-th of some arrays."""
     last = statistics - 1
-    others = writer(last) if last else None
+    others: Any = writer(last) if last else None
 
     @piece
     def put(outs: Any, which: Any, r: Any, value: Any) -> None:

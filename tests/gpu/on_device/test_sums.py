@@ -42,7 +42,7 @@ BATCHES = {
 def on_device(values, count):
     array = borders.take(put(values), "values")
     place = Place.of(array)
-    made, out = place.new((), "float64")
+    _, out = place.new((), "float64")
     flat = flat_view(array, array.layout)[0]
     gpu.whole(sums.of_values(), flat, 1, flat, 1, values.size, count, place, flat_view(out, out.layout)[0])
     return host.fetched(out)[()]
