@@ -203,7 +203,7 @@ def ptx_of(kernel: Kernel) -> str:
 
     text, _ = cuda.compile(
         kernel.function.py_func, kernel.arguments, cc=Stub.compute_capability, device=False, abi="numba", output="ptx",
-        launch_bounds=kernel.threads,
+        launch_bounds=kernel.function.targetoptions["launch_bounds"],
     )  # fmt: skip
     return str(text)
 

@@ -17,7 +17,7 @@ from klnumba.kernels.cpu import CELLS, LARGEST, finish_of
 from klnumba.kernels.cuda import exact, logits, logs, quick
 from klnumba.kernels.cuda.choice import Choice
 from klnumba.kernels.cuda.places import AGREE, first_largest
-from klnumba.kernels.cuda.target import apart, cuda, kernel, noinline, piece, shared
+from klnumba.kernels.cuda.target import RESIDENT, apart, cuda, kernel, noinline, piece, shared
 from klnumba.kernels.cuda.team import Team, team
 
 
@@ -40,7 +40,8 @@ def one(name: str, logarithms: bool, normalize: bool, fast: bool, store: str, ch
             if lane == 0 and r < n:
                 out[r] = value / unit
 
-    return kernel(rows, label(name, logarithms, normalize, fast, store, choice), choice.threads)
+    resident = RESIDENT if fast and store != "float64" and not logarithms else 0
+    return kernel(rows, label(name, logarithms, normalize, fast, store, choice), choice.threads, resident)
 
 
 def label(name: str, logarithms: bool, normalize: bool, fast: bool, store: str, choice: Choice) -> str:
