@@ -37,9 +37,9 @@ def reciprocal(x: np.float32) -> np.float32:
 
 def quotient(a: np.float32, b: np.float32) -> np.float32:
     """a/b, of whose digits the last may be off by one, where 1/b is a normal number."""
-    inverse = reciprocal(b)
-    s = a * inverse
-    return fma(fma(-s, b, a), inverse, s)
+    inverse: Any = reciprocal(b)
+    s: Any = a * inverse
+    return fma(fma(-s, b, a), inverse, s)  # type: ignore[return-value, arg-type]
 
 
 class _Quotients(ast.NodeTransformer):

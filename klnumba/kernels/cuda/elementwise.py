@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from klnumba.kernels import compiler
 from klnumba.kernels.cuda.flat import THREADS
 from klnumba.kernels.cuda.target import cuda, device, kernel, load, piece
 
@@ -41,4 +42,5 @@ def over_columns(formula: Callable[..., float], count: int) -> Any:
             # + 0.0: no result is -0.0
             out[i] = compiled(*at(columns, steps, i)) / unit + 0.0
 
-    return kernel(elementwise, f"{formula.__name__}-elementwise", THREADS)
+    where = formula.__module__.rpartition(".")[2]
+    return kernel(elementwise, f"{where}-{formula.__name__}-{count}", THREADS, cached=compiler.is_ours(formula))

@@ -54,6 +54,11 @@ def label(name: str, logarithms: bool, normalize: bool, fast: bool, store: str, 
 Plan = tuple[tuple[str, str], ...]
 
 
+def named(plan: Plan) -> str:
+    """What tells several statistics from others."""
+    return "-".join(f"{name}-{order}" for name, order in plan)
+
+
 @functools.cache
 def several(plan: Plan, logarithms: bool, normalize: bool, fast: bool, store: str, choice: Choice) -> Any:
     """The kernel of several statistics: a team takes them one after the other while its row is in the cache.
@@ -75,7 +80,7 @@ def several(plan: Plan, logarithms: bool, normalize: bool, fast: bool, store: st
             writes = lane == 0 and r < n
             all_of(p, at * ps, q, at * qs, d, inverse, tail, weight, unit, outs, r, writes, lane, room)
 
-    return kernel(rows, f"several-{len(plan)}-{'log' if logarithms else 'prob'}-{store}-{choice.width}", choice.threads)
+    return kernel(rows, label(named(plan), logarithms, normalize, fast, store, choice), choice.threads)
 
 
 @functools.cache

@@ -72,10 +72,14 @@ def apart(function: Callable[..., Any]) -> Any:
     return function if SIMULATED else numba_cuda.jit(device=True)(function)
 
 
-def kernel(function: Callable[..., Any], name: str, threads: int, resident: int = 0) -> Any:
-    """A kernel of blocks of `threads`; its registers leave room for `resident` threads of a processor, if that is said."""
+def kernel(function: Callable[..., Any], name: str, threads: int, resident: int = 0, cached: bool = True) -> Any:
+    """A kernel of blocks of `threads`; its registers leave a processor room for `resident` threads, if that is said.
+
+    `name` tells it from every other kernel in the cache.
+    """
     function.__qualname__ = function.__name__ = "kl_" + name.replace("-", "_")
     if SIMULATED:
         return numba_cuda.jit(function)
     bounds = (threads, max(1, resident // threads))
-    return numba_cuda.jit(launch_bounds=bounds, max_registers=REGISTERS)(function)
+    made = numba_cuda.jit(launch_bounds=bounds, max_registers=REGISTERS)(function)
+    return importlib.import_module("klnumba.kernels.cuda.cache").kept(made, name) if cached else made

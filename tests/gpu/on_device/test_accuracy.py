@@ -11,8 +11,8 @@ from tests.reference.row_families import draw, families
 
 # ulp of the result. Rows of float32 and shorter cells are computed in float32 arithmetic and added up in float64.
 NARROW = 6.0
-# KL from logarithms of 16 bits a cell: powers from an instruction that is off by 2**-22, 4 ulp of a number just below 1;
-# in the simulator every one is as far off as that, in a sum of few cells and in what it is divided by.
+# KL from logarithms of 16 bits a cell: powers come from an instruction that is off by 2**-22, 4 ulp of a number just
+# below 1. In the simulator every one is as far off as that, also in a sum of few cells and in what it is divided by.
 SHORT_LOGARITHMS = 9.0
 LENGTHS = (2, 5, 17, 64, *(pytest.param(d, marks=pytest.mark.slow) for d in (4, 16, 63, 131)))
 
