@@ -55,7 +55,7 @@ def installed() -> str | None:
 
 def kernels() -> list[Kernel]:
     """All kernels over rows, in every dtype; of the others, one of each."""
-    return [*quick_kernels(), *divergences(), *stages(), *flats()]
+    return [*quick_kernels(), *divergences(), *stages(), *flats(), *pairs()]
 
 
 def _types() -> tuple[Any, Any]:
@@ -141,6 +141,21 @@ def flats() -> Iterator[Kernel]:
     yield Kernel("filled", "float64", flat.filled(), (f, wide), flat.THREADS)
     tickets = array("int32")
     yield Kernel("start", "float64", pieces.start(), (wide, tickets, tickets, f, f), flat.THREADS)
+
+
+def pairs() -> Iterator[Kernel]:
+    """Pairs of distributions whose formula has a quick form, and one that has none."""
+    from klnumba import distributions
+    from klnumba.distributions.registry import find
+    from klnumba.kernels.cuda import elementwise, flat
+
+    types, array = _types()
+    wide = array("float64")
+    for name in ("Normal", "Gamma", "Beta", "Laplace"):
+        family = getattr(distributions, name)
+        function = elementwise.over_columns(find(family, family).function, 4)
+        arguments = (types.UniTuple(wide, 4), types.UniTuple(types.int64, 4), types.float64, wide)
+        yield Kernel(f"pair-{name}", "float64", function, arguments, flat.THREADS)
 
 
 def is_first_choice(kernel: Kernel) -> bool:
