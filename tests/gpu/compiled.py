@@ -160,7 +160,7 @@ def pairs() -> Iterator[Kernel]:
 
 def is_first_choice(kernel: Kernel) -> bool:
     """Whether a kernel is one of those that stand for the others where time is short: a warp a row, three dtypes."""
-    if kernel.store == "float16" or kernel.name.startswith(("max", "jeffreys", "argmax")):
+    if kernel.store == "float16" or kernel.name.startswith(("max", "jeffreys", "argmax", "pair-Beta")):
         return False
     quick = re.fullmatch(r"kl-(prob|log)-\w+-32", kernel.name) is not None
     rare = kernel.store == "float64" and re.match(r"(js|entropy|kl)-(prob|log)-normalized", kernel.name) is not None
