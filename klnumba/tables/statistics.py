@@ -55,11 +55,12 @@ class Measured:
 
     def spread(self, places: Array) -> Measured:
         """The columns at their places among others, which are NaN."""
-        columns = {name: _spread(values, places) for name, values in self.columns.items()}
-        return Measured(columns, *(_spread(values, places) for values in (self.p, self.q, self.shares)))
+        columns = {name: spread(values, places) for name, values in self.columns.items()}
+        return Measured(columns, *(spread(values, places) for values in (self.p, self.q, self.shares)))
 
 
-def _spread(values: Array, places: Array) -> Array:
+def spread(values: Array, places: Array) -> Array:
+    """Rows at their places among others, which are NaN."""
     found = np.full((places.size, *values.shape[1:]), np.nan)
     found[places] = values
     return found
@@ -84,11 +85,16 @@ def _measure(pair: Pair, smoothing: str | float, confidence: float, unit: float)
         p, q = (side / side.sum(axis=1, keepdims=True) for side in (left, right))
     names = {"kl": "kl", "kl_reverse": "reverse_kl", "js": "js", "psi": "jeffreys"}
     divergences = {name: found[source] for name, source in names.items()}
-    divergences |= _estimate(pair, confidence)
     divergences |= split(p, q, pair.groups)
     columns = {name: value / unit for name, value in divergences.items()}
-    columns |= independence(pair)
+    columns |= evidence(pair, confidence, unit)
     return Measured(columns, p, q, kl.rel_entr(p, q) / unit)
+
+
+def evidence(pair: Pair, confidence: float, unit: float) -> dict[str, Array]:
+    """The bias-corrected value, its standard error and interval, in units of `unit` nats, and the test of no change."""
+    found = {name: value / unit for name, value in _estimate(pair, confidence).items()}
+    return found | independence(pair)
 
 
 def _estimate(pair: Pair, confidence: float) -> dict[str, Array]:
