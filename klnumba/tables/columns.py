@@ -91,7 +91,7 @@ def _check_range(values: Array) -> None:
 def frame_columns(frame: Any, name: str) -> dict[str, Column]:
     """The columns of a frame by name; `name` is the argument's, for the error texts."""
     nw = load("narwhals.stable.v2")
-    if hasattr(frame, "iloc"):
+    if hasattr(frame, "iloc") and hasattr(frame, "columns"):
         _check_names(frame.columns, name)  # narwhals' own text names no argument
     try:
         table = nw.from_native(frame, eager_only=True)
