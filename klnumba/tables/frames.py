@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
+from klnumba.labels import outside
 from klnumba.reduction import real, unit_of
 from klnumba.tables import likeness
 from klnumba.tables import smoothing as smoothings
-from klnumba.tables.cells import MISSING, Array
+from klnumba.tables.cells import MISSING, Array, Categories
 from klnumba.tables.chunks import Chunks
 from klnumba.tables.comparison import Comparison, Result, Settings
 from klnumba.tables.counting import Tally
@@ -77,6 +79,11 @@ def compare(
     TypeError
         If an argument is no data frame.
 
+    Warns
+    -----
+    UserWarning
+        If a category of one table and a new one of the other read the same and differ in type, such as 1 and "1".
+
     Notes
     -----
     Up to 1,000 categories are named, by frequency in the reference; all others share the cell "other". Cells that
@@ -101,6 +108,7 @@ def compare(
     report = _progress(progress)
     profile, raw = _reference(reference, columns, first, bins, report)
     tallies, problems, others = _current(profile, current, columns, second, report)
+    _warn_of_twins(profile, tallies)
     extra = {}
     if like is not None:
         if raw is None or isinstance(raw, Chunks) or isinstance(current, (Chunks, Profile)):
@@ -207,6 +215,19 @@ def _from_profile(profile: Profile, current: Profile) -> tuple[dict[str, Tally],
         name for name in current.cells if name not in profile.cells and name not in profile.problems
     ]
     return current.tallies, problems, others
+
+
+def _warn_of_twins(profile: Profile, tallies: dict[str, Tally]) -> None:
+    """Warn of new categories that read the same as one of the reference, such as 1 and "1"."""
+    for name, one in profile.cells.items():
+        if not isinstance(one, Categories) or name not in tallies:
+            continue
+        read = {str(label): label for label in one.names}
+        twin = next((label for label in tallies[name].unseen or () if str(label) in read), None)
+        if twin is not None:
+            ours = read[str(twin)]
+            text = f"categories {ours!r} ({type(ours).__name__}) and {twin!r} ({type(twin).__name__}) differ in type"
+            warnings.warn(f"column {name!r}: {text}, and are not the same", UserWarning, stacklevel=outside())
 
 
 def _measured(

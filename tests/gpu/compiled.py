@@ -55,7 +55,7 @@ def installed() -> str | None:
 
 def kernels() -> list[Kernel]:
     """All kernels over rows, in every dtype; of the others, one of each."""
-    return [*quick_kernels(), *divergences(), *long_rows(), *several(), *states(), *flats()]
+    return [*quick_kernels(), *divergences(), *long_rows(), *several(), *states(), *flats(), *pairs()]
 
 
 def _types() -> tuple[Any, Any]:
@@ -188,9 +188,24 @@ def flats() -> Iterator[Kernel]:
     yield Kernel("start", "float64", pieces.start(), (i, wide, tickets, tickets, tickets, f, f), flat.THREADS)
 
 
+def pairs() -> Iterator[Kernel]:
+    """Pairs of distributions whose formula has a quick form, and one that has none."""
+    from klnumba import distributions
+    from klnumba.distributions.registry import find
+    from klnumba.kernels.cuda import elementwise, flat
+
+    types, array = _types()
+    wide = array("float64")
+    for name in ("Normal", "Gamma", "Beta", "Laplace"):
+        family = getattr(distributions, name)
+        function = elementwise.over_columns(find(family, family).function, 4)
+        arguments = (types.UniTuple(wide, 4), types.UniTuple(types.int64, 4), types.float64, wide)
+        yield Kernel(f"pair-{name}", "float64", function, arguments, flat.THREADS)
+
+
 def is_first_choice(kernel: Kernel) -> bool:
     """Whether a kernel is one of those that stand for the others where time is short: a warp a row, three dtypes."""
-    if kernel.store == "float16" or kernel.name.startswith(("max", "jeffreys", "argmax")):
+    if kernel.store == "float16" or kernel.name.startswith(("max", "jeffreys", "argmax", "pair-Beta")):
         return False
     quick = re.fullmatch(r"kl-(prob|log)-\w+-32", kernel.name) is not None
     rare = kernel.store == "float64" and re.match(r"(js|entropy|kl)-(prob|log)-normalized", kernel.name) is not None
