@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from klnumba import arrays
+from klnumba.diagnosis import diagnosis
 from klnumba.engine import Task
 from klnumba.gpu import borders
 from klnumba.gpu.borders import Array
 from klnumba.gpu.place import Place
 from klnumba.gpu.rows import flat_view
-from klnumba.reduction import diagnosis
 
 
 def fetched(array: Array, stream: int | None = None) -> np.ndarray:
