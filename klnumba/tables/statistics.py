@@ -188,7 +188,8 @@ def independence(pair: Pair) -> dict[str, Array]:
     dof = np.maximum((both > 0).sum(axis=1) - 1, 0)
     p_value = load("scipy.special").chdtrc(np.maximum(dof, 1), g / _williams(both, n, m, dof))
     found = {"g": g, "dof": dof.astype(np.float64), "p_value": np.where(dof > 0, p_value, 1.0)}
-    small = np.flatnonzero((dof == 0) & (pair.used.sum(axis=1) > 1))
+    told = pair.used if pair.doubtful is None else pair.used & ~pair.doubtful
+    small = np.flatnonzero((dof == 0) & (pair.used.sum(axis=1) > 1) & told.any(axis=1))
     return _of_two_cells(pair, small, found) if small.size else found
 
 

@@ -165,6 +165,18 @@ def test_plots_of_infinite_values():
     plt.close("all")
 
 
+def test_plots_of_columns_that_say_nothing():
+    plt = pytest.importorskip("matplotlib.pyplot", reason="drawings")
+    names = [pd.DataFrame({"x": [f"{k}" for k in range(start, start + 1500)]}) for start in (0, 1500)]
+    for pair in (names, [names[0].head(0)] * 2, [names[0], names[0].head(0)]):
+        comparison = compare(*pair)
+        for column in (None, "x"):
+            ax = comparison.plot(column)
+            ax.figure.canvas.draw()
+            assert np.isfinite(ax.get_xlim()).all()
+    plt.close("all")
+
+
 # --- in a browser ---------------------------------------------------------------------------------------------------
 
 
