@@ -41,6 +41,7 @@ def overview(comparison: Comparison, ax: Any = None) -> Any:
     places = np.arange(len(names))
     ax.hlines(places, low, np.where(open_end, reach, high), color=REFERENCE, linewidth=1.5)
     ax.plot(middle, places, "o", color=REFERENCE, markersize=4)
+    ax.margins(y=0.1)
     ax.scatter([reach] * int(open_end.sum()), places[open_end], marker=">", color=REFERENCE, s=20)
     ax.set_yticks(places, [*map(_short, names)])
     ax.invert_yaxis()
