@@ -194,12 +194,15 @@ def infinite_pairs() -> str:
 def without_gradients() -> str:
     """One line for each family p: the families q with a closed form of which there are no derivatives."""
     from klnumba.distributions import registered_pairs
-    from klnumba.distributions.gradient import REFUSED
+    from klnumba.distributions.gradient import refused
+    from klnumba.distributions.odds import ByForm
 
     finite = (pair for pair in registered_pairs() if pair.function.__name__ != "infinite")
     by_hand = ("MultivariateNormal", "MultivariateNormal")
     others = (pair for pair in finite if (pair.p.__name__, pair.q.__name__) != by_hand)
-    return _by_p(pair for pair in others if not pair.compiled or pair.p in REFUSED)
+    return _by_p(
+        pair for pair in others if refused(pair.p, pair.q) or not (pair.compiled or isinstance(pair.function, ByForm))
+    )
 
 
 def _by_p(pairs: Iterable[Any]) -> str:

@@ -8,13 +8,16 @@ from klnumba.distributions.constraint import POSITIVE
 from klnumba.distributions.distribution import Distribution, Parameter, Support, unmoved, unscaled
 from klnumba.distributions.exponential import Exponential
 from klnumba.distributions.gamma import Gamma
+from klnumba.distributions.gumbel import Gumbel
 from klnumba.distributions.laplace import Laplace
 from klnumba.distributions.normal import Normal
 from klnumba.distributions.registry import register_kl
+from klnumba.formulas.cumulants import beta_moment
 from klnumba.formulas.elementary import log, log1p, two_sum
 from klnumba.formulas.integrals import beta_distance
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.primitives import fma
+from klnumba.formulas.quick import quick_difference, quick_log_gamma_bregman, with_quick_form
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
     LARGE,
@@ -26,6 +29,7 @@ from klnumba.formulas.special import (
     excess,
     excess_of_nearly,
     excess_of_products,
+    exp_excess,
     log_gamma_bregman,
     stirling,
     stirling_bregman,
@@ -117,7 +121,17 @@ def one_small(a: float, b: float, c: float, d: float, first: float, second: floa
     return max(a * total + (log_gamma_bregman(a, c, first) - other), 0.0)
 
 
+def quick_beta_beta(a: float, b: float, c: float, d: float) -> tuple[float, bool]:
+    """`beta_beta` of ordinary numbers: the remainders of log-gamma of both exponents, less that of their sum."""
+    one, one_serves = quick_log_gamma_bregman(a, c, c - a)
+    other, other_serves = quick_log_gamma_bregman(b, d, d - b)
+    both, both_serve = quick_log_gamma_bregman(a + b, c + d, (c - a) + (d - b))
+    value, serves = quick_difference(one + other, both)
+    return value, serves & one_serves & other_serves & both_serve
+
+
 @register_kl(Beta, Beta, compiled=True)
+@with_quick_form(quick_beta_beta)
 def beta_beta(a: float, b: float, c: float, d: float) -> float:
     """The remainders of log-gamma of both exponents, less that of their sum, each split by Stirling's formula."""
     return beta_apart(a, b, c, d, c - a, d - b, difference_of_products(a, d, c, b) / (a + b))
@@ -222,3 +236,10 @@ def beta_laplace(a: float, b: float, loc: float, scale: float) -> float:
     deviations = log(distance) - 0.5 * (log(a / s) + log(b / s) - log1p(s))
     rest = (LN2 + 0.5 - HALF_LOG_2PI) + (deviations + beta_negentropy(a, b))
     return excess_of_products(distance, 1.0, scale, 1.0) + rest
+
+
+@register_kl(Beta, Gumbel, compiled=True)
+def beta_gumbel(a: float, b: float, loc: float, scale: float) -> float:
+    """exp(v) - 1 - v, v the logarithm of E exp((loc - X)/scale), a confluent hypergeometric function, and the rest."""
+    peak, size, mean = beta_moment(a, b, 1.0 / scale)
+    return exp_excess((loc - peak) / scale + size) + ((1.0 - beta_entropy(a, b)) + (log(scale) + (size + mean)))

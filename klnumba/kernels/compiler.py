@@ -142,6 +142,18 @@ def scalar(formula: Callable[..., Any]) -> Any:
     return numba.njit(fastmath=SCALAR_FLAGS, forceinline=True, **OPTIONS)(_named(twin))
 
 
+@functools.cache
+def uncontracted(formula: Callable[..., Any]) -> Any:
+    """The same with every product rounded, so that a number has the same bits alone and in a vector of others.
+
+    Which products are joined with a sum depends on what the compiler made of the loop around them.
+    """
+    if formula in INSTRUCTIONS:
+        return INSTRUCTIONS[formula]
+    twin = rebuilt(formula, uncontracted, is_formula)
+    return numba.njit(fastmath={"nsz"}, forceinline=True, **OPTIONS)(_named(twin))
+
+
 def as_written(formula: Callable[..., Any]) -> Any:
     """A formula whose products and sums are not to be contracted, as a part of a loop."""
     return part(rebuilt(formula, scalar, is_formula))

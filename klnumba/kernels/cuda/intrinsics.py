@@ -125,11 +125,12 @@ def noinline(typingctx: Any) -> Any:
     return types.none(), codegen
 
 
-def shared(size: int) -> Any:
-    """What gives a block its shared memory of `size` float64 numbers."""
+def shared(size: int, integers: bool = False) -> Any:
+    """What gives a block its shared memory of `size` numbers, float64 or int64."""
+    kind = types.int64 if integers else types.float64
 
     def room() -> Any:
-        return cuda.shared.array(size, types.float64)
+        return cuda.shared.array(size, kind)
 
     return cuda.jit(device=True, inline="always")(room)  # a function that is called may not return an array
 
