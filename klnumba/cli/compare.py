@@ -222,12 +222,17 @@ def show(found: Comparison, console: Console) -> None:
         cells = [_number(row["kl"]), " to ".join(filter(None, ends)), p_value]
         cells += [_number(row["js"]), _number(row["psi"])] if wide else []
         last = row["status"] if row["largest_cell"] is None else row["largest_cell"]
-        table.add_row(Text(name, style=mark), *cells, Text(last))
+        table.add_row(Text(_visible(name), style=mark), *cells, Text(_visible(last)))
     console.print(table)
     if len(order) > MOST_ROWS:
         console.print(f"and {len(order) - MOST_ROWS} columns more, which --json or --html show")
     for name, reason in found.problems.items():
-        console.print(Text(f"{name}: {reason}"))
+        console.print(Text(_visible(f"{name}: {reason}")))
+
+
+def _visible(text: str) -> str:
+    """Other people's text, without what would command the terminal or turn its lines around."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 
 
 def _number(value: float) -> str:

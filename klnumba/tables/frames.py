@@ -7,18 +7,17 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import numpy as np
-
 from klnumba.labels import outside
 from klnumba.reduction import real, unit_of
 from klnumba.tables import likeness
 from klnumba.tables import smoothing as smoothings
-from klnumba.tables.cells import MISSING, Array, Categories
+from klnumba.tables.cells import Categories
 from klnumba.tables.chunks import Chunks
 from klnumba.tables.comparison import Comparison, Result, Settings
 from klnumba.tables.counting import Tally
+from klnumba.tables.pairing import pair_of
 from klnumba.tables.profile import Profile
-from klnumba.tables.statistics import CORRECTIONS, Pair, adjusted, measure
+from klnumba.tables.statistics import CORRECTIONS, adjusted, measure
 
 MISSING_RULES = ("cell", "drop")
 
@@ -87,8 +86,9 @@ def compare(
     Notes
     -----
     Up to 1,000 categories are named, by frequency in the reference; all others share the cell "other". Cells that
-    neither side has take no part. Formulas and sources stand with the functions in ``klnumba.tables.statistics`` and
-    ``klnumba.tables.interval``.
+    neither side has take no part. Which categories have a cell, the reference sample decides; the test and the interval
+    take this into account (see the documentation, "Comparing tables"). Formulas and sources stand with the functions in
+    ``klnumba.tables.statistics`` and ``klnumba.tables.interval``.
 
     Examples
     --------
@@ -236,7 +236,7 @@ def _measured(
 ) -> Comparison:  # fmt: skip
     names = [name for name in profile.cells if name in tallies and name not in problems]
     statuses = dict(profile.problems) | problems | dict.fromkeys(others, "is not in reference")
-    pair = _pair(profile, tallies, names, settings.missing)
+    pair = pair_of(profile, tallies, names, settings.missing)
     found = measure(pair, settings.smoothing, settings.confidence, settings.unit)
     found.columns["p_adjusted"] = adjusted(found.columns["p_value"], settings.correction)
     results, used = {}, pair.used
@@ -249,29 +249,3 @@ def _measured(
         )  # fmt: skip
     order = [*profile.cells, *profile.problems, *others]
     return Comparison(profile, results, {name: statuses[name] for name in order if name in statuses}, settings, extra)
-
-
-def _pair(profile: Profile, tallies: dict[str, Tally], names: list[str], missing: str) -> Pair:
-    """The counts of both sides as rows of one length, scaled to the effective numbers of rows."""
-    size = max((profile.cells[name].size for name in names), default=1)
-    reference, current = np.zeros((len(names), size)), np.zeros((len(names), size))
-    groups = np.zeros((len(names), size), np.int64)
-    n, m = np.zeros(len(names)), np.zeros(len(names))
-    for k, name in enumerate(names):
-        one = profile.cells[name]
-        groups[k, : one.size] = one.groups()
-        kept = groups[k, : one.size] != MISSING if missing == "drop" else np.ones(one.size, bool)
-        n[k] = np.inf if name in profile.known else profile.tallies[name].effective(kept)
-        m[k] = tallies[name].effective(kept)
-        reference[k, : one.size] = _scaled(profile.tallies[name].counts, kept, n[k])
-        current[k, : one.size] = _scaled(tallies[name].counts, kept, m[k])
-    return Pair(reference, n, current, m, groups)
-
-
-def _scaled(counts: Array, kept: Array, n: float) -> Array:
-    found = np.where(kept, counts, 0.0).astype(np.float64)
-    total = found.sum()
-    if total == 0.0 or total == n:
-        return found
-    scaled: Array = found / total if np.isinf(n) else found * (n / total)
-    return scaled

@@ -23,7 +23,9 @@ CORRECTIONS = ("bh", "bonferroni", "holm", "none")
 class Pair:
     """Two samples of some columns: counts scaled to the effective numbers of rows, and the part each cell belongs to.
 
-    Where the number of rows is infinite, the distribution is known, and the counts are its probabilities.
+    Where the number of rows is infinite, the distribution is known, and the counts are its probabilities. The evidence
+    has no use for cells that are `doubtful`, since the reference sample itself made them: it takes them together with
+    the sparse ones. Of the cell of new categories, it takes those apart whose counts are `new`, a row a column.
     """
 
     reference: Array
@@ -31,6 +33,8 @@ class Pair:
     current: Array
     m: Array
     groups: Array
+    doubtful: Array | None = None
+    new: Array | None = None
 
     @property
     def used(self) -> Array:
@@ -40,8 +44,18 @@ class Pair:
 
     def select(self, columns: Array) -> Pair:
         """Some of the columns."""
-        sides = (self.reference, self.n, self.current, self.m, self.groups)
-        return Pair(*(side[columns] for side in sides))
+        sides = (self.reference, self.n, self.current, self.m, self.groups, self.doubtful, self.new)
+        return Pair(*(None if side is None else side[columns] for side in sides))  # type: ignore[arg-type]
+
+    def opened(self) -> Pair:
+        """The same with a cell for each of the `new` categories."""
+        if self.new is None or not self.new.size:
+            return self
+        nothing = np.zeros_like(self.new)
+        rest = np.where(self.groups == NEW, self.current - self.new.sum(axis=1, keepdims=True), self.current)
+        doubtful = None if self.doubtful is None else np.hstack([self.doubtful, nothing > 0])
+        sides = np.hstack([self.reference, nothing]), self.n, np.hstack([rest, self.new]), self.m
+        return Pair(*sides, np.hstack([self.groups, np.full(self.new.shape, NEW)]), doubtful)
 
 
 @dataclass(frozen=True)
@@ -93,8 +107,9 @@ def _measure(pair: Pair, smoothing: str | float, confidence: float, unit: float)
 
 def evidence(pair: Pair, confidence: float, unit: float) -> dict[str, Array]:
     """The bias-corrected value, its standard error and interval, in units of `unit` nats, and the test of no change."""
-    found = {name: value / unit for name, value in _estimate(pair, confidence).items()}
-    return found | independence(pair)
+    opened = pair.opened()
+    found = {name: value / unit for name, value in _estimate(opened, confidence).items()}
+    return found | independence(opened)
 
 
 def _estimate(pair: Pair, confidence: float) -> dict[str, Array]:
@@ -173,7 +188,8 @@ def independence(pair: Pair) -> dict[str, Array]:
     dof = np.maximum((both > 0).sum(axis=1) - 1, 0)
     p_value = load("scipy.special").chdtrc(np.maximum(dof, 1), g / _williams(both, n, m, dof))
     found = {"g": g, "dof": dof.astype(np.float64), "p_value": np.where(dof > 0, p_value, 1.0)}
-    small = np.flatnonzero((dof == 0) & (pair.used.sum(axis=1) > 1))
+    told = pair.used if pair.doubtful is None else pair.used & ~pair.doubtful
+    small = np.flatnonzero((dof == 0) & (pair.used.sum(axis=1) > 1) & told.any(axis=1))
     return _of_two_cells(pair, small, found) if small.size else found
 
 
@@ -182,7 +198,8 @@ def _of_two_cells(pair: Pair, columns: Array, found: dict[str, Array]) -> dict[s
     part = pair.select(columns)
     known = np.isinf(part.n)
     size = np.where(known, 0.0, part.n)
-    full = (np.where(known[:, None], part.reference, part.reference + part.current)).argmax(axis=1)[:, None]
+    both = np.where(known[:, None], part.reference, part.reference + part.current)
+    full = (both if part.doubtful is None else np.where(part.doubtful, -1.0, both)).argmax(axis=1)[:, None]
     sides = []
     for side, total in ((part.reference, np.where(known, 1.0, part.n)), (part.current, part.m)):
         inside = np.take_along_axis(side, full, axis=1)[:, 0]
@@ -217,7 +234,8 @@ def _pooled(pair: Pair, limit: float) -> tuple[Array, Array]:
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(known, pair.reference, (np.where(known, 0.0, pair.reference) + pair.current) / (size + m))
     least = np.where(known, m, np.minimum(size, m))
-    sparse = pair.used & (share * least < limit)
+    sparse = share * least < limit
+    sparse = pair.used & (sparse if pair.doubtful is None else sparse | pair.doubtful)
     together = [np.where(sparse, 0.0, side) for side in (pair.reference, pair.current)]
     rest = [np.where(sparse, side, 0.0).sum(axis=1) for side in (pair.reference, pair.current)]
     expected = np.where(sparse, share, 0.0).sum(axis=1) * least[:, 0]

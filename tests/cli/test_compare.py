@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,21 @@ def test_an_empty_column_has_no_interval(folder: Path) -> None:
     result = invoke(FILES[0], "none.csv", columns=80)
     assert "current has no values" in result.stdout
     assert " to " not in result.stdout.split("───")[-1]
+
+
+def test_names_do_not_command_the_terminal() -> None:
+    names = ["\x1b[2J", "[bold]x[/bold]", "two\nlines", "\u202eturned", "[/]", "Ünï"]
+    tables = (pd.DataFrame({name: ["\x1b]0;title\x07", "b"] * rows for name in names}) for rows in (20, 30))
+    console = Console(file=io.StringIO(), width=120, record=True)
+    command.show(compare(*tables, columns=names), console)
+    lost = compare(pd.DataFrame({"a": [1]}), pd.DataFrame({"\x1b[2J": [1]}))
+    command.show(lost, console)
+    text = console.export_text()
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    for shown in (r"\x1b[2J", "[bold]x[/bold]", r"two\nlines", r"\u202eturned", "[/]", "Ünï", r"\x1b]0;title\x07"):
+        assert shown in text
+    assert r"\x1b[2J: is not in reference" in text
 
 
 def test_rows_are_counted_where_somebody_looks(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,13 +92,48 @@ def test_a_vanished_cell_leaves_the_upper_end_open():
     assert ends[1] == math.inf
 
 
-def test_names_that_never_come_again():
-    """Of a thousand names that occur once each, no law of large samples holds; all of them together are a cell."""
-    before, after = (pd.DataFrame({"x": [f"{k}" for k in range(start, start + 3000)]}) for start in (0, 3000))
+@pytest.mark.parametrize("start", [0, 3000])
+def test_names_that_never_come_again(start):
+    """Numbers of orders, say: each is new, which is no change. What is in no other row says nothing of the law."""
+    before, after = (pd.DataFrame({"x": [f"{k}" for k in range(at, at + 3000)]}) for at in (0, start))
     row = compare(before, after).to_frame().loc[0]
-    assert row["p_value"] < 1e-10
-    assert row["ci_low"] > 0.1
-    assert row["ci_high"] == math.inf
+    assert (row["p_value"], row["dof"]) == (1, 0)
+    assert (row["ci_low"], row["ci_high"]) == (0, math.inf)
+    assert math.isnan(row["kl_corrected"])
+    assert (row["kl_new"] > 0.1) == bool(start)
+
+
+@pytest.mark.parametrize(
+    ("names", "power", "before", "after", "columns"),
+    [(300, 0.0, 1000, 1000, 400), (5000, 0.0, 3000, 2000, 200), (5000, 0.0, 30_000, 30_000, 20),
+     (20_000, 1.1, 3000, 2000, 200), (20_000, 1.1, 20_000, 30_000, 40)],
+)  # fmt: skip
+def test_many_names_make_no_false_alarm(names, power, before, after, columns):
+    """Those that have a cell are those that the reference happened to have, or to have most often."""
+    rng = np.random.default_rng(0)
+    share = np.arange(1.0, names + 1) ** -power
+    edges = np.cumsum(share / share.sum())[:-1]
+    frames = [
+        pd.DataFrame({f"c{k}": np.searchsorted(edges, rng.random(rows)).astype(str) for k in range(columns)})
+        for rows in (before, after)
+    ]
+    found = compare(*frames).to_frame()
+    for wrong in (found["p_value"] < 0.05, found["ci_low"] > 0):
+        assert stats.binomtest(int(wrong.sum()), columns, 0.05, alternative="greater").pvalue > 1e-3
+
+
+def test_a_change_among_many_names_is_found():
+    rng = np.random.default_rng(0)
+    names = np.array([f"{k}" for k in range(800)])
+    before, after = rng.choice(names, 6000), rng.choice(names, 6000)
+    new = after.copy()
+    new[:300] = "new"  # a twentieth of the rows, among categories that are all rare
+    often = after.copy()
+    often[:300] = "17"
+    for change in (new, often):
+        row = compare(pd.DataFrame({"x": before}), pd.DataFrame({"x": change})).to_frame().loc[0]
+        assert row["p_value"] < 1e-9
+        assert row["ci_low"] > 0
 
 
 def test_large_samples_take_the_approximation(monkeypatch):
