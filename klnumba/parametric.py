@@ -26,11 +26,11 @@ class Parametric:
 
 def library_of(x: Any) -> str | None:
     """The library whose distribution this is, "klnumba", "scipy" or "torch"; None for anything else."""
+    if isinstance(x, Parametric):
+        return "klnumba"
     kind = type(x)
     if f"{kind.__module__}.{kind.__name__}" in PLAIN:
         return None
-    if isinstance(x, Parametric):
-        return "klnumba"
     for base in kind.__mro__:
         for module, library in LIBRARIES.items():
             if base.__module__.startswith(module + ".") and (hasattr(x, "entropy") or hasattr(x, "rvs")):

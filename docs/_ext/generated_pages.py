@@ -61,6 +61,7 @@ def write_pages(app: Sphinx) -> None:
         "infinite_pairs.md": infinite_pairs(),
         "gradients.md": gradients(),
         "interval_coverage.md": measured(DATA / "interval_coverage.json", "rows"),
+        "rare_cells.md": measured(DATA / "rare_cells.json", "rows"),
         "other_tools.md": measured(DATA / "other_tools.json", "rows"),
         "tables_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "tables.json", "rows"),
         "what_changed.md": notebook(DOCS / "notebooks" / "what_changed.ipynb"),

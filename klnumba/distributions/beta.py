@@ -18,6 +18,7 @@ from klnumba.formulas.elementary import log, log1p, two_sum
 from klnumba.formulas.integrals import beta_distance
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.primitives import fma
+from klnumba.formulas.quick import quick_difference, quick_log_gamma_bregman, with_quick_form
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
     LARGE,
@@ -122,7 +123,17 @@ def one_small(a: float, b: float, c: float, d: float, first: float, second: floa
     return max(a * total + (log_gamma_bregman(a, c, first) - other), 0.0)
 
 
+def quick_beta_beta(a: float, b: float, c: float, d: float) -> tuple[float, bool]:
+    """`beta_beta` of ordinary numbers: the remainders of log-gamma of both exponents, less that of their sum."""
+    one, one_serves = quick_log_gamma_bregman(a, c, c - a)
+    other, other_serves = quick_log_gamma_bregman(b, d, d - b)
+    both, both_serve = quick_log_gamma_bregman(a + b, c + d, (c - a) + (d - b))
+    value, serves = quick_difference(one + other, both)
+    return value, serves & one_serves & other_serves & both_serve
+
+
 @register_kl(Beta, Beta, compiled=True)
+@with_quick_form(quick_beta_beta)
 def beta_beta(a: float, b: float, c: float, d: float) -> float:
     """The remainders of log-gamma of both exponents, less that of their sum, each split by Stirling's formula."""
     s = a + b

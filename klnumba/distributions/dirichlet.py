@@ -14,6 +14,7 @@ from klnumba.distributions.evaluate import evaluate, evaluate_rows
 from klnumba.distributions.multivariate import Multivariate
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import log, split_exponent, two_sum
+from klnumba.formulas.quick import quick_difference, quick_log_gamma_bregman, with_quick_form
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
     difference_of_products,
@@ -90,6 +91,19 @@ class Dirichlet(Multivariate):
         return evaluate_rows(dirichlet_entropy, [self._given["concentration"]], [1], self.batch_shape, self.dtype)
 
 
+def quick_part(a: float, c: float) -> tuple[float, bool]:
+    """The remainder of log-gamma of one concentration."""
+    return quick_log_gamma_bregman(a, c, c - a)
+
+
+def quick_whole(s: float, t: float, gap: float, parts: float) -> tuple[float, bool]:
+    """The remainders of log-gamma of the concentrations, less that of their sum."""
+    both, both_serve = quick_log_gamma_bregman(s, t, gap)
+    value, serves = quick_difference(parts, both)
+    return value, serves & both_serve
+
+
+@with_quick_form(quick_part, quick_whole)
 def stick_by_stick(room: Any, p: Any, q: Any) -> float:
     """The sum, over the parts but the last, of the divergence of that part of what the earlier ones have left.
 

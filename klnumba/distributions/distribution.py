@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 
 from klnumba.distributions.constraint import Constraint, shown
-from klnumba.distributions.evaluate import evaluate
+from klnumba.distributions.evaluate import column_of_one, evaluate
 from klnumba.gpu.borders import is_on_device
 from klnumba.parametric import Parametric
 
@@ -175,7 +176,7 @@ class Distribution(Parametric):
             given[name] = value.reshape(shape(*parameter.split(value.shape)))
         return self._rebuilt(given)
 
-    @property
+    @cached_property
     def dtype(self) -> np.dtype[Any]:
         """float32 where every parameter is, else float64."""
         return np.result_type(*(value.dtype for value in self._given.values()))
@@ -237,6 +238,23 @@ class Distribution(Parametric):
     def _full(self, values: Any, event_shape: tuple[int, ...] = ()) -> Any:
         """An array of the batch's shape and dtype; a scalar where the shape is ()."""
         return np.array(np.broadcast_to(values, self.batch_shape + event_shape), self.dtype)[()]
+
+    @cached_property
+    def _is_one(self) -> bool:
+        """Whether it is one distribution of float64 numbers in the memory of the CPU."""
+        alone = self.batch_shape == () and self.dtype == np.float64
+        return alone and not any(map(on_device, self._given.values()))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is made once is made anew: an array that is read back can be written to."""
+        return {name: value for name, value in self.__dict__.items() if name != "_made"}
+
+    def _numbers(self, names: Sequence[str]) -> tuple[np.ndarray, ...]:
+        """The named parameters of a single distribution as the columns of a compiled loop, made once."""
+        made: dict[Sequence[str], tuple[np.ndarray, ...]] = self.__dict__.setdefault("_made", {})
+        if names not in made:
+            made[names] = tuple(column_of_one(self._column(name)) for name in names)
+        return made[names]
 
     def _column(self, name: str) -> np.ndarray:
         """A parameter as it was given, before it is broadcast, or as the family derives it."""

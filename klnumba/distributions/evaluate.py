@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.kernels import threads
+from klnumba.formulas.quick import quick_form
+from klnumba.kernels import row_sums, threads
 from klnumba.kernels.elementwise import over_columns, over_rows
 
-BLOCK = 1 << 13  # cells that a thread takes at a time: a few columns of them stay in its cache
+BLOCK = 1 << 15  # cells that a thread takes at a time: a few columns of them stay in its cache
 BLOCK_OF_ROWS = 1 << 16  # the same of rows, most of which are read where they lie
 
 
@@ -32,11 +33,9 @@ def evaluate(
 
 
 def _evaluate(formula: Callable[..., float], columns: Sequence[np.ndarray], shape: tuple[int, ...], dtype: Any) -> Any:
+    if shape == () and dtype == np.float64:
+        return evaluate_one(formula, tuple([column_of_one(column) for column in columns]))
     loop = over_columns(formula, len(columns))
-    if shape == () and dtype == np.float64:  # no blocks, no threads: a call costs what Numba's own costs
-        one = np.empty(1)
-        loop(tuple([_locked(column.astype(np.float64, copy=False).reshape(1)) for column in columns]), one)
-        return one[0]
     size = math.prod(shape)
     out = np.empty(size)
     pieces = [_pieces(column, shape, size) for column in columns]
@@ -48,6 +47,18 @@ def _evaluate(formula: Callable[..., float], columns: Sequence[np.ndarray], shap
     threads.run(part, range(0, size, BLOCK), threads.choose(None, size))
     with np.errstate(over="ignore", under="ignore"):  # beyond the range of float32
         return out.reshape(shape).astype(dtype, copy=False)[()]
+
+
+def column_of_one(number: np.ndarray) -> np.ndarray:
+    """A number as a column of `evaluate_one`."""
+    return _locked(number.astype(np.float64, copy=False).reshape(1))
+
+
+def evaluate_one(formula: Callable[..., float], columns: tuple[np.ndarray, ...]) -> Any:
+    """The formula of one number a column: no blocks, no threads, a call costs what Numba's own costs."""
+    one = np.empty(1)
+    over_columns(formula, len(columns))(columns, one)
+    return one[0]
 
 
 def evaluate_rows(
@@ -70,12 +81,14 @@ def evaluate_rows(
     cells = max(int(widths.sum()), 1)
     block = max(1, BLOCK_OF_ROWS // cells)
     loop = over_rows(formula, len(rows))
+    quick = quick_form(formula)
+    room = row_sums.room_for(int(widths[0])) if quick else room
 
     def part(start: int) -> None:
         stop = min(start + block, size)
-        cut = tuple(_locked(_numbers(row if len(row) == 1 else row[start:stop])) for row in rows)
-        steps = np.array([0 if len(row) == 1 else row.shape[1] for row in rows])
-        loop(cut, steps, widths, out[start:stop], np.empty(room))
+        taken = [row if len(row) == 1 and not quick else _of_all(row, size)[start:stop] for row in rows]
+        steps = np.array([0 if len(row) < stop - start else row.shape[1] for row in taken])
+        loop(tuple(_locked(_numbers(row)) for row in taken), steps, widths, out[start:stop], np.empty(room))
 
     threads.run(part, range(0, size, block), threads.choose(None, size * cells))
     with np.errstate(over="ignore", under="ignore"):  # beyond the range of float32
@@ -89,6 +102,11 @@ def _rows(column: np.ndarray, event_dims: int, shape: tuple[int, ...]) -> np.nda
     if math.prod(column.shape[:cut]) == 1:
         return column.reshape(1, width)
     return np.broadcast_to(column, shape + column.shape[cut:]).reshape(-1, width)
+
+
+def _of_all(rows: np.ndarray, size: int) -> np.ndarray:
+    """A row for each of so many distributions."""
+    return np.broadcast_to(rows, (size, rows.shape[1]))
 
 
 def _numbers(rows: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ import numpy as np
 from klnumba import distributions
 from klnumba.distributions.distribution import Distribution, scipy_arguments
 from klnumba.gpu.borders import is_on_device
-from klnumba.parametric import library_of
+from klnumba.parametric import Parametric, library_of
 
 # torch.distributions: the attributes that are our parameters, under the same names.
 TORCH: dict[str, tuple[str, ...]] = {
@@ -96,6 +96,8 @@ def ours(value: Any, name: str) -> Distribution:
 
 def pair(p: Any, q: Any, *, moved: bool = True) -> tuple[Distribution, Distribution]:
     """Both as ours. A location or scale that two frozen distributions share may be taken off: KL does not see it."""
+    if isinstance(p, Distribution) and isinstance(q, Distribution):
+        return p, q
     try:
         return ours(p, "p"), ours(q, "q")
     except ValueError as reason:
@@ -215,9 +217,13 @@ def _numbers(x: Any) -> Any:
     return (there.float() if str(there.dtype) == "torch.bfloat16" else there).numpy()
 
 
+def _as_it_is(result: Any) -> Any:
+    return result
+
+
 def back(p: Any, q: Any) -> Callable[[Any], Any]:
     """What turns a result into what the caller's library has: a tensor, where one of the two was of PyTorch."""
-    if "torch" not in (library_of(p), library_of(q)):
-        return lambda result: result
+    if (isinstance(p, Parametric) and isinstance(q, Parametric)) or "torch" not in (library_of(p), library_of(q)):
+        return _as_it_is
     torch = sys.modules["torch"]
     return lambda result: result if is_on_device(result) else torch.from_numpy(np.array(result))

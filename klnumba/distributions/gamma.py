@@ -19,6 +19,7 @@ from klnumba.formulas.elementary import log, log1p
 from klnumba.formulas.integrals import gamma_distance
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.primitives import fma
+from klnumba.formulas.quick import excess_of_ordinary_products, is_ordinary, quick_beyond_means, with_quick_form
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
     LN2,
@@ -91,7 +92,15 @@ class Gamma(Distribution):
         return {"concentration": shapes[0], "rate": 1.0 / np.asarray(scale)}
 
 
+def quick_gamma_gamma(shape_p: float, rate_p: float, shape_q: float, rate_q: float) -> tuple[float, bool]:
+    """`gamma_gamma` of ordinary numbers."""
+    rest, serves = quick_beyond_means(shape_p, shape_q, shape_q - shape_p)
+    means = excess_of_ordinary_products(shape_p, rate_q, shape_q, rate_p)
+    return fma(shape_q, means, rest), serves & is_ordinary(rate_p) & is_ordinary(rate_q)
+
+
 @register_kl(Gamma, Gamma, compiled=True)
+@with_quick_form(quick_gamma_gamma)
 def gamma_gamma(shape_p: float, rate_p: float, shape_q: float, rate_q: float) -> float:
     """The excess of the means' ratio, times the shape of q, and what Stirling's formula leaves of log-gamma."""
     means = shape_q * excess_of_products(shape_p, rate_q, shape_q, rate_p)

@@ -9,6 +9,8 @@ import numpy as np
 from klnumba.distributions.location_scale import LocationScale
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import log
+from klnumba.formulas.primitives import fma
+from klnumba.formulas.quick import excess_of_ordinary_products, is_ordinary, with_quick_form
 from klnumba.formulas.special import HALF_LOG_2PI, excess_of_products
 
 
@@ -47,7 +49,15 @@ class Normal(LocationScale):
         return self._full(np.square(self.scale))
 
 
+def quick_normal_normal(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> tuple[float, bool]:
+    """`normal_normal` of ordinary scales."""
+    t = (loc_p - loc_q) / scale_q
+    variances = excess_of_ordinary_products(scale_p, scale_p, scale_q, scale_q)
+    return 0.5 * fma(t, t, variances), is_ordinary(scale_p) & is_ordinary(scale_q)
+
+
 @register_kl(Normal, Normal, compiled=True)
+@with_quick_form(quick_normal_normal)
 def normal_normal(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """[excess of the ratio of variances + ((loc_p - loc_q)/scale_q)**2]/2."""
     t = (loc_p - loc_q) / scale_q

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from klnumba.distributions.distribution import Distribution, on_device
-from klnumba.distributions.evaluate import evaluate
+from klnumba.distributions.evaluate import evaluate, evaluate_one
 from klnumba.reduction import unit_of
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -124,7 +124,7 @@ def registered_pairs() -> tuple[Pair, ...]:
 def divergence(p: Any, q: Any, base: float | None = None) -> Any:
     """KL(p || q) of two batches of distributions, of their broadcast batch shape."""
     shape = common_shape(p, q)
-    if len(p.event_shape) == len(q.event_shape) and p.event_shape != q.event_shape:
+    if p.event_shape != q.event_shape and len(p.event_shape) == len(q.event_shape):
         raise ValueError(f"p, q: event shapes {p.event_shape} and {q.event_shape} differ")
     unit = unit_of(base)
     pair = find(type(p), type(q))
@@ -148,6 +148,8 @@ def over(
     unit: float = 1.0,
 ) -> Any:  # fmt: skip
     """A scalar formula over the named parameters of two batches, in units of so many nats."""
+    if p._is_one and q._is_one:
+        return evaluate_one(formula, p._numbers(of_p) + q._numbers(of_q)) / unit
     columns = [p._column(name) for name in of_p] + [q._column(name) for name in of_q]
     return evaluate(formula, columns, common_shape(p, q), np.result_type(p.dtype, q.dtype), unit)
 

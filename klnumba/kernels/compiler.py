@@ -84,9 +84,23 @@ def _frozen(typingctx: Any, cells: Any) -> Any:
     return cells.copy(readonly=True)(cells), codegen
 
 
+@intrinsic
+def _eight_bytes(typingctx: Any, data: Any, start: Any) -> Any:
+    """Eight bytes from data[start] on as one number, wherever they lie; they must be there."""
+
+    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, args[0])
+        number = ir.IntType(64)
+        place = builder.bitcast(builder.gep(array.data, [args[1]]), number.as_pointer())
+        return builder.load(place, align=1)
+
+    return nbtypes.uint64(data, nbtypes.uint64), codegen
+
+
 INSTRUCTIONS: dict[Any, Any] = {primitives.fma: _fma}
 prefetch: Any = _prefetch
 frozen: Any = _frozen
+eight_bytes: Any = _eight_bytes
 
 
 FOLDERS = ("formulas", "distributions", "kernels")  # the source that goes into compiled code
@@ -126,6 +140,18 @@ def scalar(formula: Callable[..., Any]) -> Any:
         return INSTRUCTIONS[formula]
     twin = rebuilt(formula, scalar, is_formula)
     return numba.njit(fastmath=SCALAR_FLAGS, forceinline=True, **OPTIONS)(_named(twin))
+
+
+@functools.cache
+def uncontracted(formula: Callable[..., Any]) -> Any:
+    """The same with every product rounded, so that a number has the same bits alone and in a vector of others.
+
+    Which products are joined with a sum depends on what the compiler made of the loop around them.
+    """
+    if formula in INSTRUCTIONS:
+        return INSTRUCTIONS[formula]
+    twin = rebuilt(formula, uncontracted, is_formula)
+    return numba.njit(fastmath={"nsz"}, forceinline=True, **OPTIONS)(_named(twin))
 
 
 def as_written(formula: Callable[..., Any]) -> Any:

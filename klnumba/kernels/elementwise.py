@@ -9,7 +9,9 @@ import numpy as np
 from numba import types
 from numba.cpython.unsafe import tuple as numba_tuple
 
-from klnumba.kernels.compiler import helper, is_ours, once, scalar
+from klnumba.formulas.quick import quick_form
+from klnumba.kernels import row_sums
+from klnumba.kernels.compiler import helper, is_ours, once, uncontracted
 from klnumba.kernels.compiler import loop as compiled
 from klnumba.kernels.tiles import INT, VALUES, cells_of
 
@@ -27,16 +29,44 @@ def _without_sign_of_zero(x: Any) -> Any:
     return np.int64(kept).view(np.float64)
 
 
-def loop(formula: Callable[..., Any], count: int) -> Callable[..., None]:
-    formula = scalar(formula)
+def cell_of(count: int) -> Any:
+    """What takes the k-th number out of each of so many columns."""
     numbers = (0.0,) * count
+
+    @helper
+    def cell_at(columns: Any, k: Any) -> Any:
+        cell = numbers
+        for i in range(count):
+            cell = set_item(cell, i, columns[i][k])
+        return cell
+
+    return cell_at
+
+
+def loop(formula: Callable[..., Any], count: int) -> Callable[..., None]:
+    formula, cell_at = uncontracted(formula), cell_of(count)
 
     def elementwise(columns: Any, out: Any) -> None:
         for k in range(out.size):
-            cell = numbers
-            for i in range(count):
-                cell = set_item(cell, i, columns[i][k])
-            out[k] = _without_sign_of_zero(formula(*cell))
+            out[k] = _without_sign_of_zero(formula(*cell_at(columns, k)))
+
+    return elementwise
+
+
+def loop_with_shortcut(formula: Callable[..., Any], count: int, quick: Callable[..., Any]) -> Callable[..., None]:
+    """The same for a formula that has a quick form."""
+    formula, quick, cell_at = uncontracted(formula), uncontracted(quick), cell_of(count)
+
+    def elementwise(columns: Any, out: Any) -> None:
+        served = 0
+        for k in range(out.size):
+            value, serves = quick(*cell_at(columns, k))
+            out[k] = _without_sign_of_zero(value) if serves else np.nan
+            served += serves
+        if served < out.size:
+            for k in range(out.size):
+                if out[k] != out[k]:
+                    out[k] = _without_sign_of_zero(formula(*cell_at(columns, k)))
 
     return elementwise
 
@@ -49,7 +79,9 @@ def over_columns(formula: Callable[..., Any], count: int) -> Any:
     """
     signature = types.void(types.UniTuple(cells_of(np.dtype(np.float64)), count), VALUES)
     name = f"{formula.__module__}.{formula.__qualname__}".removeprefix("klnumba.").replace(".", "-")
-    return compiled(f"{name}-elementwise", loop(formula, count), signature, cached=is_ours(formula))
+    quick = quick_form(formula)
+    text = loop_with_shortcut(formula, count, *quick) if quick else loop(formula, count)
+    return compiled(f"{name}-elementwise", text, signature, cached=is_ours(formula))
 
 
 def rows_of(count: int) -> Any:
@@ -72,11 +104,26 @@ def rows_of(count: int) -> Any:
 
 
 def loop_of_rows(formula: Callable[..., Any], count: int) -> Callable[..., None]:
-    formula, rows_at = scalar(formula), rows_of(count)
+    formula, rows_at = uncontracted(formula), rows_of(count)
 
     def rows(columns: Any, steps: Any, widths: Any, out: Any, room: Any) -> None:
         for k in range(out.size):
             out[k] = _without_sign_of_zero(formula(room, *rows_at(columns, steps, widths, k)))
+
+    return rows
+
+
+def loop_of_rows_with_shortcut(
+    formula: Callable[..., Any], cell: Callable[..., Any], whole: Callable[..., Any]
+) -> Callable[..., None]:
+    """The same for a formula of two rows that has a quick form; no row is repeated, `room` is `row_sums.room_for`."""
+    formula, rows_at, quick_rows = uncontracted(formula), rows_of(2), row_sums.loop(cell, whole)
+
+    def rows(columns: Any, steps: Any, widths: Any, out: Any, room: Any) -> None:
+        quick_rows(columns, widths, out, room)
+        for k in range(out.size):
+            if out[k] != out[k]:
+                out[k] = _without_sign_of_zero(formula(room, *rows_at(columns, steps, widths, k)))
 
     return rows
 
@@ -91,4 +138,6 @@ def over_rows(formula: Callable[..., Any], count: int) -> Any:
     columns = types.UniTuple(cells_of(np.dtype(np.float64)), count)
     name = f"{formula.__module__}.{formula.__qualname__}".removeprefix("klnumba.").replace(".", "-")
     signature = types.void(columns, sizes, sizes, VALUES, VALUES)
-    return compiled(f"{name}-rows", loop_of_rows(formula, count), signature, cached=is_ours(formula))
+    quick = quick_form(formula)
+    text = loop_of_rows_with_shortcut(formula, *quick) if quick else loop_of_rows(formula, count)
+    return compiled(f"{name}-rows", text, signature, cached=is_ours(formula))

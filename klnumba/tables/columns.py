@@ -5,17 +5,17 @@ narwhals knows the frames (pandas, polars, pyarrow, Modin, cuDF); behind this mo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from klnumba.kernels import cpu
-from klnumba.kernels.binning import LANES
 from klnumba.optional import load
+from klnumba.tables import arrow, codes
+from klnumba.tables.cells import Array
+from klnumba.tables.codes import Coded, Counted
 
-Array = np.ndarray
 BLOCK = 1 << 17  # numbers that are converted and counted at a time
 
 
@@ -41,12 +41,15 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Labels:
-    """A column of categories."""
+    """A column of categories.
+
+    Both functions take the words that have a place of their own: others may then share the label None.
+    """
 
     name: str
     rows: int
-    read: Callable[[], tuple[Array, list[Any]]]  # codes, -1 for missing, and what they stand for
-    count: Callable[[], tuple[list[Any], Array, int]]  # categories, how often each occurs, and how many are missing
+    read: Callable[[Sequence[str]], Coded]
+    count: Callable[[Sequence[str] | None], Counted]
     kind: str = "category"
     aware: bool = False
 
@@ -88,7 +91,7 @@ def _check_range(values: Array) -> None:
 def frame_columns(frame: Any, name: str) -> dict[str, Column]:
     """The columns of a frame by name; `name` is the argument's, for the error texts."""
     nw = load("narwhals.stable.v2")
-    if hasattr(frame, "iloc"):
+    if hasattr(frame, "iloc") and hasattr(frame, "columns"):
         _check_names(frame.columns, name)  # narwhals' own text names no argument
     try:
         table = nw.from_native(frame, eager_only=True)
@@ -107,7 +110,7 @@ def _pandas_column(nw: Any, name: str, native: Any) -> Column:
     if isinstance(dtype, np.dtype) and dtype.kind in "fiu":
         return Numbers(name, "number", len(native), native.to_numpy, view=True)
     if type(dtype).__name__ == "CategoricalDtype":
-        return Labels(name, len(native), lambda: _pandas_codes(native), lambda: count_codes(*_pandas_codes(native)))
+        return _pandas_labels(name, native)
     return _column(nw, name, nw.from_native(native, series_only=True))
 
 
@@ -133,7 +136,9 @@ def _column(nw: Any, name: str, series: Any) -> Column:
     if dtype == nw.Duration:
         return Numbers(name, "timedelta", rows, lambda: _naive(series.to_numpy()))
     if dtype in (nw.String, nw.Categorical, nw.Enum):
-        return Labels(name, rows, lambda: _codes(series), lambda: _counted(series))
+        if not arrow.holds(series):
+            return _pandas_labels(name, series.to_native())
+        return Labels(name, rows, lambda known: arrow.coded(series, known), lambda known: arrow.counted(series, known))
     native = series.to_native()
     kind = type(getattr(native, "dtype", None)).__name__
     if kind == "DatetimeTZDtype":  # with a zone that narwhals cannot name
@@ -185,54 +190,18 @@ def _flags(nw: Any, series: Any) -> Array:
     return found
 
 
-def _codes(series: Any) -> tuple[Array, list[Any]]:
-    native = series.to_native()
-    if series.implementation.is_pandas_like():
-        return _pandas_codes(native)
-    pc = load("pyarrow.compute", "parquet")
-    encoded = series.to_arrow()
-    if hasattr(encoded, "combine_chunks"):
-        encoded = encoded.combine_chunks()
-    if not hasattr(encoded, "indices"):
-        encoded = encoded.dictionary_encode()
-    codes = pc.fill_null(encoded.indices.cast("int64"), -1).to_numpy(zero_copy_only=False)
-    return codes, encoded.dictionary.to_pylist()
+def _pandas_labels(name: str, native: Any) -> Labels:
+    return Labels(name, len(native), lambda _: _pandas_codes(native), lambda _: codes.counted(*_pandas_codes(native)))
 
 
-def _counted(series: Any) -> tuple[list[Any], Array, int]:
-    """The counts of a column of words: by Arrow where the words lie in its layout."""
-    storage = getattr(getattr(series.to_native(), "dtype", None), "storage", None)
-    arrow = storage == "pyarrow" or not series.implementation.is_pandas_like()
-    if not arrow or str(series.dtype) != "String":
-        return count_codes(*_codes(series))
-    found = series.to_arrow().value_counts()
-    values, counts = found.field("values").to_pylist(), found.field("counts").to_numpy()
-    missing = [k for k, value in enumerate(values) if value is None]
-    kept = np.delete(counts, missing).astype(np.int64)
-    return [value for value in values if value is not None], kept, int(counts[missing].sum())
-
-
-def count_codes(codes: Array, labels: list[Any]) -> tuple[list[Any], Array, int]:
-    """How often each label occurs, and how many are missing."""
-    if codes.dtype.name not in ("int8", "int16", "int32", "int64"):
-        codes = codes.astype(np.int64)
-    codes = np.ascontiguousarray(codes).view()
-    codes.flags.writeable = False
-    size = len(labels) + 1
-    counts = np.zeros(LANES * size, np.int64)
-    cpu.count_codes(codes.dtype.name)(codes, size, counts)
-    total = counts.reshape(LANES, size).sum(axis=0)
-    return labels, total[1:], int(total[0])
-
-
-def _pandas_codes(native: Any) -> tuple[Array, list[Any]]:
+def _pandas_codes(native: Any) -> Coded:
     if hasattr(native, "cat") and hasattr(native.dtype, "categories"):
-        return native.array.codes, list(native.array.categories)
+        return native.array.codes, native.array.categories.to_numpy(object).tolist()
     try:
-        codes, found = load("pandas").factorize(native, use_na_sentinel=True)
+        numbers, found = load("pandas").factorize(native, use_na_sentinel=True)
     except TypeError as error:
         raise ColumnError(f"holds values that cannot be told apart: {error}") from error
-    return codes, list(found)
+    return numbers, list(found)
 
 
 _NUMBERS = {"integer", "floating", "mixed-integer-float", "decimal"}
@@ -256,7 +225,7 @@ def _object(name: str, series: Any) -> Column:
         convert = pd.to_datetime if kind == "datetime" else pd.to_timedelta
         options = {"utc": True} if aware else {}
         return Numbers(name, kind, rows, lambda: _times(convert(native, **options)), aware=aware)
-    return Labels(name, rows, lambda: _pandas_codes(native), lambda: count_codes(*_pandas_codes(native)))
+    return _pandas_labels(name, native)
 
 
 def _converted(pd: Any, native: Any, convert: Callable[[Any], float]) -> Array:

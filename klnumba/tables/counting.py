@@ -5,14 +5,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from klnumba.kernels import cpu, threads
 from klnumba.kernels.binning import LANES, cell_count
 from klnumba.kernels.tiles import TILE
+from klnumba.tables import codes
+from klnumba.tables.arrow import MOST_UNSEEN
 from klnumba.tables.cells import Array, Categories, Cells, Label
+from klnumba.tables.codes import Counted, frozen
 from klnumba.tables.columns import (
     BLOCK,
     Column,
@@ -21,12 +23,9 @@ from klnumba.tables.columns import (
     Numbers,
     Unusable,
     as_float,
-    count_codes,
     label_of,
 )
 from klnumba.tables.fitting import plain
-
-MOST_UNSEEN = 1000  # new categories that are remembered by name
 
 Progress = Callable[[int, int], None]
 
@@ -138,7 +137,7 @@ def _part(column: Column, cells: Cells, weights: Array | None, start: int, stop:
 def _all_missing(column: Numbers | Labels) -> bool:
     """Whether a column has no value, which leaves its type open: an empty column of a file reads as numbers."""
     if isinstance(column, Labels):
-        return column.count()[2] == column.rows
+        return column.count(()).missing == column.rows
     return bool(np.isnan(column.values()).all())
 
 
@@ -161,17 +160,17 @@ def _kind(item: Column | Cells) -> str:
 
 def _numbers(column: Numbers, cells: Cells, weights: Array | None, start: int, stop: int) -> Tally:
     raw = column.read()[start:stop]
-    edges = _frozen(cells.search_edges)
+    edges = frozen(cells.search_edges)
     size = cell_count(edges.size)
     index = np.empty(TILE, np.int64)
     counts = np.zeros(LANES * size, np.int64)
     sums, squares = np.zeros(size), np.zeros(size)
     for first in range(0, raw.size, BLOCK):
-        block = _frozen(as_float(raw[first : first + BLOCK]))
+        block = frozen(as_float(raw[first : first + BLOCK]))
         if weights is None:
             cpu.count_numbers()(block, edges, size, index, counts)
         else:
-            part = _frozen(weights[start + first : start + first + block.size])
+            part = frozen(weights[start + first : start + first + block.size])
             cpu.weigh_numbers()(block, part, edges, size, index, sums, squares)
     if weights is None:
         folded = cells.fold(counts.reshape(LANES, size).sum(axis=0))
@@ -195,35 +194,35 @@ def _new_numbers(raw: Array, cells: Categories) -> dict[Label, int] | None:
 
 def _labels(column: Labels, cells: Cells, weights: Array | None) -> Tally:
     assert isinstance(cells, Categories)
+    known = [name for name in cells.names if isinstance(name, str)]
     if weights is None:
-        labels, numbers, missing = column.count()
-        where, unseen = _cells_of(labels, numbers, cells)
+        found = column.count(known)
+        where, unseen = _cells_of(found, cells)
         counts = np.zeros(cells.size, np.int64)
-        np.add.at(counts, where, numbers)
-        counts[-1] += missing
+        np.add.at(counts, where, found.counts)
+        counts[-1] += found.missing
         return Tally(counts, None, column.rows, unseen)
-    codes, labels = column.read()
-    where, unseen = _cells_of(labels, count_codes(codes, labels)[1], cells)
-    places = np.append(where, cells.size - 1)[codes]  # a code of -1 takes the last, which is the cell for missing
+    numbers, labels = column.read(known)
+    where, unseen = _cells_of(codes.counted(numbers, labels), cells)
+    places = np.append(where, cells.size - 1)[numbers]  # a code of -1 takes the last, which is the cell for missing
     sums = np.bincount(places, weights, cells.size)
     return Tally(sums, np.bincount(places, weights * weights, cells.size), column.rows, unseen)
 
 
-def _cells_of(labels: list[Any], numbers: Array, cells: Categories) -> tuple[Array, dict[Label, int] | None]:
+def _cells_of(found: Counted, cells: Cells) -> tuple[Array, dict[Label, int] | None]:
     """The cell of each label, and the counts of those that have none of their own."""
-    where = np.full(len(labels), cells.size - 2)
+    assert isinstance(cells, Categories)
+    where = np.full(len(found.labels), cells.size - 2)
     unseen: dict[Label, int] = {}
-    for k in map(int, np.flatnonzero(numbers)):
-        label = label_of(labels[k])
+    nameless = False
+    for k in map(int, np.flatnonzero(found.counts)):
+        if found.labels[k] is None:
+            nameless = True
+            continue
+        label = label_of(found.labels[k])
         place = cells.place.get(label)
         if place is not None:
             where[k] = place
         else:
-            unseen[label] = unseen.get(label, 0) + int(numbers[k])
-    return where, unseen if len(unseen) <= MOST_UNSEEN else None
-
-
-def _frozen(array: Array) -> Array:
-    view = array.view()
-    view.flags.writeable = False
-    return view
+            unseen[label] = unseen.get(label, 0) + int(found.counts[k])
+    return where, None if nameless or len(unseen) > MOST_UNSEEN else unseen

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.tables import rules
+from klnumba.tables import rules, words
 from klnumba.tables.cells import Array, Bins, Categories, Cells, Label
+from klnumba.tables.codes import Counted
 from klnumba.tables.columns import Column, ColumnError, Labels, Numbers, Unusable, as_float, label_of
 
 FEW = 32  # whole numbers with no more different values than this are categories
 MOST_CATEGORIES = 1000
-MOST_COUNTED = 1 << 21  # categories that are counted at a time; beyond, the rarest are forgotten
 SAMPLE = 1 << 17  # rows from which quantiles are taken, at most
 BLOCK = 1 << 17
 
@@ -167,9 +167,9 @@ class LabelDraft:
 
     def add(self, column: Labels) -> None:
         """One more piece."""
-        found, counts, _ = column.count()
+        found = column.count(None)
         self.rows += column.rows
-        self._forget(named(found, counts))
+        self._forget(named(found))
 
     def join(self, other: LabelDraft) -> None:
         """What comes after, drafted elsewhere."""
@@ -179,8 +179,8 @@ class LabelDraft:
     def _forget(self, more: dict[Label, int]) -> None:
         """Add counts, and forget the rarest categories where there are too many."""
         self.counts = _together(self.counts, more)
-        if len(self.counts) > MOST_COUNTED:
-            kept = sorted(self.counts, key=lambda label: (-self.counts[label], str(label)))[: MOST_COUNTED // 2]
+        if len(self.counts) > words.MOST:
+            kept = sorted(self.counts, key=lambda label: (-self.counts[label], str(label)))[: words.MOST // 2]
             self.counts = {label: self.counts[label] for label in kept}
 
     def cells(self) -> Cells:
@@ -225,12 +225,12 @@ def joined(first: Draft, second: Draft) -> Draft:
     return first
 
 
-def named(found: Any, counts: Array) -> dict[Label, int]:
+def named(found: Counted) -> dict[Label, int]:
     """Counts by label; what has none is left out."""
     held: dict[Label, int] = {}
-    for k in map(int, np.flatnonzero(counts)):
-        label = label_of(found[k])
-        held[label] = held.get(label, 0) + int(counts[k])
+    for k in map(int, np.flatnonzero(found.counts)):
+        label = label_of(found.labels[k])
+        held[label] = held.get(label, 0) + int(found.counts[k])
     return held
 
 

@@ -45,7 +45,7 @@ def column(like: str, reference: Any, current: Any, names: list[str]) -> dict[st
 
 
 def _counts(labels: Labels) -> Counts:
-    return named(*labels.count()[:2])
+    return named(labels.count(None))
 
 
 def _by_value(values: Array) -> Counts:

@@ -35,13 +35,14 @@ EXACT = [("exact_rows", name, "float64", False, short) for name in ("kl", "js") 
 LOGS = [("log_rows", "kl", "float64"), ("log_rows", "js", "float64")]
 LOGITS = [("logit_rows", "float32", "float32"), ("logit_rows", "float64", "float64"), ("short_logit_rows", "float64")]
 CELLS = [("cells_pointwise", name, "float64") for name in ("rel_entr", "generalized_kl")]
+PAIRS = [("pair", family) for family in ("Normal", "Gamma", "Beta", "Dirichlet")]
 NO_DIVISION = {("log_rows", "kl", "float64"), *LOGITS}
 
 # Without AVX2 a processor has no comparison of 64-bit integers, which the float64 cells are made of, and no fused
 # multiply-add, which the exact loops call.
 JOBS = {
-    "here": [ROWS[0], ROWS[1], ROWS[3], *EXACT, *LOGS, *LOGITS, *CELLS],
-    "avx2": [ROWS[1], LOGS[0], CELLS[0]],
+    "here": [ROWS[0], ROWS[1], ROWS[3], *EXACT, *LOGS, *LOGITS, *CELLS, *PAIRS],
+    "avx2": [ROWS[1], LOGS[0], CELLS[0], *PAIRS],
     "sse2": [ROWS[3]],
 }
 WIDEST = ROWS[1]
@@ -53,7 +54,9 @@ import numpy as np
 from numba import types
 from klnumba.formulas import finish
 from klnumba.formulas.divergences import kl_cell
-from klnumba.kernels import cpu, fast
+from klnumba import distributions
+from klnumba.distributions import dirichlet, registry
+from klnumba.kernels import cpu, elementwise, fast
 from klnumba.kernels.compiler import loop
 
 def library_cell(p, q, c):
@@ -68,8 +71,14 @@ def control():
     rows = fast.long_rows(library_cell, finish.kl_finish, np.dtype("float64"))
     return loop("control", rows, signature)
 
+def pair(name):
+    if name == "Dirichlet":
+        return elementwise.over_rows(dirichlet.stick_by_stick, 2)
+    family = getattr(distributions, name)
+    return elementwise.over_columns(registry.find(family, family).function, 2 * len(family.parameters))
+
 def build(name, *args):
-    return control() if name == "control" else getattr(cpu, name)(*args)
+    return {"control": control, "pair": pair}.get(name, getattr(cpu, name, None))(*args)
 
 for job in JOBS:
     print(json.dumps([job, "\\n".join(build(*job).inspect_asm().values())]))

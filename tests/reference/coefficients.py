@@ -83,6 +83,19 @@ def stirling(count: int) -> list[Real]:
     return [mp.bernoulli(2 * k) / (2 * k * (2 * k - 1)) for k in range(1, count + 1)]
 
 
+def stirling_from(start: float, count: int) -> list[Real]:
+    """Return coefficients of 1/x, 1/x**3, ... that serve from x = `start` on, where Stirling's series does not.
+
+    x**3*c''(x) is interpolated as a polynomial of z = 1/x**2 at Chebyshev's nodes, c what Stirling's formula leaves.
+    """
+    high = 1 / mp.mpf(start) ** 2
+    nodes = [high * (1 + mp.cos(mp.pi * (2 * i + 1) / (2 * count))) / 2 for i in range(count)]
+    curves = [z ** mp.mpf(-1.5) * (mp.polygamma(1, z**-0.5) - z**0.5 - z / 2) for z in nodes]
+    powers = mp.matrix([[z**k for k in range(count)] for z in nodes])
+    found = mp.lu_solve(powers, mp.matrix(curves))
+    return [found[k] / ((2 * k + 1) * (2 * k + 2)) for k in range(count)]
+
+
 def hankel(count: int) -> list[Real]:
     """Return the coefficients of 1/x, 1/x**2, ... in log(I0(x)) - x + log(2*pi*x)/2, exactly but for a division."""
     series = [Fraction(1)]

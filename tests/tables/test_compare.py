@@ -281,7 +281,7 @@ def test_bad_options_are_refused(options, error, text):
         compare(BEFORE, AFTER, **options)
 
 
-@pytest.mark.parametrize("bad", [None, 3, "table.csv", np.zeros((3, 3)), {"x": [1]}, [1, 2]])
+@pytest.mark.parametrize("bad", [None, 3, "table.csv", np.zeros((3, 3)), {"x": [1]}, [1, 2], pd.Series([1.0])])
 def test_what_is_no_frame_is_refused(bad):
     with pytest.raises(TypeError, match="reference: a data frame"):
         compare(bad, AFTER)
@@ -306,3 +306,16 @@ def test_a_profile_is_a_reference():
     pd.testing.assert_frame_equal(profile.compare(AFTER).to_frame(), compare(BEFORE, AFTER).to_frame())
     with pytest.raises(ValueError, match="bins: a profile has its cells already"):
         profile.compare(AFTER, bins=10)
+
+
+@pytest.mark.parametrize("dtype", ["category", "object"])
+def test_categories_that_read_the_same_warn(dtype):
+    before = pd.DataFrame({"x": pd.Series([1, "y", "y"] * 20, dtype=dtype)})
+    after = pd.DataFrame({"x": pd.Series(["1", "y", "y"] * 20, dtype=dtype)})
+    text = r"column 'x': categories 1 \(int\) and '1' \(str\) differ in type, and are not the same"
+    with pytest.warns(UserWarning, match=text) as caught:
+        row = compare(before, after).to_frame().loc[0]
+    assert caught[0].filename == __file__
+    assert row["kl"] > 1
+    assert compare(before, before).to_frame().loc[0, "kl"] == 0
+    assert compare(after, after).to_frame().loc[0, "kl"] == 0

@@ -1,0 +1,106 @@
+"""Formulas with a quick form: what is taken where, the same for one number as for a batch, and exact relations."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mpmath import mp, mpf
+
+import klnumba as kl
+from klnumba.distributions import Dirichlet, beta, dirichlet, evaluate, gamma, normal
+from klnumba.distributions.registry import registered_pairs
+from klnumba.formulas import quick
+from klnumba.kernels import row_sums
+from klnumba.kernels.compiler import uncontracted
+from tests.reference.special_errors import QUICK, apart
+
+FORMULAS = [normal.normal_normal, gamma.gamma_gamma, beta.beta_beta]
+FORMULA = pytest.mark.parametrize("formula", FORMULAS, ids=lambda formula: formula.__name__)
+# Both sides of every limit: of what is ordinary, of small and large, of what a difference may lose.
+EDGES = [5e-324, 1e-310, 0.99 * quick.LEAST, quick.LEAST, 1e-9, 0.5, 2.999, 3.0, 3.001, 40.0, 1e8, quick.MOST, 1e200]
+
+
+@FORMULA
+def test_the_quick_form_agrees_with_the_formula_wherever_it_serves(formula):
+    (form,) = map(uncontracted, quick.quick_form(formula))
+    careful = uncontracted(formula)
+    rng = np.random.default_rng(3)
+    spread = np.exp(rng.uniform(-3, 6, (1500, 4)))
+    close = spread.copy()
+    close[:, 2:] = close[:, :2] * (1 + 10.0 ** rng.uniform(-12, -1, (1500, 1)) * rng.uniform(-1, 1, (1500, 2)))
+    edges = rng.choice(EDGES, (1500, 4))
+    served = 0
+    for row in np.concatenate([spread, close, edges]).tolist():
+        value, serves = form(*row)
+        if serves:
+            served += 1
+            assert value == pytest.approx(careful(*row), rel=1e-13, abs=0.0), row
+            assert value >= 0.0, row
+    assert served > 1500
+
+
+@FORMULA
+def test_what_is_not_ordinary_is_left_to_the_formula(formula):
+    (form,) = map(uncontracted, quick.quick_form(formula))
+    for extreme in (5e-324, 0.99 * quick.LEAST, 1.01 * quick.MOST, 1e308, math.inf, math.nan):
+        for place in (1, 3):
+            row = [1.0, 2.0, 3.0, 4.0]
+            row[place] = extreme
+            assert not form(*row)[1], row
+
+
+@FORMULA
+def test_one_number_gets_the_bits_that_it_gets_in_a_batch(formula):
+    """Whatever the neighbours and wherever in the batch."""
+    rng = np.random.default_rng(4)
+    columns = list(np.exp(rng.uniform(-4, 4, (4, 1003))))
+    columns[3][rng.choice(1003, 40)] = rng.choice(EDGES, 40)
+    batch = evaluate.evaluate(formula, columns, (1003,))
+    alone = [evaluate.evaluate(formula, [np.float64(c[k]) for c in columns], ()) for k in range(1003)]
+    np.testing.assert_array_equal(batch, alone)
+
+
+@pytest.mark.parametrize("width", [2, 3, 10, 32, 33, 511, 512, 513, 2000])
+def test_rows_do_not_depend_on_their_neighbours(width):
+    rng = np.random.default_rng(5)
+    rows = 4 + 3 * row_sums.GROUP // width
+    p, q = np.exp(rng.uniform(-2, 2, (2, rows, width)))
+    q[::3] = p[::3] * (1 + 1e-9 * rng.standard_normal(q[::3].shape))
+    p[1, 0] = 1e-200
+    batch = kl.kl_divergence(Dirichlet(p), Dirichlet(q))
+    ones = [kl.kl_divergence(Dirichlet(a), Dirichlet(b)) for a, b in zip(p, q, strict=True)]
+    np.testing.assert_array_equal(batch, ones)
+    shared = kl.kl_divergence(Dirichlet(p[2]), Dirichlet(q))
+    np.testing.assert_array_equal(shared, [kl.kl_divergence(Dirichlet(p[2]), Dirichlet(b)) for b in q])
+
+
+def test_the_quick_form_of_rows_agrees_with_stick_by_stick():
+    careful = uncontracted(dirichlet.stick_by_stick)
+    rng = np.random.default_rng(6)
+    for width in (2, 5, 10, 64, 300):
+        p = np.exp(rng.uniform(-3, 5, (60, width)))
+        for q in (np.exp(rng.uniform(-3, 5, p.shape)), p * (1 + 1e-8 * rng.standard_normal(p.shape))):
+            found = kl.kl_divergence(Dirichlet(p), Dirichlet(q))
+            exact = [careful(np.empty(0), a, b) for a, b in zip(p, q, strict=True)]
+            np.testing.assert_allclose(found, exact, rtol=1e-13, atol=0.0)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.floats(1e-8, 1e8), st.floats(-1.0, 1.0), st.integers(0, 12))
+def test_the_remainder_of_log_gamma(a, part, digits):
+    b = a * (1 + part * 10.0**-digits)
+    if b > 0.0 and b != a:
+        for name, truth in QUICK.items():
+            value, serves = uncontracted(getattr(quick, name))(a, b, b - a)
+            with mp.workdps(80):
+                assert not serves or apart(value, truth(mpf(a), mpf(b))) < 4.5e-14
+
+
+def test_every_quick_form_belongs_to_a_registered_pair_or_to_rows():
+    """So that the tests of this file, which name them, miss none."""
+    served = {pair.function for pair in registered_pairs() if quick.quick_form(pair.function)}
+    assert served == set(FORMULAS)
