@@ -159,10 +159,7 @@ def all_missing(column: Numbers | Labels) -> bool:
 
 def _presence(column: Numbers | Labels, cells: Cells, weights: Array | None, start: int, stop: int) -> Tally:
     """The rows with a value and those without, where one side has no values and the types may differ."""
-    if isinstance(column, Labels):
-        lost = column.read(())[0] < 0
-    else:
-        lost = np.isnan(as_float(column.read()[start:stop]))
+    lost = column.read(())[0] < 0 if isinstance(column, Labels) else np.isnan(as_float(column.read()[start:stop]))
     index = np.where(lost, cells.size - 1, cells.size - 2 if isinstance(cells, Categories) else 0)
     unseen: dict[Label, int] | None = {} if lost.all() or not isinstance(cells, Categories) else None
     return _tally(index, cells, None if weights is None else weights[start:stop], unseen)

@@ -110,7 +110,8 @@ def compare(
     profile, raw = _reference(reference, columns, first, bins, report)
     tallies, problems, others = _current(profile, current, columns, second, report)
     _warn_of_twins(profile, tallies)
-    extra, notes = {}, {}
+    extra: dict[str, dict[str, float]] = {}
+    notes: dict[str, str] = {}
     if like is not None:
         if weights is not None:
             raise ValueError("like: what these tools report knows no weights of rows")
