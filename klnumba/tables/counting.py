@@ -211,7 +211,8 @@ def _new_numbers(raw: Array, cells: Categories) -> dict[Label, int] | None:
     found, counts = np.unique((raw if raw.dtype.kind in "iu" else values)[new], return_counts=True)
     if found.size > MOST_UNSEEN:
         return None
-    return {whole.plain(value): int(number) for value, number in zip(found, counts, strict=True)}
+    label = bool if cells.kind == "boolean" else whole.plain
+    return {label(value): int(number) for value, number in zip(found, counts, strict=True)}
 
 
 def _exact_numbers(raw: Array, cells: Categories, weights: Array | None) -> Tally:

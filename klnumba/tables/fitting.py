@@ -146,7 +146,7 @@ class NumberDraft:
         if isinstance(self.rule, str) and self.rule == "category" and self.kind not in ("number", "boolean"):
             raise ColumnError(f"bins: a column of kind {self.kind} has no categories")
         if self.kind == "boolean":
-            return Categories("boolean", (False, True))
+            return Categories("boolean", () if self.open else (False, True))
         if self.few:
             return categories("number", self.few)
         parts = [values for _, values in self.sample]

@@ -54,11 +54,11 @@ def from_histogram(
     ['[1, 2)', '[2, 3)', '[3, 4]']
     """
     found = explicit_edges(edges, "edges")
-    inner = np.asarray(counts)
+    inner = np.asarray(counts, object)  # a dtype for all might round some
     if inner.shape != (found.size - 1,):
         raise ValueError(f"counts: one a bin, so {found.size - 1}, not an array of shape {inner.shape}")
     outer = {"below": below, "above": above, "missing": missing}
-    (first,), (last,), (lost,) = (_whole([np.asarray(value).tolist()], name) for name, value in outer.items())
+    (first,), (last,), (lost,) = (_whole([value], name) for name, value in outer.items())
     numbers = [first, *_whole(inner.tolist(), "counts"), last, 0, 0, lost]
     if sum(numbers) > MOST_ROWS:
         raise ValueError(f"counts: at most 2**63 - 1 rows in all, not {sum(numbers)}")
@@ -68,6 +68,7 @@ def from_histogram(
 
 def _whole(numbers: Sequence[Any], name: str) -> list[int]:
     """Counts as integers, none of which is rounded."""
+    numbers = [one.item() if isinstance(one, np.generic) else one for one in numbers]
     if not all(type(one) in (int, float) and 0 <= one < math.inf for one in numbers):
         raise ValueError(f"{name}: finite numbers from 0 on")
     if any(one != int(one) for one in numbers):

@@ -319,3 +319,19 @@ def test_categories_that_read_the_same_warn(dtype):
     assert row["kl"] > 1
     assert compare(before, before).to_frame().loc[0, "kl"] == 0
     assert compare(after, after).to_frame().loc[0, "kl"] == 0
+
+
+def test_weights_with_labels_are_those_of_the_rows():
+    frame = pd.DataFrame({"x": [*"aab"]}, index=[7, 8, 9])
+    weights = pd.Series([1.0, 2.0, 4.0], index=[7, 8, 9])
+    assert Profile.fit(frame, weights=weights).tallies["x"].counts.tolist() == [3, 4, 0, 0]
+    for other in (weights[::-1], weights.reset_index(drop=True)):
+        with pytest.raises(ValueError, match="weights: a Series with the index of the rows"):
+            Profile.fit(frame, weights=other)
+        with pytest.raises(ValueError, match="weights: a Series with the index of the rows"):
+            compare(frame, frame, weights=(None, other))
+    pa = pytest.importorskip("pyarrow", reason="a table without an index")
+    table = pa.table({"x": [*"aab"]})
+    assert Profile.fit(table, weights=weights.reset_index(drop=True)).tallies["x"].counts.tolist() == [3, 4, 0, 0]
+    with pytest.raises(ValueError, match="weights: a Series with the index of the rows"):
+        Profile.fit(table, weights=weights)
