@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 import warnings
 from collections.abc import Iterable, Mapping
 from operator import index
@@ -21,6 +20,7 @@ from klnumba.metrics.labels import Label
 from klnumba.metrics.mergeable import Mergeable
 from klnumba.metrics.running import RunningStatistics
 from klnumba.metrics.summary import Summary
+from klnumba.metrics.turns import Turns
 from klnumba.metrics.uninterrupted import uninterrupted
 
 Array = np.ndarray[Any, Any]
@@ -78,7 +78,7 @@ class RowMetric(Mergeable):
         self.statistics = RunningStatistics(quantile_error=quantile_error, thresholds=thresholds)
         self._agreed = RunningStatistics(quantile_error=None) if agreement else None
         self._kept = None if self.reduction != "none" else Buffer() if spill is None else Spill(spill)
-        self._lock = threading.RLock()
+        self._lock = Turns()
         self._back: arrays.Back | None = None
 
     def _try_options(self) -> None:

@@ -66,8 +66,8 @@ def cache_reference(
 
     Notes
     -----
-    Formula: log p = x/T - log sum exp(x/T). The file is complete or, when the work is interrupted, as it was before. Its
-    bytes do not depend on the number of threads.
+    Formula: log p = x/T - log sum exp(x/T). The file is complete or, when the work is interrupted, as it was before.
+    Its bytes do not depend on the number of threads.
 
     Examples
     --------
