@@ -60,10 +60,13 @@ if hasattr(os, "register_at_fork"):
 
 
 class Turns:
-    """A lock that a thread may take again while it holds it; in a ``with`` statement."""
+    """A lock that a thread may take again while it holds it; in a ``with`` statement. A copy is a new lock."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
+
+    def __reduce__(self) -> tuple[type[Turns], tuple[()]]:
+        return Turns, ()
 
     def __enter__(self) -> None:
         _gate.enter()
