@@ -14,7 +14,7 @@ from klnumba.distributions.laplace import Laplace
 from klnumba.distributions.normal import Normal
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.cumulants import beta_moment
-from klnumba.formulas.elementary import log, log1p, split_exponent, two_sum
+from klnumba.formulas.elementary import log, log1p, two_sum
 from klnumba.formulas.integrals import beta_distance
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.primitives import fma
@@ -33,7 +33,6 @@ from klnumba.formulas.special import (
     exp_excess,
     log_gamma,
     log_gamma_bregman,
-    power_of_two,
     stirling,
     stirling_bregman,
     stirling_slope,
@@ -137,9 +136,9 @@ def quick_beta_beta(a: float, b: float, c: float, d: float) -> tuple[float, bool
 @with_quick_form(quick_beta_beta)
 def beta_beta(a: float, b: float, c: float, d: float) -> float:
     """The remainders of log-gamma of both exponents, less that of their sum, each split by Stirling's formula."""
-    _, k = split_exponent(a + b)
-    unit = power_of_two(-k)  # keeps the products in range
-    off = difference_of_products(a * unit, d, c * unit, b) / ((a + b) * unit)
+    s = a + b
+    unit = 2.0**-500 if s > 1e150 else 2.0**500 if s < 1e-150 else 1.0  # keeps the products in range
+    off = difference_of_products(a * unit, d, c * unit, b) / (s * unit)
     return beta_apart(a, b, c, d, c - a, d - b, off)
 
 

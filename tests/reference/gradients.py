@@ -94,7 +94,7 @@ def points(p: str, q: str) -> list[tuple[float, ...]]:
 
     The value is that of float64: what is beyond its range has no derivatives either.
     """
-    every = list(_ordinary(p, q))[:: 4 if (p, q) in INTEGRALS else 1]
+    every = list(_ordinary(p, q))[:: 12 if (p, q) in INTEGRALS else 1]
     return [case for case, finite in zip(every, np.isfinite(kl_of(p, q, every)), strict=True) if finite]
 
 
