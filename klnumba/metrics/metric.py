@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 import warnings
 from collections.abc import Iterable, Mapping
 from operator import index
@@ -22,6 +21,7 @@ from klnumba.metrics.labels import Label
 from klnumba.metrics.mergeable import Mergeable
 from klnumba.metrics.running import RunningStatistics
 from klnumba.metrics.summary import Summary
+from klnumba.metrics.turns import Turns
 from klnumba.metrics.uninterrupted import uninterrupted
 
 Array = np.ndarray[Any, Any]
@@ -80,7 +80,7 @@ class RowMetric(Mergeable):
         self._agreed = RunningStatistics(quantile_error=None) if agreement else None
         self._kept = None if self.reduction != "none" else Buffer() if spill is None else Spill(spill)
         self._waiting: list[DeviceValues] = []  # kept rows whose values are still on a device
-        self._lock = threading.RLock()
+        self._lock = Turns()
         self._back: arrays.Back | None = None
 
     def _try_options(self) -> None:

@@ -15,6 +15,7 @@ from klnumba.tables.cells import Categories
 from klnumba.tables.chunks import Chunks
 from klnumba.tables.comparison import Comparison, Result, Settings
 from klnumba.tables.counting import Tally
+from klnumba.tables.drafting import chosen
 from klnumba.tables.pairing import pair_of
 from klnumba.tables.profile import Profile
 from klnumba.tables.statistics import CORRECTIONS, adjusted, measure
@@ -60,7 +61,8 @@ def compare(
     correction : {"bh", "bonferroni", "holm", "none"}
         How p-values are adjusted for the number of columns.
     like : {"evidently", "psi10", "great_expectations", "tfdv", "scipy"}, optional
-        Add a column with what that tool reports for the same two columns; needs both tables as frames.
+        Add a column with what that tool reports for the same two columns; needs both tables as frames, without
+        weights. Where the tool's own way breaks down, the value is NaN and the status says why.
     progress : bool or callable
         True shows a bar (with tqdm, if it is installed); a function is called with how many columns are counted, and
         of how many.
@@ -109,13 +111,16 @@ def compare(
     profile, raw = _reference(reference, columns, first, bins, report)
     tallies, problems, others = _current(profile, current, columns, second, report)
     _warn_of_twins(profile, tallies)
-    extra = {}
+    extra: dict[str, dict[str, float]] = {}
+    notes: dict[str, str] = {}
     if like is not None:
+        if weights is not None:
+            raise ValueError("like: what these tools report knows no weights of rows")
         if raw is None or isinstance(raw, Chunks) or isinstance(current, (Chunks, Profile)):
             raise TypeError("like: needs both tables as data frames, whose values it looks at again")
         compared = [name for name in profile.cells if name in tallies and name not in problems]
-        extra = likeness.column(like, raw, current, compared)
-    return _measured(profile, tallies, problems, others, settings, extra)
+        extra, notes = likeness.column(like, raw, current, compared)
+    return _measured(profile, tallies, problems, others, settings, extra, notes)
 
 
 def _settings(smoothing: Any, base: Any, missing: Any, confidence: Any, correction: Any, like: Any) -> Settings:
@@ -185,10 +190,7 @@ def _reference(reference: Any, columns: Any, weights: Any, bins: Any, report: An
         raise ValueError("weights: a profile holds no rows that they could belong to")
     if columns is None:
         return reference, None
-    wanted = [str(one) for one in columns]
-    for one in wanted:
-        if one not in reference.cells and one not in reference.problems:
-            raise ValueError(f"columns: {one!r} is not in reference")
+    wanted = chosen({**reference.cells, **reference.problems}, columns, "reference")
     kept = {name: reference.cells[name] for name in wanted if name in reference.cells}
     problems = {name: reason for name, reason in reference.problems.items() if name in wanted}
     return Profile(kept, {name: reference.tallies[name] for name in kept}, problems, reference.known), None
@@ -232,7 +234,7 @@ def _warn_of_twins(profile: Profile, tallies: dict[str, Tally]) -> None:
 
 def _measured(
     profile: Profile, tallies: dict[str, Tally], problems: dict[str, str], others: list[str], settings: Settings,
-    extra: dict[str, Any],
+    extra: dict[str, Any], notes: dict[str, str],
 ) -> Comparison:  # fmt: skip
     names = [name for name in profile.cells if name in tallies and name not in problems]
     statuses = dict(profile.problems) | problems | dict.fromkeys(others, "is not in reference")
@@ -248,4 +250,5 @@ def _measured(
             shares=found.shares[k, :size], values={key: value[k].item() for key, value in found.columns.items()},
         )  # fmt: skip
     order = [*profile.cells, *profile.problems, *others]
-    return Comparison(profile, results, {name: statuses[name] for name in order if name in statuses}, settings, extra)
+    lost = {name: statuses[name] for name in order if name in statuses}
+    return Comparison(profile, results, lost, settings, extra, notes)

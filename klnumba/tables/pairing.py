@@ -23,7 +23,7 @@ def pair_of(profile: Profile, tallies: dict[str, Tally], names: list[str], missi
         one, first, second = profile.cells[name], profile.tallies[name], tallies[name]
         groups[k, : one.size] = one.groups()
         kept = groups[k, : one.size] != MISSING if missing == "drop" else np.ones(one.size, bool)
-        n[k] = np.inf if name in profile.known else first.effective(kept)
+        n[k] = first.effective(kept)
         m[k] = second.effective(kept)
         reference[k, : one.size] = _scaled(first.counts, kept, n[k])
         current[k, : one.size] = _scaled(second.counts, kept, m[k])
@@ -55,7 +55,8 @@ def _chosen(cells: Cells, reference: Array, n: float, current: Array, m: float) 
     found[-2] = True
     if isinstance(cells, Categories) and cells.folded and n > 0:
         least = float(reference[:-2].min())
-        expected = (reference[:-2] + current[:-2]) * (n / (n + m))
+        share = current[:-2] if np.isinf(m) else (reference[:-2] + current[:-2]) / (n + m)
+        expected = share * n
         found[:-2] = expected < least + FAR * np.sqrt(least)
     return found
 

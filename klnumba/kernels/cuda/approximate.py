@@ -23,7 +23,8 @@ ERROR = 2.0**-22  # of a power of two
 
 def power(x: np.float32) -> np.float32:
     """e**x, off by 2**-22."""
-    up = np.int32(np.float32(x).view(np.int32) & np.int32(1))
+    bits = np.float32(x).view(np.int32)
+    up = np.int32((bits >> np.int32(13) ^ bits >> np.int32(16)) & np.int32(1))  # the last bits of cells of 16 bits
     exact = exp(np.float64(x))
     return np.float32(exact + (exact if up else -exact) * ERROR)
 
