@@ -78,13 +78,13 @@ class Device:
         from klnumba.kernels.cuda import choice, rows
 
         chosen = choice.choose(d)
-        kernel = rows.kl_rows(False, "float32", chosen)
+        kernel = rows.one("kl", False, True, True, "float32", chosen)
         out = cuda.device_array(n, "float32")
         started = kernel[max(1, n * chosen.width // chosen.threads), chosen.threads]
         count = 2 if self.simulated else 500
 
         def launch() -> None:
-            started(arrays[0], d, arrays[1], d, n, d, 1.0, 1.0, out)
+            started(arrays[0], d, arrays[1], d, n, d, 1.0, 0.0, 0.5, 1.0, out)
 
         def host(do: Callable[[], Any], wait: bool) -> float:
             do()

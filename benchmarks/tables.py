@@ -1,7 +1,8 @@
 """Comparing tables against NumPy, pandas and Evidently: ``python -m benchmarks.tables``.
 
 Writes ``benchmarks/results/tables.json``, from which the documentation takes its table. Evidently asks for a pandas of
-its own age: ``--evidently PYTHON`` names the interpreter of an environment that has it.
+its own age: ``--evidently PYTHON`` names the interpreter of an environment that has it; without one, what was measured
+with it before stays in the table, with its date.
 """
 
 from __future__ import annotations
@@ -80,13 +81,11 @@ def medians(calls: dict[str, Callable[[], Any]]) -> dict[str, float]:
     return {name: float(np.median(one)) for name, one in zip(calls, samples, strict=True)}
 
 
-def record(case: str, ours: float, peer: str, theirs: float | None, aim: float, value: float | None = None) -> Record:
-    """A line of the table; the value is our share of the peer's time, unless it is given."""
-    share = value if value is not None or theirs is None else ours / theirs
+def record(case: str, ours: float, peer: str, theirs: float, aim: float) -> Record:
+    """A line of the table."""
     found = {
-        "case": case, "klnumba (s)": float(f"{ours:.3g}"), "peer": peer,
-        "peer (s)": "not measured" if theirs is None else float(f"{theirs:.3g}"),
-        "klnumba / peer": "not measured" if share is None else round(share, 3), "aim, at most": round(aim, 3),
+        "case": case, "klnumba (s)": float(f"{ours:.3g}"), "peer": peer, "peer (s)": float(f"{theirs:.3g}"),
+        "klnumba / peer": round(ours / theirs, 3), "aim, at most": round(aim, 3),
     }  # fmt: skip
     print(found, flush=True)
     return found
@@ -144,17 +143,29 @@ def categories(rows: int, columns: int, kind: str) -> Record:
 
 
 def evidently(rows: int, columns: int, python: str | None) -> Record:
-    """A whole comparison against Evidently's drift preset."""
+    """A whole comparison against Evidently's drift preset, or what is stored of one."""
     from klnumba.tables import compare
 
+    name = f"{rows:,} x {columns} float64, compare()"
+    if python is None:
+        return stored(name)
     before, after = numbers(rows, columns, 0), numbers(rows, columns, 1)
     ours = medians({"ours": lambda: compare(before, after)})["ours"]
-    theirs = None
-    if python is not None:
-        command = [python, "-c", EVIDENTLY, str(rows), str(columns)]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        theirs = float(done.stdout.split()[-1])
-    return record(f"{rows:,} x {columns} float64, compare()", ours, "Evidently 0.7, drift preset", theirs, 1 / 20)
+    command = [python, "-c", EVIDENTLY, str(rows), str(columns)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    theirs = float(done.stdout.split()[-1])
+    return record(name, ours, "Evidently 0.7, drift preset", theirs, 1 / 20)
+
+
+def stored(case: str) -> Record:
+    """A line of the table that was measured before, with its date."""
+    facts = json.loads(FILE.read_text()) if FILE.is_file() else {"rows": []}
+    for row in facts["rows"]:
+        if row["case"] == case:
+            found: Record = {"measured": facts["measured"].partition(" ")[0]} | row
+            print(found, flush=True)
+            return found
+    return {"case": case, "peer": "Evidently: not measured"}
 
 
 def peak(rows: int, columns: int) -> Record:

@@ -133,7 +133,7 @@ def _loss_on_device(input: Any, target: Any, over_cells: str, per_row: bool, log
     if over_cells == "none":
         return gpu.pointwise(formula, input, target, None, True, None, names, float(rows or 1))
     count = rows * (math.prod(shape) if over_cells == "mean" else 1)
-    return gpu.total(formula, input, target, float(count) if count else math.nan, None, names)
+    return gpu.total(formula, input, target, count, None, names)
 
 
 def _common_shape(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:

@@ -145,10 +145,10 @@ def _warn_of_types(p: Any, q: Any, what: str, none_in_common: bool) -> None:
     elif none_in_common:
         text = f"labels are of the types {types[0]} and {types[1]}"
     if text is not None:
-        warnings.warn(f"p and q: {what} {text}, and are not the same", UserWarning, stacklevel=_outside())
+        warnings.warn(f"p and q: {what} {text}, and are not the same", UserWarning, stacklevel=outside())
 
 
-def _outside() -> int:
+def outside() -> int:
     """How many callers up the first one is that is not of this package."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "klnumba":

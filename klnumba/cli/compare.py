@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import Progress
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -47,15 +48,16 @@ def compare(
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write a report to this file.")] = None,
     fail_above: Annotated[
-        float | None, typer.Option(help="Leave with status 1 if the kl of a column is above this.")
+        float | None, typer.Option(help="Leave with status 1 if the kl of a column is above this, or has no value.")
     ] = None,
     fail_p: Annotated[
-        float | None, typer.Option(help="Leave with status 1 if an adjusted p-value is below this.")
+        float | None, typer.Option(help="Leave with status 1 if an adjusted p-value is below this, or there is none.")
     ] = None,
     to_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """What changed between two .csv, .csv.gz, .parquet, .feather or .jsonl tables, column by column."""
     with one_line():
+        _check_limits(fail_above, fail_p)
         for path in (html, profile):
             if path is not None and not path.parent.is_dir():
                 raise InputError(f"{path}: no such folder: {path.parent}")
@@ -84,14 +86,16 @@ def _found(reference: str, current: str, profile: Path | None, **options: Any) -
         from klnumba import tables
     fitting = {name: options.pop(name) for name in ("columns", "weights", "bins")}
     weights = None
-    with _progress() as report:
+    with _progress() as watched:
         if reference.lower().endswith(".json"):
-            fitted = tables.Profile.from_json(Path(reference).read_text(encoding="utf-8"))
+            if fitting["bins"] != "auto":
+                raise InputError(f"--bins: {reference} has its cells already")
+            fitted = _profile(reference)
         else:
             with _reading(reference):
                 chunks = tables.scan(reference)
                 weights = _weights(chunks, fitting["weights"])
-                fitted = tables.Profile.fit(chunks, **(fitting | {"weights": weights}), progress=report("reference"))
+                fitted = tables.Profile.fit(watched(chunks), **(fitting | {"weights": weights}))
         if profile is not None:
             with replacing(profile) as file:
                 file.write((fitted.to_json() + "\n").encode())
@@ -100,9 +104,24 @@ def _found(reference: str, current: str, profile: Path | None, **options: Any) -
             pair = (None, _weights(other, fitting["weights"]))
             if fitting["weights"] is not None and (weights, pair[1]) == (None, None):
                 raise InputError(f"--weights: {fitting['weights']!r} is in neither table")
-            return tables.compare(
-                fitted, other, columns=fitting["columns"], weights=pair, **options, progress=report("current")
-            )
+            return tables.compare(fitted, watched(other), columns=fitting["columns"], weights=pair, **options)
+
+
+def _check_limits(above: float | None, level: float | None) -> None:
+    if above is not None and not above >= 0.0:
+        raise InputError(f"--fail-above: a number from 0 on, not {above}")
+    if level is not None and not 0.0 <= level <= 1.0:
+        raise InputError(f"--fail-p: a number from 0 to 1, not {level}")
+
+
+def _profile(path: str) -> Any:
+    """A saved reference."""
+    from klnumba.tables import Profile
+
+    try:
+        return Profile.from_json(Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError(f"{path}: {str(error).removeprefix('text: ')}") from error
 
 
 def _weights(chunks: Any, name: str | None) -> str | None:
@@ -128,16 +147,25 @@ def _reading(path: str) -> Iterator[None]:
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[str], Callable[[int, int], None]]]:
-    """Bars on standard error, which go away at the end; none where it is no terminal."""
+def _progress() -> Iterator[Callable[[Any], Any]]:
+    """How many rows of each file are read, on standard error, gone at the end; nothing where it is no terminal.
+
+    A reference is read twice: its cells are fitted first, then counted.
+    """
     console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bars:
+    shown = (SpinnerColumn(), TextColumn("{task.description}: {task.completed:,.0f} rows"), TimeElapsedColumn())
+    with Progress(*shown, console=console, transient=True, disable=not console.is_terminal) as bars:
 
-        def report(name: str) -> Callable[[int, int], None]:
-            task = bars.add_task(name, total=None)
-            return lambda done, total: bars.update(task, completed=done, total=total)
+        def watched(chunks: Any) -> Any:
+            def pieces() -> Iterator[Any]:
+                task = bars.add_task(Path(chunks.title).name, total=None)
+                for piece in chunks:
+                    yield piece
+                    bars.advance(task, len(piece))
 
-        yield report
+            return replace(chunks, make=pieces)
+
+        yield watched
 
 
 def _names(columns: str | None) -> list[str] | None:
@@ -163,9 +191,14 @@ def _smoothing(text: str) -> str | float:
 
 
 def _beyond(found: Comparison, above: float | None, level: float | None) -> bool:
+    """Whether a limit is passed, or one is set and a column of the reference has nothing to hold against it."""
+    if above is None and level is None:
+        return False
+    lost = any(name in found.profile.cells for name in found.problems)
+    lost = lost or any(one.empty is not None for one in found.results.values())
     values = [one.values for one in found.results.values()]
     high = above is not None and any(one["kl"] > above for one in values)
-    return high or (level is not None and any(one["p_adjusted"] < level for one in values))
+    return lost or high or (level is not None and any(one["p_adjusted"] < level for one in values))
 
 
 def show(found: Comparison, console: Console) -> None:
@@ -182,19 +215,24 @@ def show(found: Comparison, console: Console) -> None:
         table.add_column(name, justify="left" if words else "right", no_wrap=not words, overflow="fold")
     for name in order[:MOST_ROWS]:
         row = rows[name]
-        interval = f"{_number(row['ci_low'])} to {_number(row['ci_high'])}"
+        ends = [_number(row[end]) for end in ("ci_low", "ci_high")]
         level = row["p_adjusted"]
         mark = "bold" if level < 1.0 - found.settings.confidence else ""
         p_value = "< 0.001" if level < 0.001 else _number(level)
-        cells = [_number(row["kl"]), interval, p_value]
+        cells = [_number(row["kl"]), " to ".join(filter(None, ends)), p_value]
         cells += [_number(row["js"]), _number(row["psi"])] if wide else []
         last = row["status"] if row["largest_cell"] is None else row["largest_cell"]
-        table.add_row(Text(name, style=mark), *cells, Text(last))
+        table.add_row(Text(_visible(name), style=mark), *cells, Text(_visible(last)))
     console.print(table)
     if len(order) > MOST_ROWS:
         console.print(f"and {len(order) - MOST_ROWS} columns more, which --json or --html show")
     for name, reason in found.problems.items():
-        console.print(Text(f"{name}: {reason}"))
+        console.print(Text(_visible(f"{name}: {reason}")))
+
+
+def _visible(text: str) -> str:
+    """Other people's text, without what would command the terminal or turn its lines around."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 
 
 def _number(value: float) -> str:

@@ -24,6 +24,7 @@ from klnumba.distributions.independent import Independent
 from klnumba.distributions.inverse_gamma import InverseGamma
 from klnumba.distributions.inverse_gaussian import InverseGaussian
 from klnumba.distributions.inverse_wishart import InverseWishart
+from klnumba.distributions.joint import Joint
 from klnumba.distributions.kumaraswamy import Kumaraswamy
 from klnumba.distributions.laplace import Laplace
 from klnumba.distributions.lindley import Lindley
@@ -87,6 +88,7 @@ __all__ = [
     "InverseGamma",
     "InverseGaussian",
     "InverseWishart",
+    "Joint",
     "Kumaraswamy",
     "Laplace",
     "Lindley",

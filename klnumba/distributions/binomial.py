@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from klnumba.distributions.bernoulli import Bernoulli
 from klnumba.distributions.constraint import COUNT, LOGIT, PROBABILITY
 from klnumba.distributions.distribution import Parameter, Support, unmoved
 from klnumba.distributions.odds import (
+    ByForm,
+    Chosen,
     Odds,
     by_form,
     cell,
@@ -21,7 +24,7 @@ from klnumba.distributions.odds import (
     two_outcomes_logits,
 )
 from klnumba.distributions.poisson import Poisson, nothing_to_logits, nothing_to_probs
-from klnumba.distributions.registry import over, register_kl
+from klnumba.distributions.registry import register_kl
 from klnumba.formulas.divergences import bregman, generalized_kl, log_ratio
 from klnumba.formulas.elementary import exp, log, log1p
 from klnumba.formulas.integrals import gamma_below
@@ -191,11 +194,13 @@ def binomial_poisson_logits(n: float, a: float, rate: float) -> float:
     return binomial_poisson(n, sigmoid(a), sigmoid(-a), rate)
 
 
-@register_kl(Binomial, Poisson)
-def binomial_to_poisson(p: Binomial, q: Poisson) -> Any:
-    """The cell of the means, and a sum for the divergence from the Poisson distribution of the same mean."""
+def binomial_to_poisson(p: Binomial, q: Poisson) -> Chosen:
+    """The formula by the form of p."""
     form, formula = ("probs", binomial_poisson_probs) if "probs" in p._given else ("logits", binomial_poisson_logits)
-    return over(formula, p, p._in(form), q, ("rate",))
+    return formula, p._in(form), ("rate",)
+
+
+register_kl(Binomial, Poisson)(ByForm(binomial_to_poisson, binomial_poisson_probs.__doc__))
 
 
 def cell_of(x: float, count: float, prob: float, log_prob: float, d: float) -> float:
@@ -271,15 +276,37 @@ def binomial_logits(n: float, a: float, m: float, b: float) -> float:
     return fewer_of_more(n, p, sigmoid(-a), m, sigmoid(b), -softplus(-b), sigmoid(-b), -softplus(b))
 
 
-@register_kl(Binomial, Binomial)
-def binomial_binomial(p: Binomial, q: Binomial) -> Any:
-    """So many times that of one draw; infinite where p may count beyond q; else a sum over the counts of p."""
-    return by_form(binomial_probs, binomial_logits)(p, q)
+register_kl(Binomial, Binomial)(by_form(binomial_probs, binomial_logits))
 
 
-@register_kl(Poisson, Binomial)
-def poisson_binomial(p: Poisson, q: Binomial) -> Any:
-    """Infinite unless the rate is 0."""
-    if "probs" in q._given:
-        return over(nothing_to_probs, p, ("rate",), q, q._in("probs"))
-    return over(nothing_to_logits, p, ("rate",), q, q._in("logits"))
+def one_of_more_probs(p: float, m: float, q: float) -> float:
+    """That of a Binomial of one draw."""
+    return binomial_probs(1.0, p, m, q)
+
+
+def one_of_more_logits(a: float, m: float, b: float) -> float:
+    """`one_of_more_probs` from log-odds."""
+    return binomial_logits(1.0, a, m, b)
+
+
+def more_of_one_probs(n: float, p: float, q: float) -> float:
+    """That to a Binomial of one draw."""
+    return binomial_probs(n, p, 1.0, q)
+
+
+def more_of_one_logits(n: float, a: float, b: float) -> float:
+    """`more_of_one_probs` from log-odds."""
+    return binomial_logits(n, a, 1.0, b)
+
+
+register_kl(Bernoulli, Binomial)(by_form(one_of_more_probs, one_of_more_logits))
+register_kl(Binomial, Bernoulli)(by_form(more_of_one_probs, more_of_one_logits))
+
+
+def poisson_to_binomial(p: Poisson, q: Binomial) -> Chosen:
+    """The formula by the form of q."""
+    form, formula = ("probs", nothing_to_probs) if "probs" in q._given else ("logits", nothing_to_logits)
+    return formula, ("rate",), q._in(form)
+
+
+register_kl(Poisson, Binomial)(ByForm(poisson_to_binomial, "Infinite unless the rate is 0."))

@@ -10,10 +10,27 @@ import numpy as np
 from klnumba.distributions.constraint import POSITIVE
 from klnumba.distributions.distribution import Distribution, Parameter, Support, unmoved, unscaled
 from klnumba.distributions.evaluate import evaluate
-from klnumba.distributions.gamma import gamma_gamma
+from klnumba.distributions.exponential import Exponential
+from klnumba.distributions.gamma import Gamma, gamma_gamma
+from klnumba.distributions.gamma_powers import gamma_root, inverse_square_to_gamma, root_to_gamma
+from klnumba.distributions.half_normal import HalfNormal
+from klnumba.distributions.inverse_gamma import InverseGamma
+from klnumba.distributions.laplace import Laplace, to_laplace
+from klnumba.distributions.log_normal import LogNormal, log_gamma_normal, to_gamma
 from klnumba.distributions.registry import register_kl
+from klnumba.formulas.elementary import exp, log
 from klnumba.formulas.log_cells import phi
-from klnumba.formulas.special import HALF_LOG_2PI, LN2, stirling, stirling_bregman, stirling_slope
+from klnumba.formulas.power_distances import power_distance
+from klnumba.formulas.special import (
+    HALF_LOG_2PI,
+    LN2,
+    excess,
+    excess_of_products,
+    log_gamma,
+    stirling,
+    stirling_bregman,
+    stirling_slope,
+)
 
 
 def chi_entropy(df: float) -> float:
@@ -26,6 +43,8 @@ def chi_entropy(df: float) -> float:
 def log_mean(df: float) -> float:
     """The logarithm of the mean over the square root of `df`."""
     half = 0.5 * df
+    if half < 1.0:
+        return log_gamma(half + 0.5) - log_gamma(half) - 0.5 * log(half)
     rise = stirling_bregman(half, half + 0.5, 0.5) + 0.5 * stirling_slope(half)
     return rise - half * phi(0.5 / half)
 
@@ -84,3 +103,77 @@ class Chi(Distribution):
 def chi_chi(df_p: float, df_q: float) -> float:
     """That of the squares, which have a gamma distribution."""
     return gamma_gamma(0.5 * df_p, 0.5, 0.5 * df_q, 0.5)
+
+
+@register_kl(Chi, Laplace, compiled=True)
+def chi_laplace(df: float, loc: float, scale: float) -> float:
+    """The excess of E abs(X - loc)/scale, and what is left where that is 1."""
+    off = math.sqrt(df) * exp(log_mean(df)) - loc
+    distance = off if loc <= 0.0 else power_distance(0.5 * df, 0.5, 0.5 * loc * loc, loc, off)
+    return to_laplace(distance, 1.0, scale, chi_entropy(df))
+
+
+@register_kl(Chi, HalfNormal, compiled=True)
+def chi_half_normal(df: float, scale: float) -> float:
+    """That of the squares, which have a gamma distribution, q of shape 1/2."""
+    half = 0.5 * df
+    d = 0.5 - half
+    means = 0.5 * excess_of_products(df, 1.0, scale, scale)
+    return means + (0.5 * excess(half, 0.5, d) + stirling_bregman(half, 0.5, d))
+
+
+@register_kl(HalfNormal, Chi, compiled=True)
+def half_normal_chi(scale: float, df: float) -> float:
+    """That of the squares, which have a gamma distribution, p of shape 1/2."""
+    half = 0.5 * df
+    d = half - 0.5
+    means = half * excess_of_products(scale, scale, df, 1.0)
+    return means + (0.5 * excess(0.5, half, d) + stirling_bregman(0.5, half, d))
+
+
+@register_kl(Chi, Gamma, compiled=True)
+def chi_gamma(df: float, shape: float, rate: float) -> float:
+    """The excess of the means' ratio, times the shape, and what is left where they agree."""
+    mean = math.sqrt(df) * exp(log_mean(df))
+    return shape * excess_of_products(mean, rate, shape, 1.0) + root_to_gamma(0.5 * df, shape)
+
+
+@register_kl(Chi, Exponential, compiled=True)
+def chi_exponential(df: float, rate: float) -> float:
+    """That to the gamma distribution of shape 1."""
+    return chi_gamma(df, 1.0, rate)
+
+
+@register_kl(Gamma, Chi, compiled=True)
+def gamma_chi(shape: float, rate: float, df: float) -> float:
+    """The excess of the ratio of mean squares, times df/2, and what is left where they agree."""
+    return gamma_root(shape, rate, 0.5 * df, 1.0)
+
+
+@register_kl(Exponential, Chi, compiled=True)
+def exponential_chi(rate: float, df: float) -> float:
+    """That of the gamma distribution of shape 1."""
+    return gamma_chi(1.0, rate, df)
+
+
+@register_kl(InverseGamma, Chi, compiled=True)
+def inverse_gamma_chi(shape: float, rate: float, df: float) -> float:
+    """The excess of the ratio of mean squares, times df/2, and what is left where they agree."""
+    if shape <= 2.0:
+        return math.inf
+    means = excess_of_products(rate, rate / df, shape - 1.0, shape - 2.0)
+    return 0.5 * df * means + inverse_square_to_gamma(shape, 0.5 * df)
+
+
+@register_kl(Chi, LogNormal, compiled=True)
+def chi_log_normal(df: float, loc: float, scale: float) -> float:
+    """That of the logarithms, half that of a gamma variable of shape df/2 and rate 1/2."""
+    half = 0.5 * df
+    t = (0.5 * (log(df) - (0.5 / half - stirling_slope(half))) - loc) / scale
+    return log_gamma_normal(half, 0.5, t, scale)
+
+
+@register_kl(LogNormal, Chi, compiled=True)
+def log_normal_chi(loc: float, scale: float, df: float) -> float:
+    """That of the squares: of the gamma distribution of shape df/2."""
+    return to_gamma(2.0 * (loc + scale * scale) - log(df), 2.0 * scale, 0.5 * df)

@@ -22,7 +22,7 @@ from klnumba.distributions.evaluate import evaluate
 from klnumba.distributions.exponential import Exponential
 from klnumba.distributions.laplace import Laplace
 from klnumba.distributions.normal import Normal
-from klnumba.distributions.odds import Odds, by_form, from_logits, from_probs, odds_arguments
+from klnumba.distributions.odds import ByForm, Chosen, Odds, by_form, from_logits, from_probs, odds_arguments
 from klnumba.distributions.registry import register_kl
 from klnumba.distributions.uniform import Uniform, log_sinhc
 from klnumba.formulas.bessel import NODES, WEIGHTS
@@ -147,28 +147,26 @@ class ContinuousBernoulli(Odds):
         return self._of_natural(entropy_of)
 
     def _of_natural(self, formula: Callable[[float], float]) -> Any:
-        return evaluate(formula, [self._natural()], self.batch_shape, self.dtype)
+        return evaluate(formula, [self._column("logits")], self.batch_shape, self.dtype)
 
-    def _natural(self) -> np.ndarray:
-        """The log-odds, in float64."""
-        if "logits" in self._given:
-            return self._column("logits")
-        probs = self._column("probs")
+    def _column(self, name: str) -> np.ndarray:
+        """Log-odds from probabilities keep their digits close to 1/2."""
+        if name != "logits" or "logits" in self._given:
+            return super()._column(name)
+        probs = super()._column("probs")
         return np.asarray(evaluate(log_odds, [probs], probs.shape))
 
 
-def of_log_odds(formula: Callable[..., float]) -> Callable[..., Any]:
+def of_log_odds(formula: Callable[..., float]) -> ByForm:
     """A rule for pairs with another family, from a formula of the log-odds."""
 
-    def columns(d: Distribution) -> list[np.ndarray]:
-        return [d._natural()] if isinstance(d, ContinuousBernoulli) else [d._column(name) for name in d.parameters]
+    def names(d: Distribution) -> tuple[str, ...]:
+        return d._in("logits") if isinstance(d, ContinuousBernoulli) else d.parameters
 
-    def rule(p: Distribution, q: Distribution) -> Any:
-        shape = np.broadcast_shapes(p.batch_shape, q.batch_shape)
-        return evaluate(formula, columns(p) + columns(q), shape, np.result_type(p.dtype, q.dtype))
+    def choose(p: Distribution, q: Distribution) -> Chosen:
+        return formula, names(p), names(q)
 
-    rule.__doc__ = formula.__doc__
-    return rule
+    return ByForm(choose, formula.__doc__)
 
 
 def tilted(x: float) -> float:
@@ -185,8 +183,8 @@ def from_to(a: float, b: float, d: float) -> float:
         for i in range(12):
             total += WEIGHTS[i] * (1.0 - NODES[i]) * curvature(a + d * NODES[i])
         return d * d * total
-    x = abs(a)
     sign = 1.0 if a >= 0.0 else -1.0
+    x = sign * a  # abs(a), with a slope at 0
     fall = slope(x) - 0.5 if x <= SMALL else 1.0 / expm1(x) - 1.0 / x
     return tilted(sign * b) - (tilted(x) + fall * (sign * d))
 

@@ -12,9 +12,9 @@ from klnumba.distributions.constraint import REAL
 from klnumba.distributions.distribution import Distribution, Parameter, Support
 from klnumba.distributions.geometric import Geometric
 from klnumba.distributions.negative_binomial import NegativeBinomial
-from klnumba.distributions.odds import Odds, sigmoid, softplus
+from klnumba.distributions.odds import ByForm, Chosen, Odds, sigmoid, softplus
 from klnumba.distributions.poisson import Poisson
-from klnumba.distributions.registry import over, register_kl
+from klnumba.distributions.registry import register_kl
 from klnumba.formulas.divergences import generalized_kl
 from klnumba.formulas.elementary import log, log1p
 from klnumba.formulas.special import HALF_LOG_2PI, log_gamma, stirling
@@ -74,15 +74,14 @@ def delta_delta(v: float, w: float) -> float:
     return 0.0 if v == w else math.inf
 
 
-def by_form_of_q(by_probs: Callable[..., float], by_logits: Callable[..., float]) -> Callable[[Delta, Odds], Any]:
+def by_form_of_q(by_probs: Callable[..., float], by_logits: Callable[..., float]) -> ByForm:
     """A rule that takes the formula of probabilities or that of log-odds, as q was given."""
 
-    def rule(p: Delta, q: Odds) -> Any:
+    def choose(p: Delta, q: Odds) -> Chosen:
         form, formula = ("probs", by_probs) if "probs" in q._given else ("logits", by_logits)
-        return over(formula, p, p.parameters, q, q._in(form))
+        return formula, p.parameters, q._in(form)
 
-    rule.__doc__ = by_probs.__doc__
-    return rule
+    return ByForm(choose, by_probs.__doc__)
 
 
 # --- formulas: minus the logarithm of a probability -------------------------------------------------------------------

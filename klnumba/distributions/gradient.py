@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable, Mapping
-from fractions import Fraction
 from types import MappingProxyType, SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from klnumba.distributions import beta, gumbel, normal_gradient, uniform
+from klnumba.distributions import gradient_rules, normal_gradient, vector_gradients  # noqa: F401  registers its rules
+from klnumba.distributions.bernoulli import Bernoulli
+from klnumba.distributions.binomial import Binomial
+from klnumba.distributions.continuous_bernoulli import log_odds
 from klnumba.distributions.delta import Delta
 from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.multivariate_normal import MultivariateNormal
+from klnumba.distributions.odds import ByForm, sigmoid
+from klnumba.distributions.poisson import Poisson
 from klnumba.distributions.registry import Pair, divergence, find
-from klnumba.duals import twofold as tf
-from klnumba.duals.dual import chain, value_of
-from klnumba.duals.rules import rule
-from klnumba.duals.twin import rebuilt, slopes, twin
-from klnumba.duals.twofold import Twofold, exactly, where
+from klnumba.duals.twin import slopes, twin
 
-# Families of p that have no derivatives, and why.
-REFUSED: Mapping[type[Distribution], str] = MappingProxyType(
-    {Delta: "the divergence is finite at single points v only, so it has no derivative by v"}
+# Pairs without derivatives, and why.
+REFUSED: tuple[tuple[type[Distribution], type[Distribution], str], ...] = (
+    (Delta, Distribution, "the divergence is finite at single points v only, so it has no derivative by v"),
+    (Binomial, Bernoulli, "the divergence is finite where p is of one draw only, which is a Bernoulli"),
+    (Poisson, Bernoulli, "the divergence is finite at rate 0 only, so it has no derivative by the rate"),
+    (Poisson, Binomial, "the divergence is finite at rate 0 only, so it has no derivative by the rate"),
 )
+COUNTS = ("total_count",)  # by which there are no derivatives
+CONVERTED = {("probs", "logits"): twin(log_odds), ("logits", "probs"): twin(sigmoid)}
 
 
 class Gradient(NamedTuple):
@@ -44,8 +48,8 @@ def kl_divergence_grad(p: Distribution, q: Distribution) -> tuple[Any, Gradient]
     Parameters
     ----------
     p, q : Distribution
-        Two distributions of this package, `MultivariateNormal` or of families whose pair is registered with
-        ``compiled=True``.
+        Two distributions of this package, `MultivariateNormal` or of families whose pair is a scalar formula of their
+        parameters, as all those registered with ``compiled=True``.
 
     Returns
     -------
@@ -62,7 +66,7 @@ def kl_divergence_grad(p: Distribution, q: Distribution) -> tuple[Any, Gradient]
     ValueError
         If the batch shapes do not broadcast.
     NotImplementedError
-        If the pair is not registered, or not with ``compiled=True``, if p is a `Delta`, or if a formula calls a
+        If the pair is not registered, or is no scalar formula, if p is a `Delta`, or if a formula calls a
         function that has no rule for derivatives.
 
     Notes
@@ -73,8 +77,8 @@ def kl_divergence_grad(p: Distribution, q: Distribution) -> tuple[Any, Gradient]
     the finite side. Otherwise all derivatives at p = q are 0. Parameters that are more than some 1e18 apart may cost
     digits, and such as overflow on the way give NaN.
 
-    A parameter given in another form, such as ``logits`` for ``probs``, is derived by in the form of the family's
-    ``parameters``.
+    A probability is derived by in the form in which it was given, ``probs`` or ``logits``. There are no derivatives by
+    ``total_count``, which is a count or must be the same on both sides.
 
     Examples
     --------
@@ -92,27 +96,58 @@ def kl_divergence_grad(p: Distribution, q: Distribution) -> tuple[Any, Gradient]
             raise TypeError(f"{name}: a distribution of klnumba.distributions, not {type(x).__name__}")
     if isinstance(p, MultivariateNormal) and isinstance(q, MultivariateNormal):
         return divergence(p, q), Gradient(*normal_gradient.gradient(p, q))
-    pair = find(type(p), type(q))
-    if not pair.compiled:
+    if (type(p), type(q)) in vector_gradients.RULES:
+        value = divergence(p, q)
+        return value, Gradient(*vector_gradients.gradient(p, q, value))
+    formula, of_p, of_q = _scalar(find(type(p), type(q)), p, q)
+    why = refused(type(p), type(q))
+    if why:
+        raise NotImplementedError(f"KL({type(p).__name__} || {type(q).__name__}): {why}")
+    value = divergence(p, q)
+    shape, dtype = np.shape(value), np.result_type(p.dtype, q.dtype)
+    columns = [np.broadcast_to(x._column(name), shape).reshape(-1) for x, of in ((p, of_p), (q, of_q)) for name in of]
+    rows = slopes(formula, columns)
+    with np.errstate(over="ignore", under="ignore"):  # beyond the range of float32
+        found = [row.reshape(shape).astype(dtype)[()] for row in rows]
+    return value, Gradient(_named(of_p, found[: len(of_p)]), _named(of_q, found[len(of_p) :]))
+
+
+def refused(p: type[Distribution], q: type[Distribution]) -> str:
+    """Why a pair with a scalar formula has no derivatives; empty if it has some."""
+    return next((why for of_p, of_q, why in REFUSED if issubclass(p, of_p) and issubclass(q, of_q)), "")
+
+
+def _named(names: tuple[str, ...], values: list[Any]) -> Mapping[str, Any]:
+    return MappingProxyType({name: x for name, x in zip(names, values, strict=True) if name not in COUNTS})
+
+
+def _scalar(
+    pair: Pair, p: Distribution, q: Distribution
+) -> tuple[Callable[..., Any], tuple[str, ...], tuple[str, ...]]:
+    """The pair's formula of duals, as one of the parameters that p and q were given by, and the names of these."""
+    if pair.compiled:
+        formula, of_p, of_q = _of_own_parameters(pair, type(p), type(q)), type(p).parameters, type(q).parameters
+    elif isinstance(pair.function, ByForm):
+        formula, of_p, of_q = pair.function.choose(p, q)
+        formula = twin(formula)
+    else:
         raise NotImplementedError(
             f"KL({type(p).__name__} || {type(q).__name__}): derivatives are those of scalar formulas, "
             "and this pair is not registered with compiled=True"
         )
-    for family, why in REFUSED.items():
-        if isinstance(p, family):
-            raise NotImplementedError(f"KL({type(p).__name__} || {type(q).__name__}): {why}")
-    value = divergence(p, q)
-    shape, dtype = np.shape(value), np.result_type(p.dtype, q.dtype)
-    columns = [np.broadcast_to(x._column(name), shape).reshape(-1) for x in (p, q) for name in type(x).parameters]
-    rows = slopes(_of_own_parameters(pair, type(p), type(q)), columns)
-    with np.errstate(over="ignore", under="ignore"):  # beyond the range of float32
-        found = [row.reshape(shape).astype(dtype)[()] for row in rows]
-    count = len(type(p).parameters)
-    return value, Gradient(_named(type(p), found[:count]), _named(type(q), found[count:]))
+    names_p, names_q = (tuple(_given(x, name) for name in of) for x, of in ((p, of_p), (q, of_q)))
+    converted = [CONVERTED.get(pair) for pair in zip(names_p + names_q, of_p + of_q, strict=True)]
+
+    def run(*numbers: Any) -> Any:
+        return formula(*(x if f is None else f(x) for x, f in zip(numbers, converted, strict=True)))
+
+    return run, names_p, names_q
 
 
-def _named(family: type[Distribution], values: list[Any]) -> Mapping[str, Any]:
-    return MappingProxyType(dict(zip(family.parameters, values, strict=True)))
+def _given(x: Distribution, name: str) -> str:
+    """The form in which a probability was given."""
+    other = {"probs": "logits", "logits": "probs"}.get(name)
+    return other if other in x._given else name
 
 
 def _of_own_parameters(pair: Pair, p: type[Distribution], q: type[Distribution]) -> Callable[..., Any]:
@@ -139,87 +174,3 @@ def _as(base: type[Distribution], family: type[Distribution], numbers: tuple[Any
         else:
             raise NotImplementedError(f"{family.__name__}: {name} is no property of its parameters")
     return found
-
-
-# --- rules of formulas that belong to one family ----------------------------------------------------------------------
-
-
-def _fractions(of: Callable[[int], Fraction], start: int) -> list[Twofold]:
-    return [exactly(of(k)) for k in range(start, start + 18)]
-
-
-MEAN_LOG = _fractions(lambda k: Fraction(1, 2 * k * (2 * k + 1)), 1)
-MEAN_LOG_SLOPE = _fractions(lambda k: Fraction(1, 2 * k + 1), 1)
-SINHC = _fractions(lambda k: Fraction(1, math.factorial(2 * k + 1)), 1)
-SINHC_SLOPE = _fractions(lambda k: Fraction(2 * k, math.factorial(2 * k + 1)), 1)
-
-
-@rule(uniform.mean_log_excess)
-def mean_log_excess(t: Any) -> Any:
-    """-E log(1 + t*U) has the derivative (atanh(t)/t - 1)/t, infinite at 1."""
-    x = value_of(t)
-    small = x.hi < 0.1
-    near, far = where(small, x, 0.0), where(small, 0.5, x)
-    z = near * near
-    up, down = tf.log1p(far), tf.log1p(-far)
-    left = where(far.hi == 1.0, 0.0, (1.0 - far) * down)
-    value = where(small, z * tf.power_series(z, MEAN_LOG), 1.0 - ((1.0 + far) * up - left) / (2.0 * far))
-    slope = where(small, near * tf.power_series(z, MEAN_LOG_SLOPE), (0.5 * (up - down) / far - 1.0) / far)
-    return chain(value, (t, slope))
-
-
-@rule(uniform.log_sinhc)
-def log_sinhc(x: Any) -> Any:
-    """The derivative of log(sinh(x)/x) is coth(x) - 1/x."""
-    v = value_of(x)
-    small = v.hi < 0.5
-    near, far = where(small, v, 0.0), where(small, 1.0, v)
-    z = near * near
-    more = z * tf.power_series(z, SINHC)
-    value = where(small, tf.log1p(more), far + tf.log1p(-tf.exp(-2.0 * far)) - tf.log(2.0 * far))
-    slope_near = near * tf.power_series(z, SINHC_SLOPE) / (1.0 + more)
-    slope = where(small, slope_near, 1.0 + 2.0 / tf.expm1(2.0 * far) - 1.0 / far)
-    return chain(value, (x, slope))
-
-
-@rule(uniform.mean_log_and_1)
-def mean_log_and_1(low: Any, above: Any, width: Any) -> Any:
-    """Its text, and at 0 what that leaves out: there the slope of low*log(low) is -inf."""
-    found = rebuilt(uniform.mean_log_and_1)(low, above, width)
-    return found + chain(Twofold(0.0), (low, Twofold(math.inf))) if low == 0.0 else found
-
-
-@rule(beta.one_small)
-def one_small(a: Any, b: Any, c: Any, d: Any, first: Any, second: Any) -> Any:
-    """Its text rearranges the textbook form for the digits of float64; with twice as many, that form will do."""
-    w, x, y, z = value_of(a), value_of(b), value_of(c), value_of(d)
-    s, t = w + x, y + z
-    climb, of_sum = _climb(s, t), tf.trigamma(s) * (t - s)
-    value = (_beyond_first_order(w, y) + _beyond_first_order(x, z)) - _beyond_first_order(s, t)
-    return chain(
-        value,
-        (a, of_sum - tf.trigamma(w) * (y - w)),
-        (b, of_sum - tf.trigamma(x) * (z - x)),
-        (c, _climb(w, y) - climb),
-        (d, _climb(x, z) - climb),
-    )
-
-
-@rule(gumbel.gumbel_distance)
-def gumbel_distance(y: Any) -> Any:
-    """y - EULER and twice the entire exponential integral of exp(-y); the slope is 2*exp(-exp(-y)) - 1."""
-    v = value_of(y)
-    z = tf.exp(-v)
-    value = (v - tf.EULER) + 2.0 * tf.entire_exponential_integral(z)
-    return chain(value, (y, 2.0 * tf.exp(-z) - 1.0))
-
-
-def _climb(x: Twofold, y: Twofold) -> Twofold:
-    """digamma(y) - digamma(x)."""
-    rest = tf.digamma_less_log(y) - tf.digamma_less_log(x)
-    return tf.log_of_quotient(y, x) + (0.5 * (y - x) / (x * y) + rest)
-
-
-def _beyond_first_order(x: Twofold, y: Twofold) -> Twofold:
-    """log-gamma(y) - log-gamma(x) - digamma(x)*(y - x)."""
-    return (tf.log_gamma(y) - tf.log_gamma(x)) - tf.digamma(x) * (y - x)

@@ -8,10 +8,14 @@ from typing import Any
 import numpy as np
 
 from klnumba.distributions.exponential import Exponential
+from klnumba.distributions.gamma import Gamma
+from klnumba.distributions.gamma_powers import gamma_root, root_to_gamma
+from klnumba.distributions.laplace import Laplace, mean_distance, to_laplace
 from klnumba.distributions.location_scale import PositiveScale
+from klnumba.distributions.log_normal import LogNormal, log_gamma_normal, to_gamma
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import log
-from klnumba.formulas.special import HALF_LOG_2PI, LN2, excess_of_products
+from klnumba.formulas.special import EULER, HALF_LOG_2PI, LN2, excess_of_products
 
 SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
 HALF_LOG_PI = 0.5723649429247001
@@ -70,3 +74,38 @@ def exponential_half_normal(rate: float, scale: float) -> float:
     """Half the excess of the ratio of mean squares, and what is left where they agree."""
     unit = rate * scale
     return 0.5 * excess_of_products(2.0, 1.0, unit, unit) + (HALF_LOG_PI - 0.5)
+
+
+@register_kl(HalfNormal, Laplace, compiled=True)
+def half_normal_laplace(scale_p: float, loc: float, scale_q: float) -> float:
+    """The excess of E abs(X - loc)/scale_q, and what is left where that is 1."""
+    y = loc / scale_p
+    distance = abs(y - SQRT_2_OVER_PI)
+    if 0.0 < y < 9.0:
+        distance = 2.0 * mean_distance(y) - (y + SQRT_2_OVER_PI)
+    return to_laplace(distance, scale_p, scale_q, half_normal_entropy(1.0))
+
+
+@register_kl(HalfNormal, LogNormal, compiled=True)
+def half_normal_log_normal(scale_p: float, loc: float, scale_q: float) -> float:
+    """That of the logarithms, for scale_p = 1 half that of a gamma variable of shape 1/2 and rate 1/2."""
+    t = ((log(scale_p) - loc) - 0.5 * (EULER + LN2)) / scale_q
+    return log_gamma_normal(0.5, 0.5, t, scale_q)
+
+
+@register_kl(LogNormal, HalfNormal, compiled=True)
+def log_normal_half_normal(loc: float, scale_p: float, scale_q: float) -> float:
+    """That of the squares: of the gamma distribution of shape 1/2."""
+    return to_gamma(2.0 * ((loc - log(scale_q)) + scale_p * scale_p), 2.0 * scale_p, 0.5)
+
+
+@register_kl(HalfNormal, Gamma, compiled=True)
+def half_normal_gamma(scale: float, shape: float, rate: float) -> float:
+    """The excess of the means' ratio, times the shape, and what is left where they agree."""
+    return shape * excess_of_products(SQRT_2_OVER_PI * scale, rate, shape, 1.0) + root_to_gamma(0.5, shape)
+
+
+@register_kl(Gamma, HalfNormal, compiled=True)
+def gamma_half_normal(shape: float, rate: float, scale: float) -> float:
+    """Half the excess of the ratio of mean squares, and what is left where they agree."""
+    return gamma_root(shape, rate, 0.5, scale)

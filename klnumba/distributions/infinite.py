@@ -48,6 +48,7 @@ BOUNDED = (*FROM_0_TO_1, Uniform, LogUniform)
 CONTINUOUS = (*ALL_NUMBERS, *POSITIVE_NUMBERS, Pareto, *BOUNDED, VonMises)
 
 NO_MEAN = (Cauchy, HalfCauchy)
+MASS_AT_0 = (Exponential, HalfNormal, Lindley, ContinuousBernoulli)  # too much for E 1/X to be finite
 LIGHT_TAILS = (Normal, Laplace, Gumbel, Logistic, Moyal)
 LIGHT_UPPER_TAIL = (Exponential, Gamma, HalfNormal, Chi, Lindley, InverseGaussian)
 
@@ -64,7 +65,9 @@ for first, others in (
     (Pareto, BOUNDED),
     *((family, (Pareto, LogUniform)) for family in FROM_0_TO_1),
     *((family, LIGHT_TAILS) for family in NO_MEAN),
-    (HalfCauchy, LIGHT_UPPER_TAIL),
+    (HalfCauchy, (*LIGHT_UPPER_TAIL, InverseGamma)),
+    (StudentT, (Gumbel, Moyal)),
+    *((family, (InverseGamma, InverseGaussian)) for family in MASS_AT_0),
     (Delta, CONTINUOUS),
 ):
     for second in others:

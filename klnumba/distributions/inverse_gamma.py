@@ -9,10 +9,16 @@ import numpy as np
 
 from klnumba.distributions.constraint import POSITIVE
 from klnumba.distributions.distribution import Distribution, Parameter, Support, unmoved
-from klnumba.distributions.gamma import gamma_gamma
+from klnumba.distributions.exponential import Exponential
+from klnumba.distributions.gamma import Gamma, gamma_gamma
+from klnumba.distributions.gamma_powers import inverse_square_to_gamma, inverse_to_gamma
+from klnumba.distributions.half_normal import HalfNormal
+from klnumba.distributions.laplace import Laplace, to_laplace
+from klnumba.distributions.log_normal import LogNormal, gamma_log_normal, log_normal_gamma
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import log
-from klnumba.formulas.special import HALF_LOG_2PI, stirling, stirling_slope
+from klnumba.formulas.power_distances import power_distance
+from klnumba.formulas.special import HALF_LOG_2PI, difference_of_products, excess_of_products, stirling, stirling_slope
 
 
 def inverse_gamma_entropy(concentration: float, rate: float) -> float:
@@ -77,3 +83,55 @@ class InverseGamma(Distribution):
 
 
 register_kl(InverseGamma, InverseGamma, compiled=True)(gamma_gamma)
+
+
+@register_kl(InverseGamma, Laplace, compiled=True)
+def inverse_gamma_laplace(shape: float, rate: float, loc: float, scale: float) -> float:
+    """The excess of E abs(X - loc)/scale, and what is left where that is 1; infinite where p has no mean."""
+    if shape <= 1.0:
+        return math.inf
+    more = shape - 1.0
+    place = loc / rate
+    off = difference_of_products(rate, 1.0, more, loc) / rate / more
+    distance = off if place <= 0.0 else power_distance(shape, -1.0, rate / loc, place, off)
+    return to_laplace(distance, rate, scale, inverse_gamma_entropy(shape, 1.0))
+
+
+@register_kl(InverseGamma, Gamma, compiled=True)
+def inverse_gamma_gamma(shape_p: float, rate_p: float, shape_q: float, rate_q: float) -> float:
+    """The excess of the means' ratio, times the shape, and what is left where they agree; infinite without a mean."""
+    if shape_p <= 1.0:
+        return math.inf
+    means = shape_q * excess_of_products(rate_p, rate_q, shape_p - 1.0, shape_q)
+    return means + inverse_to_gamma(shape_p, shape_q)
+
+
+register_kl(Gamma, InverseGamma, compiled=True)(inverse_gamma_gamma)  # of the inverses
+
+
+@register_kl(InverseGamma, Exponential, compiled=True)
+def inverse_gamma_exponential(shape: float, rate_p: float, rate_q: float) -> float:
+    """That to the gamma distribution of shape 1."""
+    return inverse_gamma_gamma(shape, rate_p, 1.0, rate_q)
+
+
+@register_kl(InverseGamma, HalfNormal, compiled=True)
+def inverse_gamma_half_normal(shape: float, rate: float, scale: float) -> float:
+    """Half the excess of the ratio of mean squares, and what is left where they agree; infinite without a variance."""
+    if shape <= 2.0:
+        return math.inf
+    unit = rate / scale
+    mean = excess_of_products(unit, unit, shape - 1.0, shape - 2.0)
+    return 0.5 * mean + inverse_square_to_gamma(shape, 0.5)
+
+
+@register_kl(InverseGamma, LogNormal, compiled=True)
+def inverse_gamma_log_normal(shape: float, rate: float, loc: float, scale: float) -> float:
+    """That of the inverses."""
+    return gamma_log_normal(shape, rate, -loc, scale)
+
+
+@register_kl(LogNormal, InverseGamma, compiled=True)
+def log_normal_inverse_gamma(loc: float, scale: float, shape: float, rate: float) -> float:
+    """That of the inverses."""
+    return log_normal_gamma(-loc, scale, shape, rate)

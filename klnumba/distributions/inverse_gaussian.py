@@ -9,9 +9,10 @@ import numpy as np
 
 from klnumba.distributions.constraint import POSITIVE
 from klnumba.distributions.distribution import Distribution, Parameter, Support, unmoved
+from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.registry import register_kl
-from klnumba.formulas.elementary import log
-from klnumba.formulas.integrals import scaled_exponential_integral
+from klnumba.formulas.elementary import exp, log
+from klnumba.formulas.integrals import scaled_erfc, scaled_exponential_integral
 from klnumba.formulas.special import HALF_LOG_2PI, excess_of_products
 
 
@@ -76,3 +77,17 @@ def inverse_gaussian_inverse_gaussian(loc_p: float, shape_p: float, loc_q: float
     """Half the excess of the concentrations' ratio r, and half of shape_q/loc_p*((loc_p - loc_q)/loc_q)**2."""
     t = (loc_p - loc_q) / loc_q
     return 0.5 * (excess_of_products(shape_q, 1.0, shape_p, 1.0) + shape_q / loc_p * t * t)
+
+
+@register_kl(InverseGaussian, Laplace, compiled=True)
+def inverse_gaussian_laplace(loc_p: float, shape: float, loc_q: float, scale: float) -> float:
+    """The excess of E abs(X - loc_q)/scale, and what is left where that is 1."""
+    off = (loc_q - loc_p) / loc_p
+    distance = abs(off)
+    if loc_q > 0.0:
+        place = loc_q / loc_p
+        root = math.sqrt(0.5 * (shape / loc_q))
+        u = root * distance
+        tail = exp(-u * u) * scaled_erfc(root * (place + 1.0)) if u < 30.0 else 0.0
+        distance = distance * math.erf(u) + (place + 1.0) * tail
+    return to_laplace(distance, loc_p, scale, inverse_gaussian_entropy(1.0, shape / loc_p))

@@ -7,30 +7,24 @@ from typing import Any
 
 import numpy as np
 
+from klnumba.distributions.beta import Beta
 from klnumba.distributions.constraint import POSITIVE
 from klnumba.distributions.distribution import Distribution, Parameter, Support
 from klnumba.distributions.evaluate import evaluate
-from klnumba.distributions.registry import over, register_kl
+from klnumba.distributions.laplace import Laplace, to_laplace
+from klnumba.distributions.registry import register_kl
 from klnumba.distributions.uniform import Uniform
-from klnumba.formulas.elementary import log1p
-from klnumba.formulas.special import (
-    EULER,
-    digamma,
-    digamma_bregman,
-    excess,
-    excess_of_products,
-    log_gamma,
+from klnumba.formulas.divergences import log_ratio
+from klnumba.formulas.elementary import exp, expm1, log, log1p
+from klnumba.formulas.kumaraswamy_cells import (
+    digamma_from_2,
+    divergence,
+    log_beta,
+    log_beta_beyond,
+    shortfall,
+    surplus,
 )
-
-TRIGAMMA_2 = 0.6449340668482264
-
-
-def digamma_from_2(b: float) -> float:
-    """digamma(b + 1) - digamma(2)."""
-    d = b - 1.0
-    if abs(d) <= 0.5:
-        return TRIGAMMA_2 * d - digamma_bregman(2.0, b + 1.0, d)
-    return digamma(b + 1.0) - (1.0 - EULER)
+from klnumba.formulas.special import excess, excess_of_products, log_gamma_bregman
 
 
 def to_standard_uniform(a: float, b: float) -> float:
@@ -48,7 +42,8 @@ def kumaraswamy_entropy(a: float, b: float) -> float:
 def log_moment(a: float, b: float, n: float) -> float:
     """log E X**n."""
     h = n / a
-    return log_gamma(1.0 + h) + log_gamma(1.0 + b) - log_gamma(1.0 + h + b)
+    curves = log_gamma_bregman(1.0, 1.0 + h, h) - log_gamma_bregman(1.0 + b, 1.0 + b + h, h)
+    return curves - h * (1.0 + digamma_from_2(b))
 
 
 class Kumaraswamy(Distribution):
@@ -94,17 +89,26 @@ class Kumaraswamy(Distribution):
         return np.exp(evaluate(log_moment, columns, self.batch_shape))
 
 
-def same_first(a: float, b: float, c: float, d: float) -> float:
-    """The excess of the ratio d/b."""
-    return excess_of_products(d, 1.0, b, 1.0)
+@register_kl(Kumaraswamy, Kumaraswamy, compiled=True)
+def kumaraswamy_kumaraswamy(a: float, b: float, c: float, d: float) -> float:
+    """The excess of d/b for equal a and c; else an integral over the odds of X**a, for E log(1 - X**c)."""
+    if a == c:
+        return excess_of_products(d, 1.0, b, 1.0)
+    more = (c - a) / a
+    shift = log_ratio(b, d, b - d) - log_ratio(c, a, c - a)
+    return divergence(b, shift, more, b - d, d - 1.0, c / a, more)
 
 
-@register_kl(Kumaraswamy, Kumaraswamy)
-def kumaraswamy_kumaraswamy(p: Kumaraswamy, q: Kumaraswamy) -> Any:
-    """The excess of the ratio of concentration0; concentration1 must be equal."""
-    if np.any(np.not_equal(p.concentration1, q.concentration1)):
-        raise NotImplementedError("KL(Kumaraswamy || Kumaraswamy) has no closed form for unequal concentration1")
-    return over(same_first, p, p.parameters, q, q.parameters)
+@register_kl(Kumaraswamy, Beta, compiled=True)
+def kumaraswamy_beta(a: float, b: float, c: float, d: float) -> float:
+    """An integral over the odds of X**a, for E log(1 - X)."""
+    if abs(d - 1.0) <= min(abs(c - 1.0), 0.5):
+        shift = log_ratio(a, c, a - c) + log(b) + log_beta_beyond(c, d)
+    elif abs(c - 1.0) <= 0.5:
+        shift = log_ratio(b, d, b - d) + log(a) + log_beta_beyond(d, c)
+    else:
+        shift = log(a) + log(b) + log_beta(c, d)
+    return divergence(b, shift, (c - a) / a, b - d, d - 1.0, 1.0 / a, (1.0 - a) / a)
 
 
 @register_kl(Kumaraswamy, Uniform, compiled=True)
@@ -113,3 +117,21 @@ def kumaraswamy_uniform(a: float, b: float, low: float, high: float) -> float:
     if low > 0.0 or high < 1.0:
         return math.inf
     return to_standard_uniform(a, b) + log1p((high - 1.0) - low)
+
+
+@register_kl(Kumaraswamy, Laplace, compiled=True)
+def kumaraswamy_laplace(a: float, b: float, loc: float, scale: float) -> float:
+    """The excess of E abs(X - loc)/scale, and what is left where that is 1."""
+    log_mean = log_moment(a, b, 1.0)
+    if loc <= 0.0 or loc >= 1.0:
+        distance = abs(exp(log_mean) - loc)
+    else:
+        log_loc = log1p(loc - 1.0)
+        ratio = log_mean - log_loc
+        off = loc * expm1(ratio) if abs(ratio) <= 1.0 else exp(log_mean) - loc
+        y = exp(a * log_loc)
+        if y * (1.0 + (1.0 + b) * a) <= 1.0 + a:
+            distance = off + 2.0 * shortfall(a, b, loc, y)
+        else:
+            distance = 2.0 * surplus(a, b, loc, y, -expm1(a * log_loc)) - off
+    return to_laplace(distance, 1.0, scale, kumaraswamy_entropy(a, b))

@@ -55,6 +55,13 @@ class Laplace(LocationScale):
         return self._full(2.0 * np.square(self.scale))
 
 
+def to_laplace(distance: float, unit: float, scale: float, entropy: float) -> float:
+    """KL to a Laplace distribution: `distance` is E abs(X - loc) in units of which p has the entropy."""
+    if distance == 0.0:  # which underflowed
+        return LN2 + (log(scale) - log(unit)) - entropy
+    return excess_of_products(distance, unit, scale, 1.0) + (1.0 + LN2 + log(distance) - entropy)
+
+
 @register_kl(Laplace, Laplace, compiled=True)
 def laplace_laplace(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """excess of r + r*(a + exp(-a) - 1) for r = scale_p/scale_q, a = abs(loc_p - loc_q)/scale_p."""

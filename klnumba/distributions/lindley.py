@@ -9,10 +9,11 @@ import numpy as np
 
 from klnumba.distributions.constraint import POSITIVE
 from klnumba.distributions.distribution import Distribution, Parameter, Support
+from klnumba.distributions.laplace import Laplace
 from klnumba.distributions.registry import register_kl
-from klnumba.formulas.elementary import log, log1p
+from klnumba.formulas.elementary import exp, log, log1p
 from klnumba.formulas.integrals import scaled_exponential_integral
-from klnumba.formulas.special import excess
+from klnumba.formulas.special import LN2, excess, excess_of_products
 
 
 def lindley_entropy(rate: float) -> float:
@@ -64,3 +65,18 @@ def lindley_lindley(rate_p: float, rate_q: float) -> float:
     d = rate_q - rate_p
     twice = excess(rate_p, rate_q, d)
     return twice + max(twice - excess(1.0 + rate_p, 1.0 + rate_q, d), 0.0)
+
+
+def scaled_entropy(rate: float) -> float:
+    """The entropy of rate*X."""
+    rest = scaled_exponential_integral(rate) / (1.0 + rate)
+    return 1.0 + (log1p(1.0 / rate) if rate > 1.0 else log1p(rate) - log(rate)) - rest
+
+
+@register_kl(Lindley, Laplace, compiled=True)
+def lindley_laplace(rate: float, loc: float, scale: float) -> float:
+    """The excess of E abs(X - loc)/scale, and what is left where that is 1."""
+    y = rate * loc
+    mean = 1.0 + 1.0 / (1.0 + rate)
+    distance = mean - y if y <= 0.0 else (y - mean) + 2.0 * exp(-y) * (mean + y / (1.0 + rate))
+    return excess_of_products(distance, 1.0, rate, scale) + (1.0 + LN2 + log(distance) - scaled_entropy(rate))

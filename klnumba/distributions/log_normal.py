@@ -11,10 +11,24 @@ from klnumba.distributions.constraint import POSITIVE, REAL
 from klnumba.distributions.distribution import Distribution, Parameter, Support, unmoved
 from klnumba.distributions.exponential import Exponential
 from klnumba.distributions.gamma import Gamma
+from klnumba.distributions.gumbel import gumbel_normal
+from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.normal import normal_normal
 from klnumba.distributions.registry import register_kl
-from klnumba.formulas.elementary import log
-from klnumba.formulas.special import HALF_LOG_2PI, excess_of_products, exp_excess, stirling
+from klnumba.formulas.elementary import exp, log, log1p
+from klnumba.formulas.special import (
+    HALF_LOG_2PI,
+    LARGE,
+    STIRLING,
+    excess_of_products,
+    exp_excess,
+    log_of_products,
+    stirling,
+    stirling_slope,
+    trigamma,
+)
+
+HALF_SQRT_2 = 0.7071067811865476
 
 
 def log_normal_entropy(loc: float, scale: float) -> float:
@@ -74,14 +88,64 @@ class LogNormal(Distribution):
 register_kl(LogNormal, LogNormal, compiled=True)(normal_normal)
 
 
+def to_gamma(v: float, scale: float, shape: float) -> float:
+    """KL to a gamma distribution, v the logarithm of the means' ratio."""
+    return shape * exp_excess(v) + (0.5 * excess_of_products(scale * shape, scale, 1.0, 1.0) + stirling(shape))
+
+
 @register_kl(LogNormal, Gamma, compiled=True)
 def log_normal_gamma(loc: float, scale: float, shape: float, rate: float) -> float:
     """exp(v) - 1 - v, v the logarithm of the means' ratio, times the shape, and what is left where they agree."""
-    v = loc + (0.5 * scale * scale + (log(rate) - log(shape)))
-    return shape * exp_excess(v) + (0.5 * excess_of_products(scale * shape, scale, 1.0, 1.0) + stirling(shape))
+    return to_gamma(loc + (0.5 * scale * scale + (log(rate) - log(shape))), scale, shape)
 
 
 @register_kl(LogNormal, Exponential, compiled=True)
 def log_normal_exponential(loc: float, scale: float, rate: float) -> float:
     """That to the gamma distribution of shape 1."""
     return log_normal_gamma(loc, scale, 1.0, rate)
+
+
+@register_kl(LogNormal, Laplace, compiled=True)
+def log_normal_laplace(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
+    """The excess of E abs(X - loc_q)/scale_q, and what is left where that is 1."""
+    mean = exp(loc_p + 0.5 * scale_p * scale_p)
+    distance = mean - loc_q
+    if loc_q > 0.0:
+        d = (log(loc_q) - loc_p) / scale_p
+        distance = loc_q * math.erf(HALF_SQRT_2 * d) - mean * math.erf(HALF_SQRT_2 * (d - scale_p))
+    return to_laplace(distance, 1.0, scale_q, log_normal_entropy(loc_p, scale_p))
+
+
+def negentropy_of_log(shape: float) -> float:
+    """KL of the logarithm of a gamma variable to the normal distribution of its mean and variance, about 1/(12*shape).
+
+    log(shape*trigamma(shape))/2 + shape*c'(shape) - c(shape).
+    """
+    if shape < LARGE:
+        return 0.5 * log(shape * trigamma(shape)) + (shape * stirling_slope(shape) - stirling(shape))
+    y = 1.0 / shape
+    z = y * y
+    tail = 380.0 * STIRLING[9]
+    rest = 20.0 * STIRLING[9]
+    for k in range(8, -1, -1):
+        tail = tail * z + (2.0 * k + 1.0) * (2.0 * k + 2.0) * STIRLING[k]
+        rest = rest * z + (2.0 * k + 2.0) * STIRLING[k]
+    return 0.5 * log1p(0.5 * y + z * tail) - y * rest
+
+
+def log_gamma_normal(shape: float, times: float, t: float, scale: float) -> float:
+    """KL of so many times log G, G of a shape, from a normal distribution, t its mean less that of q, over `scale`."""
+    return 0.5 * (excess_of_products(times * times, trigamma(shape), scale, scale) + t * t) + negentropy_of_log(shape)
+
+
+@register_kl(Gamma, LogNormal, compiled=True)
+def gamma_log_normal(shape: float, rate: float, loc: float, scale: float) -> float:
+    """That of the logarithms: the variances' excess, the distance of the means, and what is left where both agree."""
+    mean = log_of_products(shape, 1.0, rate, 1.0) - (0.5 / shape - stirling_slope(shape))
+    return log_gamma_normal(shape, 1.0, (mean - loc) / scale, scale)
+
+
+@register_kl(Exponential, LogNormal, compiled=True)
+def exponential_log_normal(rate: float, loc: float, scale: float) -> float:
+    """That of minus the logarithms, Gumbel and normal."""
+    return gumbel_normal(log(rate), 1.0, -loc, scale)

@@ -8,11 +8,16 @@ from typing import Any
 import numpy as np
 
 from klnumba.distributions.constraint import POSITIVE
+from klnumba.distributions.continuous_bernoulli import slope
 from klnumba.distributions.distribution import Distribution, Parameter, Support, unmoved
+from klnumba.distributions.laplace import Laplace, to_laplace
+from klnumba.distributions.log_normal import LogNormal
+from klnumba.distributions.pareto import Pareto
 from klnumba.distributions.registry import register_kl
-from klnumba.distributions.uniform import ordered
-from klnumba.formulas.divergences import sharp_log_ratio
+from klnumba.distributions.uniform import NEGENTROPY, Uniform, log_sinhc, ordered, uniform_uniform
+from klnumba.formulas.divergences import generalized_kl, sharp_log_ratio
 from klnumba.formulas.elementary import log, log1p, two_sum
+from klnumba.formulas.special import excess_of_products
 
 
 def log_width(low: float, high: float) -> float:
@@ -87,3 +92,46 @@ def log_uniform_log_uniform(low_p: float, high_p: float, low_q: float, high_q: f
     if low_p < low_q or high_p > high_q:
         return math.inf
     return log1p((log_width(low_q, low_p) + log_width(high_p, high_q)) / log_width(low_p, high_p))
+
+
+@register_kl(LogUniform, Laplace, compiled=True)
+def log_uniform_laplace(low: float, high: float, loc: float, scale: float) -> float:
+    """The excess of E abs(X - loc)/scale, and what is left where that is 1."""
+    width = log_width(low, high)
+    if low < loc < high:
+        distance = (generalized_kl(loc, low) + generalized_kl(loc, high)) / width
+    else:
+        distance = abs((high - low) / width - loc)
+    return to_laplace(distance, 1.0, scale, log_uniform_entropy(low, high))
+
+
+@register_kl(LogUniform, Pareto, compiled=True)
+def log_uniform_pareto(low: float, high: float, scale: float, alpha: float) -> float:
+    """That of the logarithms, uniform and shifted exponential; infinite where p reaches below q."""
+    if low < scale:
+        return math.inf
+    width = log_width(low, high)
+    return alpha * (log_width(scale, low) + 0.5 * width) - (log(alpha) + log(width))
+
+
+@register_kl(LogUniform, Uniform, compiled=True)
+def log_uniform_uniform(low_p: float, high_p: float, low_q: float, high_q: float) -> float:
+    """That of the uniform distribution on p's interval, and log(sinh(x)/x), x = log(high_p/low_p)/2."""
+    return uniform_uniform(low_p, high_p, low_q, high_q) + log_sinhc(0.5 * log_width(low_p, high_p))
+
+
+@register_kl(Uniform, LogUniform, compiled=True)
+def uniform_log_uniform(low_p: float, high_p: float, low_q: float, high_q: float) -> float:
+    """That of the log-uniform distribution on p's interval, and x*coth(x) - 1 - log(sinh(x)/x), x = log(high/low)/2."""
+    if low_p < low_q or high_p > high_q:
+        return math.inf
+    width = log_width(low_p, high_p)
+    return log_uniform_log_uniform(low_p, high_p, low_q, high_q) + (width * slope(width) - log_sinhc(0.5 * width))
+
+
+@register_kl(LogUniform, LogNormal, compiled=True)
+def log_uniform_log_normal(low: float, high: float, loc: float, scale: float) -> float:
+    """That of the logarithms, uniform and normal."""
+    width = log_width(low, high)
+    t = (0.5 * (log(low) + log(high)) - loc) / scale
+    return 0.5 * (excess_of_products(width, width, 12.0 * scale, scale) + t * t) + NEGENTROPY

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from klnumba.distributions.continuous_bernoulli import slope
 from klnumba.distributions.gumbel import Gumbel
 from klnumba.distributions.laplace import Laplace
 from klnumba.distributions.location_scale import LocationScale
 from klnumba.distributions.normal import Normal
 from klnumba.distributions.odds import softplus
-from klnumba.distributions.registry import register_kl
+from klnumba.distributions.registry import over, register_kl
 from klnumba.formulas.elementary import log
 from klnumba.formulas.special import LN2, excess_of_products, exp_excess, log_gamma_bregman
 
@@ -55,6 +56,22 @@ class Logistic(LocationScale):
     @property
     def variance(self) -> Any:
         return self._full(PI_SQUARED_3 * np.square(self.scale))
+
+
+def same_scale(loc_p: float, scale: float, loc_q: float, scale_q: float) -> float:
+    """x*coth(x/2) - 2, x the distance in units of the scale."""
+    x = (loc_p - loc_q) / scale
+    return 2.0 * x * slope(x)
+
+
+@register_kl(Logistic, Logistic)
+def logistic_logistic(p: Logistic, q: Logistic) -> Any:
+    """x*coth(x/2) - 2, x the distance in units of the scale; the scales must be equal."""
+    if np.any(np.not_equal(p.scale, q.scale)):
+        raise NotImplementedError(
+            "KL(Logistic || Logistic) has no closed form for unequal scale; method='quadrature' integrates"
+        )
+    return over(same_scale, p, p.parameters, q, q.parameters)
 
 
 @register_kl(Logistic, Normal, compiled=True)

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.location_scale import LocationScale
 from klnumba.distributions.registry import register_kl
-from klnumba.formulas.elementary import log, two_sum
+from klnumba.formulas.elementary import exp, log, two_sum
+from klnumba.formulas.power_distances import power_distance
 from klnumba.formulas.primitives import fma
 from klnumba.formulas.special import EULER, HALF_LOG_2PI, LN2, excess, exp_excess, log_gamma_bregman
 
@@ -66,3 +68,11 @@ def moyal_moyal(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> f
     curve = log_gamma_bregman(1.5, r + 0.5, d)
     v = log_gamma_bregman(0.5, r + 0.5, r) - (EULER + LN2) * r if r < 0.5 else curve + (2.0 - EULER - LN2) * d
     return 0.5 * (exp_excess((v - m) - m_low) + curve) + excess(scale_q, scale_p, scale_p - scale_q)
+
+
+@register_kl(Moyal, Laplace, compiled=True)
+def moyal_laplace(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
+    """The excess of E abs(X - loc_q)/scale_q, and what is left where that is 1: (loc_p - X)/scale_p = log(2*G)."""
+    u = (loc_p - loc_q) / scale_p
+    distance = power_distance(0.5, 0.0, 0.5 * exp(u), 1.0, -(u + (EULER + LN2)))
+    return to_laplace(distance, scale_p, scale_q, moyal_entropy(0.0, 1.0))

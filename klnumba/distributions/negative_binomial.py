@@ -9,6 +9,8 @@ import numpy as np
 from klnumba.distributions.constraint import POSITIVE, Constraint
 from klnumba.distributions.distribution import Parameter, Support, unmoved
 from klnumba.distributions.odds import (
+    ByForm,
+    Chosen,
     Odds,
     by_form,
     complement,
@@ -92,9 +94,18 @@ def negative_binomial_logits(r: float, a: float, s: float, b: float) -> float:
     return r * per_success_logits(-a, -b)
 
 
-@register_kl(NegativeBinomial, NegativeBinomial)
-def negative_binomial_negative_binomial(p: NegativeBinomial, q: NegativeBinomial) -> Any:
-    """So many times that of a geometric distribution; the counts must be equal."""
+OF_EQUAL_COUNTS = by_form(negative_binomial_probs, negative_binomial_logits)
+
+
+def of_equal_counts(p: NegativeBinomial, q: NegativeBinomial) -> Chosen:
+    """The formula, which serves equal counts."""
     if np.any(np.not_equal(p.total_count, q.total_count)):
-        raise NotImplementedError("KL(NegativeBinomial || NegativeBinomial) has no closed form for unequal total_count")
-    return by_form(negative_binomial_probs, negative_binomial_logits)(p, q)
+        raise NotImplementedError(
+            "KL(NegativeBinomial || NegativeBinomial) has no closed form for unequal total_count; method='sum' adds up"
+        )
+    return OF_EQUAL_COUNTS.choose(p, q)
+
+
+register_kl(NegativeBinomial, NegativeBinomial)(
+    ByForm(of_equal_counts, "So many times that of a geometric distribution; the counts must be equal.")
+)

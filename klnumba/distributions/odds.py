@@ -10,6 +10,7 @@ so that log(p/q), and with it each cell, keeps its digits at a close to b and wh
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -58,16 +59,39 @@ def complement(distribution: Any) -> np.ndarray:
     return np.asarray(np.where(logits <= 0, 1.0, small) / (1.0 + small), logits.dtype)
 
 
-def by_form(by_probs: Any, by_logits: Any) -> Any:
+Chosen = tuple[Callable[..., Any], tuple[str, ...], tuple[str, ...]]
+
+
+class ByForm:
+    """A rule with several scalar formulas, one for each form in which the parameters may have been given.
+
+    Parameters
+    ----------
+    choose : callable
+        From p and q to a formula, and to the names of the parameters of p and of q that it takes.
+    text : str
+        What the formulas compute.
+    """
+
+    def __init__(self, choose: Callable[[Any, Any], Chosen], text: str | None) -> None:
+        self.choose = choose
+        self.__name__ = choose.__name__
+        self.__doc__ = text
+
+    def __call__(self, p: Distribution, q: Distribution) -> Any:
+        formula, of_p, of_q = self.choose(p, q)
+        return over(formula, p, of_p, q, of_q)
+
+
+def by_form(by_probs: Callable[..., Any], by_logits: Callable[..., Any]) -> ByForm:
     """A rule that takes the formula of probabilities if both distributions have been given these, else of log-odds."""
 
-    def rule(p: Odds, q: Odds) -> Any:
+    def choose(p: Odds, q: Odds) -> Chosen:
         both = "probs" in p._given and "probs" in q._given
         form, formula = ("probs", by_probs) if both else ("logits", by_logits)
-        return over(formula, p, p._in(form), q, q._in(form))
+        return formula, p._in(form), q._in(form)
 
-    rule.__doc__ = by_probs.__doc__
-    return rule
+    return ByForm(choose, by_probs.__doc__)
 
 
 # --- formulas: the divergence of one draw with two outcomes, and the same per success ---------------------------------

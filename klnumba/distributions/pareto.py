@@ -9,11 +9,14 @@ import numpy as np
 
 from klnumba.distributions.constraint import POSITIVE
 from klnumba.distributions.distribution import Distribution, Parameter, Support, unmoved
-from klnumba.distributions.exponential import Exponential
+from klnumba.distributions.exponential import Exponential, exponential_normal
 from klnumba.distributions.gamma import Gamma
+from klnumba.distributions.gumbel import Gumbel
 from klnumba.distributions.laplace import Laplace
+from klnumba.distributions.log_normal import LogNormal
 from klnumba.distributions.normal import Normal
 from klnumba.distributions.registry import register_kl
+from klnumba.formulas.cumulants import log_pareto_moment
 from klnumba.formulas.divergences import log_ratio
 from klnumba.formulas.elementary import exp, log, log1p
 from klnumba.formulas.log_cells import phi
@@ -139,3 +142,20 @@ def pareto_laplace(scale_p: float, alpha: float, loc: float, scale_q: float) -> 
         return math.inf
     distance = pareto_distance(alpha, (loc - scale_p) / scale_p)
     return excess_of_products(scale_p, distance, scale_q, 1.0) + (LN2 + log(alpha * distance) - 1.0 / alpha)
+
+
+@register_kl(Pareto, LogNormal, compiled=True)
+def pareto_log_normal(scale_p: float, alpha: float, loc: float, scale_q: float) -> float:
+    """That of the logarithms, shifted exponential and normal."""
+    return exponential_normal(alpha, loc - log(scale_p), scale_q)
+
+
+@register_kl(Pareto, Gumbel, compiled=True)
+def pareto_gumbel(scale_p: float, alpha: float, loc: float, scale_q: float) -> float:
+    """exp(v) - 1 - v, v the logarithm of E exp((loc - X)/scale_q), an exponential integral, and the rest."""
+    if alpha <= 1.0:
+        return math.inf
+    z = scale_p / scale_q
+    more = log_pareto_moment(alpha, z)
+    rest = (log(alpha) - 1.0 / alpha) + (log(scale_q) - log(scale_p))
+    return exp_excess((loc - scale_p) / scale_q + more) + (rest + (more + z / (alpha - 1.0)))

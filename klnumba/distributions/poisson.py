@@ -8,8 +8,8 @@ from typing import Any
 from klnumba.distributions.bernoulli import Bernoulli
 from klnumba.distributions.constraint import NON_NEGATIVE
 from klnumba.distributions.distribution import Distribution, Parameter, Support, unmoved
-from klnumba.distributions.odds import softplus
-from klnumba.distributions.registry import over, register_kl
+from klnumba.distributions.odds import ByForm, Chosen, softplus
+from klnumba.distributions.registry import register_kl
 from klnumba.formulas.divergences import bregman, generalized_kl
 from klnumba.formulas.elementary import exp, log, log1p
 from klnumba.formulas.special import HALF_LOG_2PI, log_gamma
@@ -112,9 +112,10 @@ def nothing_to_one_logits(rate: float, logits: float) -> float:
     return nothing_to_logits(rate, 1.0, logits)
 
 
-@register_kl(Poisson, Bernoulli)
-def poisson_bernoulli(p: Poisson, q: Bernoulli) -> Any:
-    """Infinite unless the rate is 0."""
-    if "probs" in q._given:
-        return over(nothing_to_one_probs, p, ("rate",), q, ("probs",))
-    return over(nothing_to_one_logits, p, ("rate",), q, ("logits",))
+def poisson_to_bernoulli(p: Poisson, q: Bernoulli) -> Chosen:
+    """The formula by the form of q."""
+    form, formula = ("probs", nothing_to_one_probs) if "probs" in q._given else ("logits", nothing_to_one_logits)
+    return formula, ("rate",), (form,)
+
+
+register_kl(Poisson, Bernoulli)(ByForm(poisson_to_bernoulli, "Infinite unless the rate is 0."))

@@ -9,9 +9,10 @@ import numpy as np
 
 from klnumba.distributions.constraint import POSITIVE, REAL
 from klnumba.distributions.distribution import Distribution, Parameter, Support
+from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.normal import Normal
 from klnumba.distributions.registry import register_kl
-from klnumba.formulas.elementary import log, log1p, two_sum
+from klnumba.formulas.elementary import exp, log, log1p, two_sum
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.primitives import fma
 from klnumba.formulas.special import (
@@ -113,3 +114,49 @@ def student_t_normal(df: float, loc_p: float, scale_p: float, loc_q: float, scal
     less, low = two_sum(df, -2.0)
     off = fma(df, scale_p, -above) / above - (fma(less, scale_q, -below) / below + low / less)
     return 0.5 * (excess_of_nearly(above, scale_p, below, scale_q, off) + t * t) + student_t_negentropy(df)
+
+
+def log_density(df: float, y: float) -> float:
+    """log of the density at y, of loc 0 and scale 1."""
+    x = 0.5 * df
+    middle = stirling(x + 0.5) - stirling(x) + (x * log1p(0.5 / x) - 0.5)
+    return (middle - HALF_LOG_2PI) - (x + 0.5) * log1p(y * (y / df))
+
+
+def mean_distance(df: float, y: float) -> float:
+    """E abs(X - y) of loc 0 and scale 1, for y >= 0 and more than 1 degree of freedom.
+
+    It is 2*(df + y*y)/(df - 1) times the density at y, and y times the probability of -y to y, which is a sum; that of
+    the rest is one where y is large.
+    """
+    if y > 1e100:
+        return y
+    log_here = log_density(df, y)
+    far = y * y >= df
+    if log_here < -60.0 and not far:
+        return y
+    half = 0.5 * df
+    here = exp(log_here)
+    share = y * (y / (df + y * y))
+    z = df / (df + y * y) if far else share
+    first, second = (half, 0.5) if far else (0.5, half)
+    term = 1.0
+    total = 1.0
+    n = 0.0
+    while term > 1e-18 * total:
+        term *= z * ((first + second + n) / (first + 1.0 + n))
+        total += term
+        n += 1.0
+    beyond = 2.0 * (df + y * y) / (df - 1.0) * here
+    if far:
+        return beyond + y * (1.0 - 2.0 * (y / df) * here * total)
+    return beyond + 2.0 * y * y * here * total
+
+
+@register_kl(StudentT, Laplace, compiled=True)
+def student_t_laplace(df: float, loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
+    """The excess of E abs(X - loc_q)/scale_q, and what is left where that is 1; infinite up to df = 1."""
+    if df <= 1.0:
+        return math.inf
+    distance = mean_distance(df, abs(loc_p - loc_q) / scale_p)
+    return to_laplace(distance, scale_p, scale_q, student_t_entropy(df, 0.0, 1.0))

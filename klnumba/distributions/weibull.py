@@ -7,15 +7,20 @@ from typing import Any
 
 import numpy as np
 
+from klnumba.distributions.chi import Chi
 from klnumba.distributions.constraint import POSITIVE
 from klnumba.distributions.distribution import Distribution, Parameter, Support, unmoved
 from klnumba.distributions.evaluate import evaluate
 from klnumba.distributions.exponential import Exponential
 from klnumba.distributions.gamma import Gamma
-from klnumba.distributions.gumbel import gumbel_excess
+from klnumba.distributions.gumbel import gumbel_excess, gumbel_normal, normal_gumbel
+from klnumba.distributions.half_normal import HalfNormal
+from klnumba.distributions.laplace import Laplace, to_laplace
+from klnumba.distributions.log_normal import LogNormal
 from klnumba.distributions.registry import register_kl
-from klnumba.formulas.divergences import sharp_log_ratio
-from klnumba.formulas.elementary import log, two_sum
+from klnumba.formulas.divergences import log_ratio, sharp_log_ratio
+from klnumba.formulas.elementary import exp, expm1, log, two_sum
+from klnumba.formulas.power_distances import power_distance
 from klnumba.formulas.special import (
     EULER,
     HALF_LOG_2PI,
@@ -118,13 +123,18 @@ def least_to_gamma(inverse: float, d: float, shape: float) -> float:
     return (curve - log(inverse)) + ((HALF_LOG_2PI - 0.5 * log(shape)) + (stirling(shape) - EULER - 1.0))
 
 
+def weibull_of_mean(log_scale: float, shape_p: float, power: float, shape_q: float) -> float:
+    """KL of a power of a Weibull variable from a gamma distribution of mean 1, given the logarithm of its scale."""
+    inverse = power / shape_p
+    d = (power - shape_p) / shape_p
+    v = log_scale + log_mean(inverse, d)
+    return shape_q * exp_excess(v) + least_to_gamma(inverse, d, shape_q)
+
+
 @register_kl(Weibull, Gamma, compiled=True)
 def weibull_gamma(scale: float, shape_p: float, shape_q: float, rate: float) -> float:
     """exp(v) - 1 - v, v the logarithm of the means' ratio, times the shape of q, and what is left where they agree."""
-    inverse = 1.0 / shape_p
-    d = (1.0 - shape_p) / shape_p
-    v = log_of_products(scale, rate, shape_q, 1.0) + log_mean(inverse, d)
-    return shape_q * exp_excess(v) + least_to_gamma(inverse, d, shape_q)
+    return weibull_of_mean(log_of_products(scale, rate, shape_q, 1.0), shape_p, 1.0, shape_q)
 
 
 @register_kl(Weibull, Exponential, compiled=True)
@@ -151,14 +161,71 @@ def least_to_weibull(a: float, k: float) -> float:
 @register_kl(Gamma, Weibull, compiled=True)
 def gamma_weibull(shape_p: float, rate: float, scale: float, shape_q: float) -> float:
     """exp(v) - 1 - v, v the logarithm of E (X/scale)**shape_q, and what is left where that is 0."""
-    a = shape_p
-    e = shape_q - 1.0
+    return gamma_of_mean(shape_p, log_of_products(shape_p, 1.0, scale, rate), shape_q, shape_q - 1.0)
+
+
+def gamma_of_mean(a: float, log_mean: float, shape_q: float, e: float) -> float:
+    """KL of a gamma from a Weibull distribution of scale 1, given the logarithm of p's mean and e = shape_q - 1."""
     if abs(e) <= 0.5 and abs(a - 1.0) <= 0.5:
-        first = log(a) - shape_q * log_of_products(scale, rate, 1.0, 1.0)
-        v = first + (e * (log(a) + 0.5 / a + stirling_slope(a)) + log_gamma_bregman(a + 1.0, a + shape_q, e))
+        curve = log_gamma_bregman(a + 1.0, a + shape_q, e)
+        v = shape_q * log_mean + (e * (0.5 / a + stirling_slope(a)) + curve)
     elif a < LARGE:
-        v = log_gamma(a + shape_q) - log_gamma(a) - shape_q * log_of_products(scale, rate, 1.0, 1.0)
+        v = log_gamma(a + shape_q) - log_gamma(a) - shape_q * (log(a) - log_mean)
     else:
-        mean_log = log_of_products(a, 1.0, scale, rate) - (0.5 / a - stirling_slope(a))
+        mean_log = log_mean - (0.5 / a - stirling_slope(a))
         v = log_gamma_bregman(a, a + shape_q, shape_q) + shape_q * mean_log
     return exp_excess(v) + least_to_weibull(a, shape_q)
+
+
+@register_kl(Weibull, Laplace, compiled=True)
+def weibull_laplace(scale_p: float, shape: float, loc: float, scale_q: float) -> float:
+    """The excess of E abs(X - loc)/scale_q, and what is left where that is 1."""
+    inverse = 1.0 / shape
+    first = log_mean(inverse, (1.0 - shape) / shape)
+    place = loc / scale_p
+    if place <= 0.0:
+        distance = exp(first) - place
+    else:
+        log_place = log_ratio(loc, scale_p, loc - scale_p)
+        ratio = first - log_place
+        off = place * expm1(ratio) if abs(ratio) <= 1.0 else exp(first) - place
+        distance = power_distance(1.0, inverse, exp(shape * log_place), place, off)
+    return to_laplace(distance, scale_p, scale_q, weibull_entropy(1.0, shape))
+
+
+@register_kl(Weibull, HalfNormal, compiled=True)
+def weibull_half_normal(scale_p: float, shape: float, scale_q: float) -> float:
+    """That of the squares, to the gamma distribution of shape 1/2."""
+    return weibull_of_mean(log_of_products(scale_p, scale_p, scale_q, scale_q), shape, 2.0, 0.5)
+
+
+@register_kl(HalfNormal, Weibull, compiled=True)
+def half_normal_weibull(scale_p: float, scale_q: float, shape: float) -> float:
+    """That of the squares, of the gamma distribution of shape 1/2."""
+    half = 0.5 * shape
+    return gamma_of_mean(0.5, log_of_products(scale_p, scale_p, scale_q, scale_q), half, half - 1.0)
+
+
+@register_kl(Weibull, Chi, compiled=True)
+def weibull_chi(scale: float, shape: float, df: float) -> float:
+    """That of the squares, to the gamma distribution of shape df/2."""
+    return weibull_of_mean(log_of_products(scale, scale, df, 1.0), shape, 2.0, 0.5 * df)
+
+
+@register_kl(Chi, Weibull, compiled=True)
+def chi_weibull(df: float, scale: float, shape: float) -> float:
+    """That of the squares, of the gamma distribution of shape df/2."""
+    half = 0.5 * shape
+    return gamma_of_mean(0.5 * df, log_of_products(df, 1.0, scale, scale), half, half - 1.0)
+
+
+@register_kl(Weibull, LogNormal, compiled=True)
+def weibull_log_normal(scale_p: float, shape: float, loc: float, scale_q: float) -> float:
+    """That of minus the logarithms, Gumbel and normal."""
+    return gumbel_normal(-log(scale_p), 1.0 / shape, -loc, scale_q)
+
+
+@register_kl(LogNormal, Weibull, compiled=True)
+def log_normal_weibull(loc: float, scale_p: float, scale_q: float, shape: float) -> float:
+    """That of minus the logarithms, normal and Gumbel."""
+    return normal_gumbel(-loc, scale_p, -log(scale_q), 1.0 / shape)

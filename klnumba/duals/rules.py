@@ -79,6 +79,14 @@ def sqrt(x: Any) -> Any:
     return chain(y, (x, 0.5 / y))
 
 
+@rule(math.hypot)
+def hypot(x: Any, y: Any) -> Any:
+    """`hypot`, with the derivatives of its arguments carried along; squares must be in range."""
+    a, b = value_of(x), value_of(y)
+    length = tf.sqrt(a * a + b * b)
+    return chain(length, (x, a / length), (y, b / length))
+
+
 @rule(math.sin)
 def sin(x: Any) -> Any:
     """`sin`, with the derivatives of its arguments carried along."""
@@ -325,3 +333,26 @@ def entire_exponential_integral(z: Any) -> Any:
     v = value_of(z)
     slope = where(v.hi == 0.0, 1.0, -tf.expm1(-v) / where(v.hi == 0.0, 1.0, v))
     return chain(tf.entire_exponential_integral(v), (z, slope))
+
+
+@rule(integrals.scaled_exponential_integral)
+def scaled_exponential_integral(z: Any) -> Any:
+    """The derivative of exp(z)*E1(z) is that itself less 1/z."""
+    v = value_of(z)
+    y = tf.scaled_exponential_integral(v)
+    return chain(y, (z, y - 1.0 / v))
+
+
+@rule(integrals.scaled_erfc)
+def scaled_erfc(x: Any) -> Any:
+    """The derivative of exp(x*x)*erfc(x) is 2*x times that, less 2/sqrt(pi)."""
+    v = value_of(x)
+    y = tf.scaled_erfc(v)
+    return chain(y, (x, 2.0 * v * y - tf.TWO_OVER_SQRT_PI))
+
+
+@rule(math.erf)
+def erf(x: Any) -> Any:
+    """`erf`, with the derivatives of its arguments carried along."""
+    v = value_of(x)
+    return chain(tf.erf(v), (x, tf.TWO_OVER_SQRT_PI * tf.exp(-v * v)))

@@ -294,6 +294,52 @@ def entire_exponential_integral(x: Number) -> Twofold:
     return where(far, log(where(far, x, 1.0)) + EULER, exp(-near) * total)
 
 
+TERMS_OF_FRACTIONS = 260
+
+
+def scaled_exponential_integral(z: Number) -> Twofold:
+    """exp(z)*E1(z) for z > 0."""
+    z = twofold(z)
+    small = z.hi <= 2.0
+    near, far = where(small, z, 1.0), where(small, 2.0, z)
+    rest = far
+    for n in range(TERMS_OF_FRACTIONS, 0, -1):
+        rest = far + n / (1.0 + n / rest)
+    return where(small, exp(near) * (entire_exponential_integral(near) - (log(near) + EULER)), 1.0 / rest)
+
+
+def erf(x: Number) -> Twofold:
+    """The error function."""
+    x = twofold(x)
+    y = x * np.where(x.hi < 0.0, -1.0, 1.0)
+    small = y.hi < 2.0
+    beyond = 1.0 - exp(-y * y) * scaled_erfc(where(small, 2.0, y))
+    return where(small, _small_erf(where(small, y, 0.0)), beyond) * np.where(x.hi < 0.0, -1.0, 1.0)
+
+
+def scaled_erfc(x: Number) -> Twofold:
+    """exp(x*x)*erfc(x) for x >= 0."""
+    x = twofold(x)
+    small = x.hi < 2.0
+    near, far = where(small, x, 0.0), where(small, 2.0, x)
+    rest = far
+    for n in range(TERMS_OF_FRACTIONS, 0, -1):
+        rest = far + 0.5 * n / rest
+    return where(small, exp(near * near) * (1.0 - _small_erf(near)), 0.5 * TWO_OVER_SQRT_PI / rest)
+
+
+def _small_erf(x: Twofold) -> Twofold:
+    """2/sqrt(pi)*exp(-x*x) times the sum of x*(2*x*x)**k/(1*3*5*...*(2*k + 1)), of numbers up to 2."""
+    term = total = x
+    square = 2.0 * x * x
+    for k in range(1, 60):
+        term = term * square * _inverse(2 * k + 1)
+        total = total + term
+    return TWO_OVER_SQRT_PI * exp(-x * x) * total
+
+
+TWO_OVER_SQRT_PI = 2.0 / sqrt(Twofold(3.141592653589793, 1.2246467991473532e-16))
+
 # --- log-gamma and its derivatives ------------------------------------------------------------------------------------
 
 FAR = 16.0  # from here on, so many terms of Stirling's series give all digits

@@ -13,10 +13,10 @@ import math
 from klnumba.formulas.divergences import generalized_kl
 from klnumba.formulas.elementary import exp, expm1, log
 from klnumba.formulas.log_cells import phi
+from klnumba.formulas.power_distances import FIRST, LAST, STEP, density_at, power_distance
 from klnumba.formulas.special import EULER, HALF_LOG_2PI, difference_of_products, exp_excess, stirling
 
-STEP = 1.0 / 32.0
-FIRST, LAST = -4.5, 5.5  # where exp(t - exp(-t)) is 1e-41, and 244
+INVERSE_SQRT_PI = 0.5641895835477563
 
 
 def entire_exponential_integral(z: float) -> float:
@@ -54,36 +54,8 @@ def scaled_exponential_integral(z: float) -> float:
     return 1.0 / rest
 
 
-def gamma_shortfall(shape: float, y: float) -> float:
-    """E max(y - X, 0) of a gamma variable of rate 1, its density times y a factor of the sum over n*y**n/(shape + 1)...
-
-    The sum serves y <= 2, the integral a larger y up to the shape.
-    """
-    density = exp((0.5 * log(shape) - HALF_LOG_2PI) - (generalized_kl(shape, y) + stirling(shape)))
-    if y <= 2.0:
-        term = 1.0
-        total = 0.0
-        n = 0.0
-        while n < 3.0 or n * term > 1e-18 * total:
-            n += 1.0
-            term *= y / (shape + n)
-            total += n * term
-        return density / shape * total
-    above = shape - y
-    size = 2.0 / (above + math.sqrt(above * above + 2.0 * y))
-    total = 0.0
-    t = FIRST
-    while t <= LAST:
-        small = exp(-t)
-        v = size * exp(t - small)
-        total += -expm1(-v) * exp(-(above * v + y * exp_excess(-v))) * (v * (1.0 + small))
-        t += STEP
-    return density * y * (total * STEP)
-
-
 def gamma_below(shape: float, y: float) -> float:
     """The probability of a gamma variable of rate 1 to be below y, for y up to the shape."""
-    density = exp((0.5 * log(shape) - HALF_LOG_2PI) - (generalized_kl(shape, y) + stirling(shape)))
     above = shape - y
     size = 2.0 / (above + math.sqrt(above * above + 2.0 * y))
     total = 0.0
@@ -93,39 +65,25 @@ def gamma_below(shape: float, y: float) -> float:
         v = size * exp(t - small)
         total += exp(-(above * v + y * exp_excess(-v))) * (v * (1.0 + small))
         t += STEP
-    return density * (total * STEP)
-
-
-def gamma_surplus(shape: float, y: float) -> float:
-    """E max(X - y, 0) of a gamma variable of rate 1, for y from 2 and the shape on."""
-    density = exp((0.5 * log(shape) - HALF_LOG_2PI) - (generalized_kl(shape, y) + stirling(shape)))
-    below = y - shape
-    size = 2.0 / (below + math.sqrt(below * below + 2.0 * y))
-    total = 0.0
-    t = FIRST
-    while t <= LAST:
-        small = exp(-t)
-        v = size * exp(t - small)
-        total += expm1(v) * exp(-(below * v + y * exp_excess(v))) * (v * (1.0 + small))
-        t += STEP
-    return density * y * (total * STEP)
+    return density_at(shape, y) * (total * STEP)
 
 
 def gamma_distance(shape: float, y: float) -> float:
     """E abs(X - y) of a gamma variable of rate 1."""
-    if y <= 0.0:
-        return shape - y
-    if y <= 2.0 or y <= shape:
-        return (shape - y) + 2.0 * gamma_shortfall(shape, y)
-    return (y - shape) + 2.0 * gamma_surplus(shape, y)
+    return shape - y if y <= 0.0 else power_distance(shape, 1.0, y, y, shape - y)
+
+
+def log_beta_density(a: float, b: float, m: float, rest: float) -> float:
+    """log of m**a*rest**b over the beta function."""
+    s = a + b
+    apart = generalized_kl(a, s * m) + generalized_kl(b, s * rest)
+    scales = 0.5 * (log(a / s) + log(b)) - HALF_LOG_2PI
+    return scales - (apart + (stirling(a) + stirling(b) - stirling(s)))
 
 
 def beta_density(a: float, b: float, m: float, rest: float) -> float:
     """m**a*rest**b over the beta function."""
-    s = a + b
-    apart = generalized_kl(a, s * m) + generalized_kl(b, s * rest)
-    scales = 0.5 * (log(a / s) + log(b)) - HALF_LOG_2PI
-    return exp(scales - (apart + (stirling(a) + stirling(b) - stirling(s))))
+    return exp(log_beta_density(a, b, m, rest))
 
 
 def beta_shortfall_near_zero(a: float, b: float, m: float, rest: float) -> float:
@@ -170,3 +128,22 @@ def beta_distance(a: float, b: float, m: float) -> float:
     if rest <= 0.5 and s * rest <= 2.0:
         return 2.0 * beta_shortfall_near_zero(b, a, rest, m) - off
     return off + 2.0 * beta_shortfall(a, b, m, rest) if off >= 0.0 else 2.0 * beta_shortfall(b, a, rest, m) - off
+
+
+def scaled_erfc(x: float) -> float:
+    """exp(x*x) times the integral of 2/sqrt(pi)*exp(-t*t) from x >= 0 on.
+
+    Examples
+    --------
+    >>> round(float(scaled_erfc(1.0)), 12)
+    0.427583576156
+    """
+    if x < 2.0:
+        return exp(x * x) * math.erfc(x)
+    # 1/(x + 1/(2*x + 2/(x + 3/(2*x + ...)))) over sqrt(pi), Laplace.
+    rest = x
+    n = 20.0 + float(int(160.0 / (x * x)))
+    while n > 0.0:
+        rest = x + 0.5 * n / rest
+        n -= 1.0
+    return INVERSE_SQRT_PI / rest

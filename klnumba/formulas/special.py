@@ -23,8 +23,8 @@ import math
 
 import numpy as np
 
-from klnumba.formulas.divergences import log_ratio, series
-from klnumba.formulas.elementary import expm1, log, log1p, split_exponent
+from klnumba.formulas.divergences import log_ratio, series, split_ratio
+from klnumba.formulas.elementary import LN2_HI, LN2_LO, expm1, log, log1p, split_exponent, two_sum
 from klnumba.formulas.log_cells import phi, remainder
 from klnumba.formulas.primitives import fma
 
@@ -142,22 +142,41 @@ def atanh_rest(z: float) -> float:
     return value
 
 
+def log_of_next(x: float) -> tuple[float, float]:
+    """log((x + 1)/x) as the sum of two numbers, for x < 1/4."""
+    more, low = two_sum(1.0, x)
+    k, s, x2, d, _ = split_ratio(more, x, 1.0)
+    both, lost = two_sum(more, x2)
+    rest = (fma(-s, both, d) + (low - s * (lost + low))) / both  # s is put right for its roundings
+    high, e = two_sum(k * LN2_HI, 2.0 * s)
+    return high, e + (2.0 * rest + (s * (s * s * series(s * s)) + k * LN2_LO))
+
+
 def gudermann(x: float) -> float:
     """c(x) - c(x + 1) = (x + 1/2)*log(1 + 1/x) - 1, which is atanh(s)/s - 1 for s = 1/(2*x + 1)."""
     if x < 0.25:
-        return (x + 0.5) * log1p(1.0 / x) - 1.0
-    s = 1.0 / (2.0 * x + 1.0)
-    z = s * s
+        high, low = log_of_next(x)
+        half, lost = two_sum(0.5, x)
+        return fma(half, high, -1.0) + (half * low + lost * high)
+    z = 1.0 / fma(4.0 * x, x + 1.0, 1.0)
     return z * atanh_rest(z)
 
 
 def gudermann_slope(x: float) -> float:
     """The derivative of `gudermann`."""
     if x < 0.25:
-        return log1p(1.0 / x) - (x + 0.5) / (x * (x + 1.0))
-    s = 1.0 / (2.0 * x + 1.0)
-    z = s * s
-    return 2.0 * s * z * (atanh_rest(z) - 1.0 / (1.0 - z))
+        high, low = log_of_next(x)
+        half, lost = two_sum(0.5, x)
+        below = fma(x, x, x)
+        quotient = half / below
+        if quotient > FAR:
+            return -quotient
+        rest = (fma(-quotient, below, half) + (lost - quotient * fma(x, x, x - below))) / below
+        value, e = two_sum(high, -quotient)
+        return value + (e + (low - rest))
+    v = 4.0 * x * (x + 1.0)
+    w = fma(4.0 * x, x + 1.0, 1.0)
+    return 2.0 * ((atanh_rest(1.0 / w) - 1.0) - 1.0 / v) / (fma(2.0, x, 1.0) * w)
 
 
 def steps_to_large(x: float) -> float:
@@ -189,11 +208,12 @@ def stirling(x: float) -> float:
     tail = STIRLING[9]
     for k in range(8, -1, -1):
         tail = tail * z + STIRLING[k]
-    total = y * tail
+    total, low = y * tail, 0.0
     while n > 0.0:
         n -= 1.0
-        total += gudermann(x + n)
-    return total
+        total, lost = two_sum(total, gudermann(x + n))
+        low += lost
+    return total + low
 
 
 def stirling_slope(x: float) -> float:
@@ -220,11 +240,12 @@ def stirling_slope(x: float) -> float:
     tail = 19.0 * STIRLING[9]
     for k in range(8, -1, -1):
         tail = tail * z + (2.0 * k + 1.0) * STIRLING[k]
-    total = -z * tail
+    total, low = -z * tail, 0.0
     while n > 0.0:
         n -= 1.0
-        total += gudermann_slope(x + n)
-    return total
+        total, lost = two_sum(total, gudermann_slope(x + n))
+        low += lost
+    return total + low if total > -math.inf else total
 
 
 def log_gamma(x: float) -> float:

@@ -1,4 +1,4 @@
-"""What needs the host: naming the row that is no distribution."""
+"""What needs the host: naming the row that is no distribution, and numbers that go there and come from there."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ from klnumba.gpu.place import Place
 from klnumba.gpu.rows import flat_view
 
 
-def fetched(array: Array) -> np.ndarray:
-    """A copy of an array in the memory of the host."""
+def fetched(array: Array, stream: int | None = None) -> np.ndarray:
+    """A copy of an array in the memory of the host. Waits for the stream, by default the current one of its library."""
+    from klnumba.kernels.cuda import machine
+
     flat, start = flat_view(array, array.layout)
-    cells = np.asarray(flat.copy_to_host())
+    cells = machine.download(flat, array.library.stream(array.device) if stream is None else stream)
     if array.dtype in ("float16", "bfloat16"):
         wide = cells.view(np.float16) if array.dtype == "float16" else (cells.astype(np.uint32) << 16).view(np.float32)
         cells = wide.astype(np.float32)
@@ -29,22 +31,38 @@ def fetched(array: Array) -> np.ndarray:
     return np.lib.stride_tricks.as_strided(cells[start:], array.shape, strides, writeable=False)
 
 
-def numbers(result: Any) -> np.ndarray:
-    """A copy of a result in the memory of the host. Waits for the device."""
-    return fetched(borders.take(result, "result"))
+def numbers(x: Any, name: str = "result") -> np.ndarray:
+    """A copy of an array of any library in the memory of the host. Waits for the device."""
+    found = borders.all_of(**{name: x})
+    with borders.at_work(found):
+        return fetched(found[name])
 
 
-def filled(fill: Callable[[Any], None], like: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """What `fill` puts into a float64 array of the library and device of `like`, flat on the host."""
-    with borders.device_of(p=like):
-        made, out = Place.of(borders.take(like, "p")).new(shape, "float64")
-        fill(made)
-        return fetched(out).reshape(-1)
+def giver(like: Any) -> Callable[[Any], Any]:
+    """What puts numbers of the host into new arrays of the library and on the device of `like`."""
+    found = borders.take(like, "p")
+    library, device = found.library, found.device
+
+    def give(result: Any) -> Any:
+        from klnumba.kernels.cuda import machine
+
+        cells = np.asarray(result, np.float64, order="C")
+        with machine.at(device):
+            place = Place(library, device, int(library.stream(device)))
+            made, target = place.new(cells.shape, cells.dtype)
+            if cells.size:
+                machine.upload(cells.reshape(-1), flat_view(target, target.layout)[0], place.stream)
+            place.finish()
+        return made
+
+    return give
 
 
-def refuse(task: Task, target: Array, p: Any, q: Any, where: Any, reduced: tuple[int, ...], zero: float) -> None:
+def refuse(
+    task: Task, target: Array, stream: int, p: Any, q: Any, where: Any, reduced: tuple[int, ...], zero: float
+) -> None:
     """Raise if a value is NaN, with the row, the cell and the rule. Waits for the device."""
-    bad = np.flatnonzero(np.isnan(fetched(target)))
+    bad = np.flatnonzero(np.isnan(fetched(target, stream)))
     if not bad.size:
         return
     left = fetched(borders.take(p, "p"))

@@ -1,4 +1,4 @@
-"""Rows that are cut into pieces, one kernel a stage; none waits for the host to look."""
+"""Rows that are cut into pieces: a launch that gets ready and one that does all; none waits for the host to look."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ from klnumba.gpu.rows import Rows
 
 
 def run(
-    task: Task, rows: Rows, sides: tuple[Any, ...], inverse: float, tail: float, unit: float, place: Place, out: Any
-) -> None:
-    """The divergence of every row, into `out`."""
+    plan: tuple[tuple[str, str], ...], task: Task, rows: Rows, fast: bool, unit: float, place: Place,
+    outs: tuple[Any, ...],
+) -> None:  # fmt: skip
+    """The statistics of every row that `plan` names, into `outs`."""
     from klnumba.kernels.cuda import choice, pieces
-    from klnumba.kernels.cuda.stages import stages
+    from klnumba.kernels.cuda.stages import program
 
-    n, d = rows.n, rows.d
-    items = n * math.ceil(d / choice.PIECE)
-    memory = place.room(n * pieces.MEMORY, "float64")
-    states = place.room(items * pieces.SUMS, "float64")
-    tickets, todo = place.room(n, "int32"), place.room(n, "int32")
-    place.over_cells(pieces.start(), n * pieces.MEMORY, memory, tickets, todo, inverse, tail)
-    exact_power = math.frexp(inverse)[0] == 0.5
-    kernels = stages(task.name, task.logs, task.normalize, rows.store, exact_power)
-    for k, (kernel, weight) in enumerate(kernels):
-        final = k == len(kernels) - 1
-        place.launch(
-            kernel, items, 1, choice.LONG.threads, *sides, n, d,
-            task.weight if math.isnan(weight) else weight, unit, final, memory, states, tickets, todo, out,
-        )  # fmt: skip
+    n, d, many = rows.n, rows.d, len(plan) * rows.n
+    size = choice.piece_of(d)
+    items = n * math.ceil(d / size)
+    memory = place.room(many * pieces.MEMORY, "float64")
+    states = place.room(len(plan) * items * pieces.SUMS, "float64")
+    queue, tickets, reached = place.room(1 + len(plan), "int32"), place.room(many, "int32"), place.room(many, "int32")
+    place.over_cells(
+        pieces.start(), many * pieces.MEMORY, n, memory, queue, tickets, reached, *task.inverse_temperature()
+    )  # fmt: skip
+    kernel = program(plan, task.logs, task.normalize, rows.store, fast)
+    place.launch(
+        kernel, items, 1, choice.LONG.threads, *rows.p, *rows.q, n, d, size, task.weight, unit,
+        memory, states, queue, tickets, reached, outs,
+    )  # fmt: skip

@@ -25,12 +25,13 @@ def reduce(
     unit = reduction.unit_of(base)
     arrays.one_of(how, ("none", "mean", "sum"), "reduction")
     arrays.one_of(invalid, ("nan", "raise"), "invalid")
-    with borders.device_of(p=p, q=q, where=where, out=out):
-        call = Call(p, q, axis, where, task, dtype, out, stream)
+    found = borders.all_of(p=p, q=None if q is p else q, where=where, out=out)
+    with borders.at_work(found):
+        call = Call(found, axis, task, dtype, stream)
         shape = call.shape(keepdims)
         result, target = call.result(shape if how == "none" else (), dtype)
         if how == "none":
-            call.values(task, "pq", unit, target)
+            call.values(task, unit, target)
         else:
             call.reduced(task, unit, how, target)
         if call.out is not None and call.out is not target:
@@ -45,34 +46,31 @@ def statistics(
     p: Any, q: Any, stats: Any, kind: str, axis: Any, normalize: bool, base: float | None,
     temperature: float, where: Any, keepdims: bool, dtype: Any, invalid: str, stream: Any = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Several statistics of every row: a kernel each."""
+    """Several statistics of every row, in one launch."""
     stats = reduction.named(stats)
     arrays.one_of(invalid, ("nan", "raise"), "invalid")
     unit = reduction.unit_of(base)
-    first = reduction._task("kl", kind, normalize, temperature, 0.5)
-    results = {}
-    with borders.device_of(p=p, q=q, where=where):
-        call = Call(p, q, axis, where, first, dtype, None, stream)
-        for name in stats:
-            source, order = reduction.SOURCES[name]
-            task = reduction._task(source, kind, normalize, temperature, 0.5)
-            results[name], target = call.result(call.shape(keepdims), np.bool_ if source == AGREE else dtype)
-            call.values(task, order, unit, target)
-            if invalid == "raise" and source != AGREE:
-                call.refuse(task, target, p, q, where)
+    task = reduction._task("kl", kind, normalize, temperature, 0.5)
+    found = borders.all_of(p=p, q=None if q is p else q, where=where)
+    with borders.at_work(found):
+        call = Call(found, axis, task, dtype, stream)
+        plan = tuple(reduction.SOURCES[name] for name in stats)
+        shape = call.shape(keepdims)
+        made = [call.result(shape, np.bool_ if source == AGREE else dtype) for source, _ in plan]
+        if call.rows.n and plan:
+            call.statistics(plan, task, unit, tuple(flat_view(target, target.layout)[0] for _, target in made))
+        if invalid == "raise":
+            for (source, _), (_, target) in zip(plan, made, strict=True):
+                if source != AGREE:
+                    call.refuse(reduction._task(source, kind, normalize, temperature, 0.5), target, p, q, where)
         call.place.finish()
-    return results
+    return {name: result for name, (result, _) in zip(stats, made, strict=True)}
 
 
 class Call:
     """The rows of a call on its device and stream."""
 
-    def __init__(self, p: Any, q: Any, axis: Any, where: Any, task: Task, dtype: Any, out: Any, stream: Any) -> None:
-        given = {"p": p}
-        given |= {} if q is p else {"q": q}
-        given |= {} if where is None or where is True else {"where": where}
-        given |= {} if out is None else {"out": out}
-        found = dict(zip(given, borders.all_of(**given), strict=True))
+    def __init__(self, found: dict[str, Array], axis: Any, task: Task, dtype: Any, stream: Any) -> None:
         first = found["p"]
         second, mask = found.get("q", first), found.get("where")
         if mask is not None and mask.dtype != "bool":
@@ -116,57 +114,64 @@ class Call:
         if not out.layout.is_adjacent():
             raise ValueError("out: on a device, an array whose cells are adjacent in C order")
 
-    def values(self, task: Task, order: str, unit: float, target: Array) -> None:
+    def values(self, task: Task, unit: float, target: Array) -> None:
         """The divergence of every row, into an array."""
-        if self.rows.n == 0:
-            return
-        out, _ = flat_view(target, target.layout)
-        self._rows(task, order, unit, out)
+        if self.rows.n:
+            self._rows(task, unit, flat_view(target, target.layout)[0])
 
     def reduced(self, task: Task, unit: float, how: str, target: Array) -> None:
-        """The mean or the sum of the divergences of all rows, added up in an order that their number decides."""
-        from klnumba.kernels.cuda import flat, machine
+        """The mean or the sum of the divergences of all rows, exact and rounded once."""
+        from klnumba.kernels.cuda import sums as kernels
 
         place, n = self.place, self.rows.n
         found = place.room(n, "float64")
         if n:
-            self._rows(task, "pq", unit, found)
-        count = sums.pieces(n)
-        hi, lo = place.room(count, "float64"), place.room(count, "float64")
-        cells = machine.cut(found, n)
-        place.launch(flat.partial_sums(True), count, 1, flat.THREADS, cells, cells, hi, lo)
-        over = float(n) if how == "mean" else 1.0  # no rows: 0/0 is NaN
-        sums.whole(hi, lo, count, over, place, flat_view(target, target.layout)[0])
+            self._rows(task, unit, found)
+        over = n if how == "mean" else 1  # no rows: NaN
+        sums.whole(kernels.of_values(), found, 1, found, 1, n, over, place, flat_view(target, target.layout)[0])
 
-    def _rows(self, task: Task, order: str, unit: float, out: Any) -> None:
+    def _rows(self, task: Task, unit: float, out: Any) -> None:
+        from klnumba.kernels.cuda import choice, rows
+
+        found = self.rows
+        if not found.d or found.d > choice.SPLIT:
+            self.statistics(((task.name, "pq"),), task, unit, (out,))
+            return
+        chosen = choice.choose(found.d)
+        fast = task.name == "kl" and _is_fast(task)
+        kernel = rows.one(task.name, task.logs, task.normalize, fast, found.store, chosen)
+        self._launch(kernel, chosen, task, unit, out)
+
+    def statistics(self, plan: tuple[tuple[str, str], ...], task: Task, unit: float, outs: tuple[Any, ...]) -> None:
+        """(divergence, order of the sides) after (divergence, order) of every row."""
         from klnumba.kernels.cuda import choice, flat, rows
 
-        found, place = self.rows, self.place
-        if found.d == 0:
-            empty = math.nan if task.normalize or task.name == "max_log_ratio" else 0.0
-            place.over_cells(flat.filled(), found.n, 0.0 if task.name == AGREE else empty, out)
-            return
-        sides = {"p": found.p, "q": found.q}
-        (p, ps), (q, qs) = (sides[one] for one in order)
-        chosen = choice.choose(found.d)
-        grid = found.n, chosen.threads // chosen.width, chosen.threads
-        if task.name == AGREE:
-            place.launch(rows.agreement(found.store, chosen), *grid, p, ps, q, qs, found.n, found.d, out)
-            return
-        inverse, tail = task.inverse_temperature()
-        if found.d > choice.SPLIT:
-            long.run(task, found, (p, ps, q, qs), inverse, tail, unit, place, out)
-            return
-        if task.name == "kl" and task.normalize and math.frexp(inverse)[0] == 0.5:
-            kernel = rows.kl_rows(task.logs, found.store, chosen)
-            place.launch(kernel, *grid, p, ps, q, qs, found.n, found.d, inverse, unit, out)
+        found = self.rows
+        if not found.d:
+            for (name, _), out in zip(plan, outs, strict=True):
+                empty = math.nan if task.normalize or name == "max_log_ratio" else 0.0
+                self.place.over_cells(flat.filled(), found.n, 0.0 if name == AGREE else empty, out)
+        elif found.d > choice.SPLIT:
+            long.run(plan, task, found, _is_fast(task), unit, self.place, outs)
         else:
-            kernel = rows.divergence_rows(task.name, task.logs, task.normalize, found.store, chosen)
-            args = p, ps, q, qs, found.n, found.d, inverse, tail, task.weight, unit, out
-            place.launch(kernel, *grid, *args)
+            chosen = choice.choose(found.d)
+            kernel = rows.several(plan, task.logs, task.normalize, _is_fast(task), found.store, chosen)
+            self._launch(kernel, chosen, task, unit, outs)
+
+    def _launch(self, kernel: Any, chosen: Any, task: Task, unit: float, out: Any) -> None:
+        found = self.rows
+        self.place.launch(
+            kernel, found.n, chosen.threads // chosen.width, chosen.threads,
+            *found.p, *found.q, found.n, found.d, *task.inverse_temperature(), task.weight, unit, out,
+        )  # fmt: skip
 
     def refuse(self, task: Task, target: Array, p: Any, q: Any, where: Any) -> None:
         """Raise if a value is NaN; this waits for the device and copies to the host."""
         from klnumba.gpu import host
 
-        host.refuse(task, target, p, q, where, self.reduced_axes, -math.inf if task.logs else 0.0)
+        host.refuse(task, target, self.place.stream, p, q, where, self.reduced_axes, -math.inf if task.logs else 0.0)
+
+
+def _is_fast(task: Task) -> bool:
+    """Whether KL of these rows is computed from one read."""
+    return task.normalize and math.frexp(task.inverse_temperature()[0])[0] == 0.5

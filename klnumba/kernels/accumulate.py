@@ -127,6 +127,7 @@ def plain_row(
 SWEPT = 512  # rows of a tile: a sum of so many integers below 2**52 fits
 _LEAST_SWEPT = 2.0**-480  # squares from here on have all their bits in two float64 numbers
 _MOST_SWEPT = 2.0**480
+_LEAST_ANCHORED = 2.0**-1023  # below, an anchor is the least there is, whose last bit is that of subnormal numbers
 _ULP_BITS = 52
 
 
@@ -158,7 +159,7 @@ def _sweep(cells: Any, sums: Any, s: Any) -> None:
     """
     top = _largest(cells)
     while top > 0.0:
-        exponent = max(magnitude(top)[1] + 54, np.int64(-1022))
+        exponent = magnitude(top)[1] + 54 if top >= _LEAST_ANCHORED else np.int64(-1022)
         anchor = np.int64((exponent + 1023) << _ULP_BITS | np.int64(1 << (_ULP_BITS - 1))).view(np.float64)
         origin = np.float64(anchor).view(np.int64)
         count = np.int64(0)

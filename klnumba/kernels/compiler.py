@@ -84,9 +84,23 @@ def _frozen(typingctx: Any, cells: Any) -> Any:
     return cells.copy(readonly=True)(cells), codegen
 
 
+@intrinsic
+def _eight_bytes(typingctx: Any, data: Any, start: Any) -> Any:
+    """Eight bytes from data[start] on as one number, wherever they lie; they must be there."""
+
+    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, args[0])
+        number = ir.IntType(64)
+        place = builder.bitcast(builder.gep(array.data, [args[1]]), number.as_pointer())
+        return builder.load(place, align=1)
+
+    return nbtypes.uint64(data, nbtypes.uint64), codegen
+
+
 INSTRUCTIONS: dict[Any, Any] = {primitives.fma: _fma}
 prefetch: Any = _prefetch
 frozen: Any = _frozen
+eight_bytes: Any = _eight_bytes
 
 
 FOLDERS = ("formulas", "distributions", "kernels")  # the source that goes into compiled code

@@ -9,7 +9,7 @@ import numpy as np
 from numba import from_dtype, types
 
 from klnumba.formulas import divergences, finish, log_cells
-from klnumba.kernels import accumulate, binning, exact, exact_short, fast, groups, logits, logs, pointwise
+from klnumba.kernels import accumulate, binning, exact, exact_short, fast, groups, logits, logs, pointwise, words
 from klnumba.kernels.compiler import loop, once
 from klnumba.kernels.tiles import FLAGS, FLOAT, INDEX, INT, STATES, VALUES, buffer_of, cells_of, room_of
 
@@ -227,3 +227,16 @@ def count_codes(dtype: str) -> Any:
     """How often each code of a column occurs."""
     codes = types.Array(from_dtype(np.dtype(dtype)), 1, "C", readonly=True)
     return loop(f"count-codes-{dtype}", binning.counting_codes(), types.void(codes, INT, PLACES))
+
+
+BYTES = types.Array(types.uint8, 1, "C", readonly=True)
+
+
+@once
+def code_words(dtype: str) -> Any:
+    """The numbers of the words of a column, whose offsets are of this dtype."""
+    offsets = types.Array(from_dtype(np.dtype(dtype)), 1, "C", readonly=True)
+    keys, found = types.Array(types.uint64, 1, "C", readonly=True), types.Array(types.int32, 1, "C")
+    table = (found, types.Array(types.uint64, 2, "C"), PLACES, types.Array(types.uint8, 1, "C"))
+    signature = INT(offsets, BYTES, BYTES, INT, keys, *table, BOOL, found)
+    return loop(f"code-words-{dtype}", words.coding(), signature)

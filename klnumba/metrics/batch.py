@@ -1,4 +1,4 @@
-"""A batch of row values with weights and labels, checked."""
+"""A batch of row values with weights and labels, checked. Values may stay on a device."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from klnumba.gpu import borders
+from klnumba.gpu.values import DeviceValues
 from klnumba.metrics.labels import as_labels
 from klnumba.metrics.state import frozen
 
@@ -19,15 +21,18 @@ LEAST_WEIGHT, LARGEST_WEIGHT = 2.0**-32, 2.0**32
 class Batch:
     """Flat values, and a weight and a label of each where they have some; no weight is zero."""
 
-    values: Array
+    values: Array | DeviceValues
     weights: Array | None = None
     labels: Array | None = None
 
     @classmethod
     def of(cls, values: Any, weights: Any = None, groups: Any = None, shape: tuple[int, ...] | None = None) -> Batch:
         """Check the three; `shape` is that of the rows, where `values` are flat already."""
-        row = _row_values(values)
         shape = np.shape(values) if shape is None else shape
+        if borders.is_on_device(values):
+            values = DeviceValues.of(values, "values")
+        row = values if isinstance(values, DeviceValues) else _row_values(values)
+        weights, groups = _on_host(weights, "weights"), _on_host(groups, "groups")
         labels = None if groups is None else as_labels(groups, shape)
         if weights is None:
             return cls(row, None, labels)
@@ -35,11 +40,26 @@ class Batch:
         held = mass > 0.0
         if held.all():
             return cls(row, frozen(mass), labels)
-        return cls(frozen(row[held]), frozen(mass[held]), None if labels is None else labels[held])
+        rest = row[held]
+        rest = rest if isinstance(rest, DeviceValues) else frozen(rest)
+        return cls(rest, frozen(mass[held]), None if labels is None else labels[held])
+
+    def on_host(self) -> Array:
+        """The values in the memory of the host; waits for those of a device."""
+        return self.values if isinstance(self.values, np.ndarray) else frozen(self.values.fetched())
 
     def with_values(self, values: Array) -> Batch:
         """Other values of the same rows."""
         return Batch(frozen(values), self.weights, self.labels)
+
+
+def _on_host(x: Any, name: str) -> Any:
+    """Weights and labels are looked at here; those of a device are waited for."""
+    if not borders.is_on_device(x):
+        return x
+    from klnumba.gpu import host
+
+    return host.numbers(x, name)
 
 
 def _row_values(values: Any) -> Array:
@@ -58,7 +78,7 @@ def _weights(weights: Any, shape: tuple[int, ...]) -> Array:
         raise TypeError(f"weights: real numbers, not {found.dtype}")
     if found.ndim and found.shape != shape:
         raise ValueError(f"weights: one a row, of shape {shape}, or one for all, not shape {found.shape}")
-    flat = np.broadcast_to(found.astype(np.float64), shape).reshape(-1)
+    flat = np.ascontiguousarray(np.broadcast_to(found.astype(np.float64), shape)).reshape(-1)
     bad = np.flatnonzero(~((flat == 0.0) | ((flat >= LEAST_WEIGHT) & (flat <= LARGEST_WEIGHT))))
     if bad.size:
         row = int(bad[0])

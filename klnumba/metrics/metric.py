@@ -14,6 +14,7 @@ from klnumba import arrays
 from klnumba import reduction as rows_of
 from klnumba.divergence import Axis, Invalid, Kind
 from klnumba.gpu.borders import any_on_device, is_on_device
+from klnumba.gpu.values import DeviceValues
 from klnumba.metrics.batch import Batch
 from klnumba.metrics.kept_rows import Buffer, Spill
 from klnumba.metrics.labels import Label
@@ -78,6 +79,7 @@ class RowMetric(Mergeable):
         self.statistics = RunningStatistics(quantile_error=quantile_error, thresholds=thresholds)
         self._agreed = RunningStatistics(quantile_error=None) if agreement else None
         self._kept = None if self.reduction != "none" else Buffer() if spill is None else Spill(spill)
+        self._waiting: list[DeviceValues] = []  # kept rows whose values are still on a device
         self._lock = Turns()
         self._back: arrays.Back | None = None
 
@@ -115,8 +117,7 @@ class RowMetric(Mergeable):
         shape = self._shape_of_rows(p, where)
         values = self._rows_values(p, q, where, self.axis, shape)
         agreed = None if self._agreed is None else self._agreement(p, q, where)
-        back = arrays._as_is if is_on_device(p) else arrays.take(p, "p")[1]
-        return self._take_values(values, agreed, weights, groups, shape, back)
+        return self._take_values(values, agreed, weights, groups, shape, self._back_to(p))
 
     def update_values(self, values: Any, agreed: Any = None, weights: Any = None, groups: Any = None) -> None:
         """Take in rows whose values were computed elsewhere, as this metric computes them.
@@ -151,7 +152,7 @@ class RowMetric(Mergeable):
             if self._agreed is not None:
                 changes.append(self._agreed.ready(Batch.of(agreed, weights, groups, shape)))
             if self._kept is not None:
-                self._kept.append(batch.values)
+                self._keep(batch.values)
             for change in changes:
                 change()
             self._back = back or self._back
@@ -179,8 +180,33 @@ class RowMetric(Mergeable):
                 f"(name the axis of the rows' cells to take others: axis={max(many - 1, 0)})"
             )
 
-    def _rows_values(self, p: Any, q: Any, where: Any, axis: Axis, shape: tuple[int, ...]) -> Array:
-        """The divergence of every row, flat, in float64 whatever the dtype of the rows."""
+    @staticmethod
+    def _back_to(p: Any) -> arrays.Back:
+        """What makes results arrays of the library, and on the device, of p."""
+        if is_on_device(p):
+            from klnumba.gpu import host
+
+            return host.giver(p)
+        return arrays.take(p, "p")[1]
+
+    def _keep(self, values: Array | DeviceValues) -> None:
+        """Keep values behind those before; those of a device stay there until the list is asked for, or in a file."""
+        if isinstance(values, np.ndarray) or self._kept is None or self._kept.path is not None:
+            kept = self._list()
+            kept.append(values if isinstance(values, np.ndarray) else values.fetched())
+        else:
+            self._waiting.append(values)
+
+    def _list(self) -> Buffer | Spill:
+        """The kept values, those of devices among them."""
+        assert self._kept is not None
+        waiting, self._waiting = self._waiting, []
+        for values in waiting:
+            self._kept.append(values.fetched())
+        return self._kept
+
+    def _rows_values(self, p: Any, q: Any, where: Any, axis: Axis, shape: tuple[int, ...]) -> Array | DeviceValues:
+        """The divergence of every row, flat, in float64 whatever the dtype of the rows; on their device."""
 
         def fill(found: Any) -> None:
             rows_of.reduce(
@@ -189,9 +215,7 @@ class RowMetric(Mergeable):
             )  # fmt: skip
 
         if any_on_device(p, q):
-            from klnumba.gpu import host
-
-            return host.filled(fill, p if is_on_device(p) else q, shape)
+            return DeviceValues.filled(fill, p if is_on_device(p) else q, shape)
         values = np.empty(shape)
         fill(values)
         return values.reshape(-1)
@@ -200,23 +224,21 @@ class RowMetric(Mergeable):
         """The weight of p, which some divergences have."""
         return 0.5
 
-    def _agreement(self, p: Any, q: Any, where: Any) -> Array:
+    def _agreement(self, p: Any, q: Any, where: Any) -> Array | DeviceValues:
         found = rows_of.statistics(
             p, q, ("argmax_agree",), self.kind, self.axis, self.normalize, None, self.temperature, where, False, None,
             self.threads, "nan",
         )  # fmt: skip
         agreed = found["argmax_agree"]
         if is_on_device(agreed):
-            from klnumba.gpu import host
-
-            agreed = host.numbers(agreed)
+            return DeviceValues.of(agreed, "agreement")
         return np.asarray(agreed, np.float64).reshape(-1)
 
     def forward(self, p: Any, q: Any, weights: Any = None, where: Any = None, groups: Any = None) -> Any:
         """Take in a batch and return its own value; the same as calling the metric."""
         batch = self._take(p, q, weights, where, groups)
         if self.reduction == "none":
-            return self._given_back(batch.values.copy())
+            return self._given_back(batch.on_host().copy())
         alone = RunningStatistics(quantile_error=None)
         alone.ready(batch)()
         return self._value_of(alone)
@@ -236,7 +258,9 @@ class RowMetric(Mergeable):
         if not self.rows:
             warnings.warn(_EARLY.format(type(self).__name__), UserWarning, stacklevel=2)
         with self._lock:
-            return self._given_back(self._kept.values()) if self._kept is not None else self._value_of(self.statistics)
+            return (
+                self._given_back(self._list().values()) if self._kept is not None else self._value_of(self.statistics)
+            )
 
     def _value_of(self, statistics: RunningStatistics) -> Any:
         found = statistics.mean() if self.reduction == "mean" else statistics.total()
@@ -310,6 +334,7 @@ class RowMetric(Mergeable):
         with self._lock:
             for part in self._parts().values():
                 part.reset()
+            self._waiting.clear()
             if self._kept is not None:
                 self._kept.clear()
 
@@ -333,11 +358,11 @@ class RowMetric(Mergeable):
         for other in others:
             with other._lock:
                 parts = {name: part.clone() for name, part in other._parts().items()}
-                kept = None if other._kept is None else other._kept.values()
+                kept = None if other._kept is None else other._list().values()
                 back = other._back
             with self._lock, uninterrupted():
                 if self._kept is not None and kept is not None:
-                    self._kept.append(kept)
+                    self._list().append(kept)
                 for name, part in self._parts().items():
                     part.merge(parts[name])
                 self._back = self._back or back
@@ -368,7 +393,7 @@ class RowMetric(Mergeable):
         with self._lock:
             found: dict[str, Any] = {"options": self.options()}
             found |= {name: part.state_dict() for name, part in self._parts().items()}
-            return found if self._kept is None else found | {"kept": np.array(self._kept.values())}
+            return found if self._kept is None else found | {"kept": np.array(self._list().values())}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Put back what `state_dict` gave, in place of what is here.
@@ -389,6 +414,7 @@ class RowMetric(Mergeable):
             raise ValueError(f"state: no {error.args[0]!r}") from None
         with self._lock:
             if self._kept is not None and kept is not None:
+                self._waiting.clear()
                 self._kept.clear()
                 self._kept.append(kept)
             self.statistics, self._agreed = parts["statistics"], parts.get("agreed")

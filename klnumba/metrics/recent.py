@@ -60,7 +60,9 @@ class Windowed:
 
     def update(self, *batch: Any, **options: Any) -> None:
         """Take in a batch, as `KLDivergence.update` does; the oldest leaves a full window."""
-        self.forward(*batch, **options)
+        one = _empty_twin(self._empty)
+        one.update(*batch, **options)
+        self._batches.append(one)
 
     def forward(self, *batch: Any, **options: Any) -> Any:
         """Take in a batch and return its own value; the same as calling the object."""

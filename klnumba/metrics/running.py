@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from klnumba.gpu.values import DeviceValues
+from klnumba.metrics.afar import Afar
 from klnumba.metrics.batch import Batch
 from klnumba.metrics.labels import Label, Labels
 from klnumba.metrics.mergeable import Mergeable
 from klnumba.metrics.reading import Read, values_of
 from klnumba.metrics.sketch import shift_for
-from klnumba.metrics.state import State
+from klnumba.metrics.state import State, check_load
 from klnumba.metrics.summary import Summary
 from klnumba.metrics.turns import Turns
 from klnumba.metrics.uninterrupted import uninterrupted
@@ -56,8 +58,21 @@ class RunningStatistics(Mergeable):
         self._clear()
 
     def _clear(self) -> None:
-        self._state = State(1, self.thresholds, shift_for(self.quantile_error))
-        self._labels: Labels | None = None
+        self._put(State(1, self.thresholds, shift_for(self.quantile_error)), None)
+
+    def _put(self, state: State, labels: Labels | None) -> None:
+        self._near, self._labels = state, labels
+        self._afar = Afar(self.thresholds, shift_for(self.quantile_error))
+
+    @property
+    def _state(self) -> State:
+        """All rows on the host: what is on devices is waited for and joins what is here."""
+        if self._afar.rows:
+            groups = 1 if self._labels is None else len(self._labels)
+            self._near.grow(groups)
+            for state in self._afar.states(groups):
+                self._near.merge(state)
+        return self._near
 
     def reset(self) -> None:
         """Forget all rows."""
@@ -97,17 +112,29 @@ class RunningStatistics(Mergeable):
             return lambda: None
         self._check_groups(batch.labels)
         if batch.labels is None:
-            return self._state.ready(batch.values, batch.weights)
+            return self._ready(batch, None, 1)
         labels = Labels() if self._labels is None else self._labels.copy()
         places = labels.numbers(batch.labels)
-        self._state.grow(len(labels))
-        take = self._state.ready(batch.values, batch.weights, places)
+        take = self._ready(batch, places, len(labels))
 
         def take_groups() -> None:
             self._labels = labels
             take()
 
         return take_groups
+
+    def _ready(self, batch: Batch, places: Array | None, groups: int) -> Callable[[], None]:
+        """Room for rows of so many groups, on the device of their values or here."""
+        values = batch.values
+        heavy = values.size if batch.weights is None else math.ceil(batch.weights.sum())
+        check_load(self._near.load + self._afar.load + heavy)
+        if isinstance(values, DeviceValues) and self._afar.holds(groups, batch.weights is not None):
+            return self._afar.ready(values, batch.weights, places, groups)
+        here = batch.on_host()
+        self._near.grow(groups)
+        if places is None:
+            return self._near.ready(here, batch.weights)
+        return self._near.ready(here, batch.weights, places)
 
     def _check_groups(self, names: Array | None) -> None:
         """Refuse labels after rows without, and rows without after labels."""
@@ -169,8 +196,8 @@ class RunningStatistics(Mergeable):
     def rows(self) -> int:
         """Rows taken in, those that are NaN among them."""
         with self._lock:
-            counts = self._state.counts
-            return int(counts.sum() - counts[:, 1].sum())
+            counts = self._near.counts
+            return int(counts.sum() - counts[:, 1].sum()) + self._afar.rows
 
     def mean(self) -> Any:
         """The mean over all rows, rounded once; with groups an array, in the order of `labels`."""
@@ -272,7 +299,7 @@ class RunningStatistics(Mergeable):
         if found.groups != (1 if labels is None else len(labels)):
             raise ValueError(f"state: {found.groups} groups, labels {names!r}")
         with self._lock:
-            self._state, self._labels = found, labels
+            self._put(found, labels)
 
 
 def _number(value: Any, name: str) -> float:

@@ -69,8 +69,7 @@ class State:
         if self.pending + values.size > _MOST_PENDING:
             self.carry()
         heavy = values.size if weights is None else math.ceil(weights.sum())
-        if self.load + heavy > _MOST_LOAD:
-            raise ValueError("weights: the sum of all would pass 2**62")
+        check_load(self.load + heavy)
         if weights is not None:
             self.take_weights()
         elif self.masses is not None:
@@ -136,8 +135,7 @@ class State:
 
     def merge(self, other: State, places: Array | None = None) -> None:
         """Add the groups of another state to those here; its group k goes to `places[k]`, by default to k."""
-        if self.load + other.load > _MOST_LOAD:
-            raise ValueError("weights: the sum of all would pass 2**62")
+        check_load(self.load + other.load)
         other = other.copy()
         self.carry()
         other.carry()
@@ -249,6 +247,12 @@ class State:
         self.load = math.ceil(counted.sum()) + self.whole.size
         if self.load > _MOST_LOAD:
             raise ValueError("whole: out of range")
+
+
+def check_load(load: int) -> None:
+    """Refuse rows that would make the sum of all weights too large."""
+    if load > _MOST_LOAD:
+        raise ValueError("weights: the sum of all would pass 2**62")
 
 
 def _by_group(values: Array, weights: Array | None, labels: Array) -> tuple[Array, Array | None, Array]:

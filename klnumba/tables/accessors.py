@@ -8,7 +8,8 @@ from typing import Any
 from klnumba import divergence
 from klnumba.optional import load
 from klnumba.tables.frames import compare
-from klnumba.tables.rows import kl_groups, kl_matrix
+from klnumba.tables.groups import kl_groups
+from klnumba.tables.rows import kl_matrix
 
 
 class SeriesAccessor:

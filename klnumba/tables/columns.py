@@ -5,18 +5,22 @@ narwhals knows the frames (pandas, polars, pyarrow, Modin, cuDF); behind this mo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from klnumba.kernels import cpu
-from klnumba.kernels.binning import LANES
 from klnumba.optional import load
+from klnumba.tables import arrow, codes, whole
+from klnumba.tables.cells import Array, Label
+from klnumba.tables.codes import Coded, Counted
 
-Array = np.ndarray
 BLOCK = 1 << 17  # numbers that are converted and counted at a time
+KINDS = {"number": "numbers", "boolean": "truth values", "datetime": "times", "timedelta": "durations",
+         "category": "categories"}  # fmt: skip
+MICROSECONDS = {"ms": 10**3, "s": 10**6, "m": 6 * 10**7, "h": 36 * 10**8, "D": 864 * 10**8, "W": 6048 * 10**8}
 
 
 class ColumnError(ValueError):
@@ -25,12 +29,12 @@ class ColumnError(ValueError):
 
 @dataclass(frozen=True)
 class Numbers:
-    """A column of numbers, or of times in microseconds."""
+    """A column of numbers, or of times in microseconds; NaN, NaT and None are missing."""
 
     name: str
     kind: str  # "number", "boolean", "datetime" or "timedelta"
     rows: int
-    read: Callable[[], Array]  # of a real dtype, datetime64 or timedelta64; NaN and NaT are missing
+    read: Callable[[], Array]  # of a real dtype, datetime64, timedelta64 or, by `whole.kept`, of numbers as objects
     aware: bool = False
     view: bool = False  # reading takes no memory
 
@@ -41,12 +45,15 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Labels:
-    """A column of categories."""
+    """A column of categories.
+
+    Both functions take the words that have a place of their own: others may then share the label None.
+    """
 
     name: str
     rows: int
-    read: Callable[[], tuple[Array, list[Any]]]  # codes, -1 for missing, and what they stand for
-    count: Callable[[], tuple[list[Any], Array, int]]  # categories, how often each occurs, and how many are missing
+    read: Callable[[Sequence[str]], Coded]
+    count: Callable[[Sequence[str] | None], Counted]
     kind: str = "category"
     aware: bool = False
 
@@ -69,8 +76,7 @@ def as_float(values: Array) -> Array:
     if values.dtype.kind in "mM":
         missing = np.isnat(values)
         unit = "M8[us]" if values.dtype.kind == "M" else "m8[us]"
-        if np.datetime_data(values.dtype)[0] in {"s", "m", "h", "D"} and values.size:
-            _check_range(values[~missing])
+        _check_range(values[~missing])
         found = values.astype(unit).view(np.int64).astype(np.float64)
         found[missing] = np.nan
         return found
@@ -79,16 +85,17 @@ def as_float(values: Array) -> Array:
 
 def _check_range(values: Array) -> None:
     """NumPy would wrap round where microseconds do not fit."""
-    limit = np.iinfo(np.int64).max // 1_000_000
-    seconds = values.astype(f"{values.dtype.kind}8[s]").view(np.int64)
-    if values.size and (seconds.max() > limit or seconds.min() < -limit):
+    unit, count = np.datetime_data(values.dtype)
+    limit = np.iinfo(np.int64).max // (count * MICROSECONDS.get(unit, 1))
+    whole_units = values.view(np.int64)
+    if values.size and (whole_units.max() > limit or whole_units.min() < -limit):
         raise ColumnError("holds times that do not fit into microseconds")
 
 
 def frame_columns(frame: Any, name: str) -> dict[str, Column]:
     """The columns of a frame by name; `name` is the argument's, for the error texts."""
     nw = load("narwhals.stable.v2")
-    if hasattr(frame, "iloc"):
+    if hasattr(frame, "iloc") and hasattr(frame, "columns"):
         _check_names(frame.columns, name)  # narwhals' own text names no argument
     try:
         table = nw.from_native(frame, eager_only=True)
@@ -107,7 +114,9 @@ def _pandas_column(nw: Any, name: str, native: Any) -> Column:
     if isinstance(dtype, np.dtype) and dtype.kind in "fiu":
         return Numbers(name, "number", len(native), native.to_numpy, view=True)
     if type(dtype).__name__ == "CategoricalDtype":
-        return Labels(name, len(native), lambda: _pandas_codes(native), lambda: count_codes(*_pandas_codes(native)))
+        if dtype.categories.inferred_type == "boolean":
+            return Numbers(name, "boolean", len(native), lambda: native.to_numpy(np.float64, na_value=np.nan))
+        return _pandas_labels(name, native)
     return _column(nw, name, nw.from_native(native, series_only=True))
 
 
@@ -133,7 +142,9 @@ def _column(nw: Any, name: str, series: Any) -> Column:
     if dtype == nw.Duration:
         return Numbers(name, "timedelta", rows, lambda: _naive(series.to_numpy()))
     if dtype in (nw.String, nw.Categorical, nw.Enum):
-        return Labels(name, rows, lambda: _codes(series), lambda: _counted(series))
+        if not arrow.holds(series):
+            return _pandas_labels(name, series.to_native())
+        return Labels(name, rows, lambda known: arrow.coded(series, known), lambda known: arrow.counted(series, known))
     native = series.to_native()
     kind = type(getattr(native, "dtype", None)).__name__
     if kind == "DatetimeTZDtype":  # with a zone that narwhals cannot name
@@ -162,7 +173,9 @@ def _naive(values: Array) -> Array:
 def _numeric(nw: Any, name: str, series: Any) -> Column:
     rows = len(series)
     if series.dtype.is_decimal():
-        return Numbers(name, "number", rows, lambda: series.cast(nw.Float64).to_numpy())
+        return Numbers(
+            name, "number", rows, lambda: whole.kept(series.cast(nw.Float64).to_numpy(), lambda: series.to_list())
+        )
     return Numbers(name, "number", rows, lambda: _real(series))
 
 
@@ -172,6 +185,8 @@ def _real(series: Any) -> Array:
         values = values.astype(np.float64)
     if values.dtype.kind not in "fiub":
         raise ColumnError(f"holds {values.dtype}, not real numbers")
+    if values.dtype.kind == "f" and series.dtype.is_integer():  # because some are missing
+        return whole.kept(values, lambda: series.to_list())
     return values
 
 
@@ -185,54 +200,29 @@ def _flags(nw: Any, series: Any) -> Array:
     return found
 
 
-def _codes(series: Any) -> tuple[Array, list[Any]]:
-    native = series.to_native()
-    if series.implementation.is_pandas_like():
-        return _pandas_codes(native)
-    pc = load("pyarrow.compute", "parquet")
-    encoded = series.to_arrow()
-    if hasattr(encoded, "combine_chunks"):
-        encoded = encoded.combine_chunks()
-    if not hasattr(encoded, "indices"):
-        encoded = encoded.dictionary_encode()
-    codes = pc.fill_null(encoded.indices.cast("int64"), -1).to_numpy(zero_copy_only=False)
-    return codes, encoded.dictionary.to_pylist()
+def _pandas_labels(name: str, native: Any) -> Labels:
+    return Labels(name, len(native), lambda _: _pandas_codes(native), lambda _: codes.counted(*_pandas_codes(native)))
 
 
-def _counted(series: Any) -> tuple[list[Any], Array, int]:
-    """The counts of a column of words: by Arrow where the words lie in its layout."""
-    storage = getattr(getattr(series.to_native(), "dtype", None), "storage", None)
-    arrow = storage == "pyarrow" or not series.implementation.is_pandas_like()
-    if not arrow or str(series.dtype) != "String":
-        return count_codes(*_codes(series))
-    found = series.to_arrow().value_counts()
-    values, counts = found.field("values").to_pylist(), found.field("counts").to_numpy()
-    missing = [k for k, value in enumerate(values) if value is None]
-    kept = np.delete(counts, missing).astype(np.int64)
-    return [value for value in values if value is not None], kept, int(counts[missing].sum())
-
-
-def count_codes(codes: Array, labels: list[Any]) -> tuple[list[Any], Array, int]:
-    """How often each label occurs, and how many are missing."""
-    if codes.dtype.name not in ("int8", "int16", "int32", "int64"):
-        codes = codes.astype(np.int64)
-    codes = np.ascontiguousarray(codes).view()
-    codes.flags.writeable = False
-    size = len(labels) + 1
-    counts = np.zeros(LANES * size, np.int64)
-    cpu.count_codes(codes.dtype.name)(codes, size, counts)
-    total = counts.reshape(LANES, size).sum(axis=0)
-    return labels, total[1:], int(total[0])
-
-
-def _pandas_codes(native: Any) -> tuple[Array, list[Any]]:
+def _pandas_codes(native: Any) -> Coded:
     if hasattr(native, "cat") and hasattr(native.dtype, "categories"):
-        return native.array.codes, list(native.array.categories)
+        return native.array.codes, native.array.categories.to_numpy(object).tolist()
     try:
-        codes, found = load("pandas").factorize(native, use_na_sentinel=True)
+        numbers, found = load("pandas").factorize(native, use_na_sentinel=True)
+        if native.dtype == object and any(not isinstance(one, str) and one in (0, 1) for one in found):
+            numbers, found = load("pandas").factorize(_apart(native), use_na_sentinel=True)
     except TypeError as error:
         raise ColumnError(f"holds values that cannot be told apart: {error}") from error
-    return codes, list(found)
+    return numbers, list(found)
+
+
+def _apart(native: Any) -> Array:
+    """Values among which truth values are no longer equal to the numbers 0 and 1."""
+    values: Array = native.to_numpy(object).copy()
+    for k, value in enumerate(values):
+        if isinstance(value, (bool, np.bool_)):
+            values[k] = label_of(value)
+    return values
 
 
 _NUMBERS = {"integer", "floating", "mixed-integer-float", "decimal"}
@@ -247,7 +237,9 @@ def _object(name: str, series: Any) -> Column:
     if found == "complex":
         return Unusable(name, rows, "holds complex numbers, which have no order")
     if found in _NUMBERS:
-        return Numbers(name, "number", rows, lambda: _converted(pd, native, float))
+        return Numbers(
+            name, "number", rows, lambda: whole.kept(_converted(pd, native, float), lambda: native.to_numpy(object))
+        )
     if found == "boolean":
         return Numbers(name, "boolean", rows, lambda: _converted(pd, native, float))
     if found in _TIMES:
@@ -256,7 +248,7 @@ def _object(name: str, series: Any) -> Column:
         convert = pd.to_datetime if kind == "datetime" else pd.to_timedelta
         options = {"utc": True} if aware else {}
         return Numbers(name, kind, rows, lambda: _times(convert(native, **options)), aware=aware)
-    return Labels(name, rows, lambda: _pandas_codes(native), lambda: count_codes(*_pandas_codes(native)))
+    return _pandas_labels(name, native)
 
 
 def _converted(pd: Any, native: Any, convert: Callable[[Any], float]) -> Array:
@@ -273,10 +265,13 @@ def _times(native: Any) -> Array:
     return _naive(values)
 
 
-def label_of(value: Any) -> str | int | float | bool:
-    """A category as text, number or truth value, which JSON can hold."""
-    if isinstance(value, (str, bool, int, float)):
-        return value
+def label_of(value: Any) -> Label:
+    """A category as text or finite number, which JSON can hold.
+
+    Truth values and what is not finite carry their type: True equals 1, and "inf" is a text.
+    """
     if isinstance(value, np.generic):
         return label_of(value.item())
-    return str(value)
+    if isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value)):
+        return f"{value} ({type(value).__name__})"
+    return value if isinstance(value, (str, int, float)) else str(value)

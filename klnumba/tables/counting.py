@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from klnumba.kernels import cpu, threads
 from klnumba.kernels.binning import LANES, cell_count
 from klnumba.kernels.tiles import TILE
+from klnumba.tables import codes, whole
+from klnumba.tables.arrow import MOST_UNSEEN
 from klnumba.tables.cells import Array, Categories, Cells, Label
+from klnumba.tables.codes import Counted, frozen
 from klnumba.tables.columns import (
     BLOCK,
+    KINDS,
     Column,
     ColumnError,
     Labels,
     Numbers,
     Unusable,
     as_float,
-    count_codes,
     label_of,
 )
-from klnumba.tables.fitting import plain
-
-MOST_UNSEEN = 1000  # new categories that are remembered by name
 
 Progress = Callable[[int, int], None]
 
@@ -35,7 +35,8 @@ Progress = Callable[[int, int], None]
 class Tally:
     """What a column holds: counts (int64), or sums of weights with the sums of their squares (float64), of each cell.
 
-    `unseen` has the counts of the categories that the cells do not name, or None where there were too many.
+    `unseen` has the counts of the categories that the cells do not name, or None where there were too many. Shares
+    (float64) without squares are a distribution that is known: no rows were counted, and none can be added.
     """
 
     counts: Array
@@ -43,14 +44,23 @@ class Tally:
     rows: int
     unseen: dict[Label, int] | None
 
+    @property
+    def known(self) -> bool:
+        """Whether these are the shares of a distribution, and not counts."""
+        return self.squares is None and self.counts.dtype.kind == "f"
+
     def __add__(self, other: Tally) -> Tally:
         if (self.squares is None) != (other.squares is None):
             raise ValueError("one has weights, the other has none")
+        if self.known or other.known:
+            raise ValueError("is a known distribution, without counts to which others could be added")
         squares = None if self.squares is None or other.squares is None else self.squares + other.squares
         return Tally(self.counts + other.counts, squares, self.rows + other.rows, _together(self.unseen, other.unseen))
 
     def effective(self, cells: Array | None = None) -> float:
-        """The effective number of rows in some cells: (sum of weights)^2 / sum of their squares."""
+        """The effective number of rows in some cells: (sum of weights)^2 / sum of their squares; of shares, inf."""
+        if self.known:
+            return math.inf
         counts = self.counts if cells is None else self.counts[cells]
         total = float(counts.sum())
         if self.squares is None:
@@ -125,8 +135,8 @@ def _part(column: Column, cells: Cells, weights: Array | None, start: int, stop:
         if isinstance(column, Unusable):
             raise ColumnError(column.reason)
         if column.kind != cells.kind or column.aware != getattr(cells, "aware", False):
-            if _all_missing(column):
-                return _missing(cells, stop - start, None if weights is None else weights[start:stop])
+            if _open(cells) or all_missing(column):
+                return _presence(column, cells, weights, start, stop)
             raise ColumnError(f"holds {_kind(column)}, but the reference {_kind(cells)}")
         if isinstance(column, Labels):
             return _labels(column, cells, weights)
@@ -135,43 +145,54 @@ def _part(column: Column, cells: Cells, weights: Array | None, start: int, stop:
         return str(error) or type(error).__name__
 
 
-def _all_missing(column: Numbers | Labels) -> bool:
-    """Whether a column has no value, which leaves its type open: an empty column of a file reads as numbers."""
+def _open(cells: Cells) -> bool:
+    """Whether the reference had no value, which leaves its type open: an empty column of a file reads as numbers."""
+    return not (cells.names or cells.folded) if isinstance(cells, Categories) else not cells.edges.size
+
+
+def all_missing(column: Numbers | Labels) -> bool:
+    """Whether a column has no value, which leaves its type open too."""
     if isinstance(column, Labels):
-        return column.count()[2] == column.rows
+        return column.count(()).missing == column.rows
     return bool(np.isnan(column.values()).all())
 
 
-def _missing(cells: Cells, rows: int, weights: Array | None) -> Tally:
-    tally = empty(cells, weights is not None)
-    tally.rows = rows
-    if weights is None or tally.squares is None:
-        tally.counts[-1] = rows
-    else:
-        tally.counts[-1], tally.squares[-1] = weights.sum(), (weights * weights).sum()
-    return tally
+def _presence(column: Numbers | Labels, cells: Cells, weights: Array | None, start: int, stop: int) -> Tally:
+    """The rows with a value and those without, where one side has no values and the types may differ."""
+    lost = column.read(())[0] < 0 if isinstance(column, Labels) else np.isnan(as_float(column.read()[start:stop]))
+    index = np.where(lost, cells.size - 1, cells.size - 2 if isinstance(cells, Categories) else 0)
+    unseen: dict[Label, int] | None = {} if lost.all() or not isinstance(cells, Categories) else None
+    return _tally(index, cells, None if weights is None else weights[start:stop], unseen)
+
+
+def _tally(index: Array, cells: Cells, weights: Array | None, unseen: dict[Label, int] | None) -> Tally:
+    """The counts of the cells from the cell of each row."""
+    if weights is None:
+        return Tally(np.bincount(index, minlength=cells.size), None, index.size, unseen)
+    sums, squares = (np.bincount(index, values, cells.size) for values in (weights, weights * weights))
+    return Tally(sums, squares, index.size, unseen)
 
 
 def _kind(item: Column | Cells) -> str:
-    names = {"number": "numbers", "boolean": "truth values", "datetime": "times", "timedelta": "durations",
-             "category": "categories"}  # fmt: skip
     zone = "" if item.kind != "datetime" else " with a zone" if getattr(item, "aware", False) else " without a zone"
-    return names[item.kind] + zone
+    return KINDS[item.kind] + zone
 
 
 def _numbers(column: Numbers, cells: Cells, weights: Array | None, start: int, stop: int) -> Tally:
     raw = column.read()[start:stop]
-    edges = _frozen(cells.search_edges)
+    if isinstance(cells, Categories) and (raw.dtype.kind == "O" or whole.beyond(cells.names)):
+        return _exact_numbers(raw, cells, None if weights is None else weights[start:stop])
+    edges = frozen(cells.search_edges)
     size = cell_count(edges.size)
     index = np.empty(TILE, np.int64)
     counts = np.zeros(LANES * size, np.int64)
     sums, squares = np.zeros(size), np.zeros(size)
     for first in range(0, raw.size, BLOCK):
-        block = _frozen(as_float(raw[first : first + BLOCK]))
+        block = frozen(as_float(raw[first : first + BLOCK]))
         if weights is None:
             cpu.count_numbers()(block, edges, size, index, counts)
         else:
-            part = _frozen(weights[start + first : start + first + block.size])
+            part = frozen(weights[start + first : start + first + block.size])
             cpu.weigh_numbers()(block, part, edges, size, index, sums, squares)
     if weights is None:
         folded = cells.fold(counts.reshape(LANES, size).sum(axis=0))
@@ -186,44 +207,57 @@ def _numbers(column: Numbers, cells: Cells, weights: Array | None, start: int, s
 def _new_numbers(raw: Array, cells: Categories) -> dict[Label, int] | None:
     """The counts of the numbers that are none of the categories."""
     values = as_float(raw)
-    values = values[~np.isnan(values) & ~np.isin(values, np.array(cells.names, np.float64))]
-    found, counts = np.unique(values, return_counts=True)
+    new = ~np.isnan(values) & ~np.isin(values, np.array(cells.names, np.float64))
+    found, counts = np.unique((raw if raw.dtype.kind in "iu" else values)[new], return_counts=True)
     if found.size > MOST_UNSEEN:
         return None
-    return {plain(value): int(number) for value, number in zip(found, counts, strict=True)}
+    label = bool if cells.kind == "boolean" else whole.plain
+    return {label(value): int(number) for value, number in zip(found, counts, strict=True)}
+
+
+def _exact_numbers(raw: Array, cells: Categories, weights: Array | None) -> Tally:
+    """The same as `_numbers` where float64 might take one number for another."""
+    held = ~np.isnan(as_float(raw))
+    found, where, counts = np.unique(raw[held], return_inverse=True, return_counts=True)
+    labels = [whole.plain(value) for value in found]
+    other = cells.size - 2
+    places = np.array([cells.place.get(label, other) for label in labels], np.int64)
+    index = np.full(raw.size, cells.size - 1)
+    index[held] = places[where]
+    unseen = {labels[k]: int(counts[k]) for k in np.flatnonzero(places == other)}
+    return _tally(index, cells, weights, unseen if len(unseen) <= MOST_UNSEEN else None)
 
 
 def _labels(column: Labels, cells: Cells, weights: Array | None) -> Tally:
     assert isinstance(cells, Categories)
+    known = [name for name in cells.names if isinstance(name, str)]
     if weights is None:
-        labels, numbers, missing = column.count()
-        where, unseen = _cells_of(labels, numbers, cells)
+        found = column.count(known)
+        where, unseen = _cells_of(found, cells)
         counts = np.zeros(cells.size, np.int64)
-        np.add.at(counts, where, numbers)
-        counts[-1] += missing
+        np.add.at(counts, where, found.counts)
+        counts[-1] += found.missing
         return Tally(counts, None, column.rows, unseen)
-    codes, labels = column.read()
-    where, unseen = _cells_of(labels, count_codes(codes, labels)[1], cells)
-    places = np.append(where, cells.size - 1)[codes]  # a code of -1 takes the last, which is the cell for missing
-    sums = np.bincount(places, weights, cells.size)
-    return Tally(sums, np.bincount(places, weights * weights, cells.size), column.rows, unseen)
+    numbers, labels = column.read(known)
+    where, unseen = _cells_of(codes.counted(numbers, labels), cells)
+    places = np.append(where, cells.size - 1)[numbers]  # a code of -1 takes the last, which is the cell for missing
+    return _tally(places, cells, weights, unseen)
 
 
-def _cells_of(labels: list[Any], numbers: Array, cells: Categories) -> tuple[Array, dict[Label, int] | None]:
+def _cells_of(found: Counted, cells: Cells) -> tuple[Array, dict[Label, int] | None]:
     """The cell of each label, and the counts of those that have none of their own."""
-    where = np.full(len(labels), cells.size - 2)
+    assert isinstance(cells, Categories)
+    where = np.full(len(found.labels), cells.size - 2)
     unseen: dict[Label, int] = {}
-    for k in map(int, np.flatnonzero(numbers)):
-        label = label_of(labels[k])
+    nameless = False
+    for k in map(int, np.flatnonzero(found.counts)):
+        if found.labels[k] is None:
+            nameless = True
+            continue
+        label = label_of(found.labels[k])
         place = cells.place.get(label)
         if place is not None:
             where[k] = place
         else:
-            unseen[label] = unseen.get(label, 0) + int(numbers[k])
-    return where, unseen if len(unseen) <= MOST_UNSEEN else None
-
-
-def _frozen(array: Array) -> Array:
-    view = array.view()
-    view.flags.writeable = False
-    return view
+            unseen[label] = unseen.get(label, 0) + int(found.counts[k])
+    return where, None if nameless or len(unseen) > MOST_UNSEEN else unseen

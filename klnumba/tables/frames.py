@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import importlib
+import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import numpy as np
-
+from klnumba.labels import outside
 from klnumba.reduction import real, unit_of
 from klnumba.tables import likeness
 from klnumba.tables import smoothing as smoothings
-from klnumba.tables.cells import MISSING, Array
+from klnumba.tables.cells import Categories
 from klnumba.tables.chunks import Chunks
 from klnumba.tables.comparison import Comparison, Result, Settings
 from klnumba.tables.counting import Tally
+from klnumba.tables.drafting import chosen
+from klnumba.tables.pairing import pair_of
 from klnumba.tables.profile import Profile
-from klnumba.tables.statistics import CORRECTIONS, Pair, adjusted, measure
+from klnumba.tables.statistics import CORRECTIONS, adjusted, measure
 
 MISSING_RULES = ("cell", "drop")
 
@@ -59,7 +61,8 @@ def compare(
     correction : {"bh", "bonferroni", "holm", "none"}
         How p-values are adjusted for the number of columns.
     like : {"evidently", "psi10", "great_expectations", "tfdv", "scipy"}, optional
-        Add a column with what that tool reports for the same two columns; needs both tables as frames.
+        Add a column with what that tool reports for the same two columns; needs both tables as frames, without
+        weights. Where the tool's own way breaks down, the value is NaN and the status says why.
     progress : bool or callable
         True shows a bar (with tqdm, if it is installed); a function is called with how many columns are counted, and
         of how many.
@@ -77,11 +80,17 @@ def compare(
     TypeError
         If an argument is no data frame.
 
+    Warns
+    -----
+    UserWarning
+        If a category of one table and a new one of the other read the same and differ in type, such as 1 and "1".
+
     Notes
     -----
     Up to 1,000 categories are named, by frequency in the reference; all others share the cell "other". Cells that
-    neither side has take no part. Formulas and sources stand with the functions in ``klnumba.tables.statistics`` and
-    ``klnumba.tables.interval``.
+    neither side has take no part. Which categories have a cell, the reference sample decides; the test and the interval
+    take this into account (see the documentation, "Comparing tables"). Formulas and sources stand with the functions in
+    ``klnumba.tables.statistics`` and ``klnumba.tables.interval``.
 
     Examples
     --------
@@ -101,13 +110,17 @@ def compare(
     report = _progress(progress)
     profile, raw = _reference(reference, columns, first, bins, report)
     tallies, problems, others = _current(profile, current, columns, second, report)
-    extra = {}
+    _warn_of_twins(profile, tallies)
+    extra: dict[str, dict[str, float]] = {}
+    notes: dict[str, str] = {}
     if like is not None:
+        if weights is not None:
+            raise ValueError("like: what these tools report knows no weights of rows")
         if raw is None or isinstance(raw, Chunks) or isinstance(current, (Chunks, Profile)):
             raise TypeError("like: needs both tables as data frames, whose values it looks at again")
         compared = [name for name in profile.cells if name in tallies and name not in problems]
-        extra = likeness.column(like, raw, current, compared)
-    return _measured(profile, tallies, problems, others, settings, extra)
+        extra, notes = likeness.column(like, raw, current, compared)
+    return _measured(profile, tallies, problems, others, settings, extra, notes)
 
 
 def _settings(smoothing: Any, base: Any, missing: Any, confidence: Any, correction: Any, like: Any) -> Settings:
@@ -177,10 +190,7 @@ def _reference(reference: Any, columns: Any, weights: Any, bins: Any, report: An
         raise ValueError("weights: a profile holds no rows that they could belong to")
     if columns is None:
         return reference, None
-    wanted = [str(one) for one in columns]
-    for one in wanted:
-        if one not in reference.cells and one not in reference.problems:
-            raise ValueError(f"columns: {one!r} is not in reference")
+    wanted = chosen({**reference.cells, **reference.problems}, columns, "reference")
     kept = {name: reference.cells[name] for name in wanted if name in reference.cells}
     problems = {name: reason for name, reason in reference.problems.items() if name in wanted}
     return Profile(kept, {name: reference.tallies[name] for name in kept}, problems, reference.known), None
@@ -209,13 +219,26 @@ def _from_profile(profile: Profile, current: Profile) -> tuple[dict[str, Tally],
     return current.tallies, problems, others
 
 
+def _warn_of_twins(profile: Profile, tallies: dict[str, Tally]) -> None:
+    """Warn of new categories that read the same as one of the reference, such as 1 and "1"."""
+    for name, one in profile.cells.items():
+        if not isinstance(one, Categories) or name not in tallies:
+            continue
+        read = {str(label): label for label in one.names}
+        twin = next((label for label in tallies[name].unseen or () if str(label) in read), None)
+        if twin is not None:
+            ours = read[str(twin)]
+            text = f"categories {ours!r} ({type(ours).__name__}) and {twin!r} ({type(twin).__name__}) differ in type"
+            warnings.warn(f"column {name!r}: {text}, and are not the same", UserWarning, stacklevel=outside())
+
+
 def _measured(
     profile: Profile, tallies: dict[str, Tally], problems: dict[str, str], others: list[str], settings: Settings,
-    extra: dict[str, Any],
+    extra: dict[str, Any], notes: dict[str, str],
 ) -> Comparison:  # fmt: skip
     names = [name for name in profile.cells if name in tallies and name not in problems]
     statuses = dict(profile.problems) | problems | dict.fromkeys(others, "is not in reference")
-    pair = _pair(profile, tallies, names, settings.missing)
+    pair = pair_of(profile, tallies, names, settings.missing)
     found = measure(pair, settings.smoothing, settings.confidence, settings.unit)
     found.columns["p_adjusted"] = adjusted(found.columns["p_value"], settings.correction)
     results, used = {}, pair.used
@@ -227,30 +250,5 @@ def _measured(
             shares=found.shares[k, :size], values={key: value[k].item() for key, value in found.columns.items()},
         )  # fmt: skip
     order = [*profile.cells, *profile.problems, *others]
-    return Comparison(profile, results, {name: statuses[name] for name in order if name in statuses}, settings, extra)
-
-
-def _pair(profile: Profile, tallies: dict[str, Tally], names: list[str], missing: str) -> Pair:
-    """The counts of both sides as rows of one length, scaled to the effective numbers of rows."""
-    size = max((profile.cells[name].size for name in names), default=1)
-    reference, current = np.zeros((len(names), size)), np.zeros((len(names), size))
-    groups = np.zeros((len(names), size), np.int64)
-    n, m = np.zeros(len(names)), np.zeros(len(names))
-    for k, name in enumerate(names):
-        one = profile.cells[name]
-        groups[k, : one.size] = one.groups()
-        kept = groups[k, : one.size] != MISSING if missing == "drop" else np.ones(one.size, bool)
-        n[k] = np.inf if name in profile.known else profile.tallies[name].effective(kept)
-        m[k] = tallies[name].effective(kept)
-        reference[k, : one.size] = _scaled(profile.tallies[name].counts, kept, n[k])
-        current[k, : one.size] = _scaled(tallies[name].counts, kept, m[k])
-    return Pair(reference, n, current, m, groups)
-
-
-def _scaled(counts: Array, kept: Array, n: float) -> Array:
-    found = np.where(kept, counts, 0.0).astype(np.float64)
-    total = found.sum()
-    if total == 0.0 or total == n:
-        return found
-    scaled: Array = found / total if np.isinf(n) else found * (n / total)
-    return scaled
+    lost = {name: statuses[name] for name in order if name in statuses}
+    return Comparison(profile, results, lost, settings, extra, notes)

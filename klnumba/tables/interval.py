@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from klnumba.tables.cells import Array
 
 HALF = 0.5
 HALVINGS = 48  # of the range of noncentralities: to a part in 1e14
+SURPRISE = 3.7  # where so many rows are expected, none are found in one case of forty
 LARGE = 2000.0  # from here on the law of noncentral chi-squared numbers is approximated
 
 
@@ -44,15 +44,21 @@ def estimate(reference: Array, n: Array, current: Array, m: Array, confidence: f
     holds at both ends: KL / c is noncentral chi-squared with noncentrality KL / c and as many degrees of freedom as
     give the bias, and c is chosen to give the variance. The interval holds the values whose own 1 - alpha range has
     the estimate in it. That range is one-sided at no change, and turns two-sided as the noncentrality grows.
+
+    Where a cell of the reference has vanished, the interval has no upper end, and the lower one takes all of alpha. The
+    variance of the logarithm of an empty cell is then taken as 1/(count + 1), not as 1/(count + 1/2), which is far too
+    large there (J. J. Gart and J. R. Zweifel, Biometrika 54, pp. 181-187, 1967).
     """
     used = (reference > 0) | (current > 0)
     cells = used.sum(axis=1)
     p, q = _shares(reference, n, used, cells, 0.0), _shares(current, m, used, cells, HALF)
     even = _shares(reference, n, used, cells, HALF)
     over_n, over_m = 1.0 / n, 1.0 / m
+    open_ended = _vanished(reference, n, current, m)
+    empty = open_ended[:, None] & (current == 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(used & (q > 0), even / q, 0.0)
-        chi = np.maximum((even * ratio).sum(axis=1) - 1.0, 0.0)
+        chi = np.maximum((even * np.where(empty, HALF * ratio, ratio)).sum(axis=1) - 1.0, 0.0)
         log_ratio = np.where(ratio > 0, np.log(ratio), 0.0)
         divergence = kl.kl_divergence(even, q)
         spread = np.maximum((even * log_ratio**2).sum(axis=1) - divergence**2, 0.0)
@@ -62,8 +68,8 @@ def estimate(reference: Array, n: Array, current: Array, m: Array, confidence: f
         scale = np.where(divergence > 0, variance / (4.0 * divergence), (over_n + over_m) / 2.0)
     plain = kl.kl_divergence(p, _anscombe(current, m, used), normalize=False)
     corrected = plain - (cells - 1) / 2.0 * over_n
-    low, high = _interval(corrected, bias, scale, 1.0 - confidence)
-    high = np.where(_vanished(reference, n, current, m, 1.0 - confidence), np.inf, high)
+    low, high = _interval(corrected, bias, scale, 1.0 - confidence, open_ended)
+    high = np.where(open_ended, np.inf, high)
     error = np.sqrt(2.0 * scale * bias + 4.0 * scale * np.maximum(corrected, 0.0))
     single = cells == 1
     return {
@@ -91,36 +97,41 @@ def _anscombe(counts: Array, n: Array, used: Array) -> Array:
     return found
 
 
-def _vanished(reference: Array, n: Array, current: Array, m: Array, alpha: float) -> Array:
+def _vanished(reference: Array, n: Array, current: Array, m: Array) -> Array:
     """Whether a cell is empty in the current sample though its share of the reference lets expect some rows.
 
-    How small its probability has become, no sample can say: nothing bounds the divergence from above.
+    How small its probability has become, no sample can say: nothing bounds the divergence from above. It does not
+    depend on the confidence, so that an interval of more confidence always holds one of less.
     """
     share = np.where(np.isinf(n)[:, None], reference, reference / np.where(np.isinf(n), 1.0, n)[:, None])
     expected = share * np.where(np.isinf(m), 0.0, m)[:, None]
     impossible = np.isinf(m)[:, None] & (share > 0)
-    found: Array = ((current == 0) & ((expected > -math.log(alpha / 2.0)) | impossible)).any(axis=1)
+    found: Array = ((current == 0) & ((expected > SURPRISE) | impossible)).any(axis=1)
     return found
 
 
-def _interval(corrected: Array, bias: Array, scale: Array, alpha: float) -> tuple[Array, Array]:
+def _interval(corrected: Array, bias: Array, scale: Array, alpha: float, open_ended: Array) -> tuple[Array, Array]:
     """The noncentralities, times `scale`, whose range has the estimate in it."""
     with np.errstate(divide="ignore", invalid="ignore"):
         statistic, freedom = (corrected + bias) / scale, bias / scale
     low, high = np.full(statistic.shape, np.nan), np.full(statistic.shape, np.nan)
     good = np.isfinite(statistic) & np.isfinite(freedom) & (freedom > 0)
     x, df = np.maximum(statistic[good], 0.0), freedom[good]
-    low[good] = scale[good] * _noncentrality(x, df, alpha, upper=True)
-    high[good] = scale[good] * _noncentrality(x, df, alpha, upper=False)
+    other = np.where(open_ended[good], 0.0, alpha / 2.0)
+    low[good] = scale[good] * _noncentrality(x, df, alpha, other, upper=True)
+    high[good] = scale[good] * _noncentrality(x, df, alpha, other, upper=False)
     return low, high
 
 
-def _noncentrality(x: Array, df: Array, alpha: float, *, upper: bool) -> Array:
-    """The noncentrality for which x is the upper (or lower) end of the range that holds 1 - alpha."""
+def _noncentrality(x: Array, df: Array, alpha: float, other: Array, *, upper: bool) -> Array:
+    """The noncentrality for which x is the upper (or lower) end of the range that holds 1 - alpha.
+
+    Far from no change, `other` is the share that lies below the range.
+    """
 
     def beyond(noncentrality: Array) -> Array:
         """Positive where the range lies wholly above x (upper end), or above all of it (lower end)."""
-        share = alpha / 2.0 * noncentrality / (noncentrality + df)
+        share = other * noncentrality / (noncentrality + df)
         target = 1.0 - alpha + share if upper else share
         found: Array = target - _cdf(x, df, noncentrality)
         return found

@@ -33,13 +33,15 @@ def overview(comparison: Comparison, ax: Any = None) -> Any:
     names = comparison.by_evidence()[:MOST]
     ax = _axes(ax, len(names))
     values = [comparison.results[name].values for name in names]
-    middle = np.array([max(one["kl_corrected"], 0.0) for one in values])
+    middle = np.array([np.maximum(one["kl_corrected"], 0.0) for one in values], float)  # NaN where nothing is known
     low, high = (np.array([one[end] for one in values], float) for end in ("ci_low", "ci_high"))
-    open_end = ~np.isfinite(high)
-    reach = np.max([*middle, *high[~open_end], 0.0]) * 1.15 or 1.0
-    ends = np.abs(np.stack([middle - low, np.where(open_end, reach, high) - middle]))
+    open_end = np.isinf(high)
+    ends = np.concatenate([middle, low, high, [0.0]])
+    reach = float(ends[np.isfinite(ends)].max()) * 1.15 or 1.0
     places = np.arange(len(names))
-    ax.errorbar(middle, places, xerr=ends, fmt="o", color=REFERENCE, ecolor=REFERENCE, capsize=2, markersize=4)
+    ax.hlines(places, low, np.where(open_end, reach, high), color=REFERENCE, linewidth=1.5)
+    ax.plot(middle, places, "o", color=REFERENCE, markersize=4)
+    ax.margins(y=0.1)
     ax.scatter([reach] * int(open_end.sum()), places[open_end], marker=">", color=REFERENCE, s=20)
     ax.set_yticks(places, [*map(_short, names)])
     ax.invert_yaxis()

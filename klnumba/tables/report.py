@@ -10,6 +10,7 @@ import base64
 import functools
 import hashlib
 import math
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,12 @@ def number(value: float | None, digits: int = 3) -> str:
     return f"{value:.{digits}g}".replace("-", "−")
 
 
+def interval(values: Mapping[str, Any]) -> str:
+    """Both ends, for readers."""
+    ends = [number(values[end]) for end in ("ci_low", "ci_high")]
+    return " to ".join(ends) if ends != [number(None)] * 2 else ends[0]
+
+
 def probability(value: float | None) -> str:
     """A p-value for readers."""
     if value is not None and value < 0.001:
@@ -54,7 +61,7 @@ def key(value: float | None) -> str:
 def _environment() -> Any:
     jinja2 = load("jinja2")
     made = jinja2.Environment(autoescape=True, loader=jinja2.FunctionLoader(_source), undefined=jinja2.StrictUndefined)
-    made.filters |= {"number": number, "probability": probability, "key": key}
+    made.filters |= {"number": number, "interval": interval, "probability": probability, "key": key}
     return made
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 import klnumba as kl
 from klnumba.optional import load
-from klnumba.tables import interval
+from klnumba.tables import fourfold, interval
 from klnumba.tables.cells import CORE, MISSING, NEW, TAIL, Array
 from klnumba.tables.smoothing import smooth
 
@@ -23,7 +23,9 @@ CORRECTIONS = ("bh", "bonferroni", "holm", "none")
 class Pair:
     """Two samples of some columns: counts scaled to the effective numbers of rows, and the part each cell belongs to.
 
-    Where the number of rows is infinite, the distribution is known, and the counts are its probabilities.
+    Where the number of rows is infinite, the distribution is known, and the counts are its probabilities. The evidence
+    has no use for cells that are `doubtful`, since the reference sample itself made them: it takes them together with
+    the sparse ones. Of the cell of new categories, it takes those apart whose counts are `new`, a row a column.
     """
 
     reference: Array
@@ -31,6 +33,8 @@ class Pair:
     current: Array
     m: Array
     groups: Array
+    doubtful: Array | None = None
+    new: Array | None = None
 
     @property
     def used(self) -> Array:
@@ -40,8 +44,25 @@ class Pair:
 
     def select(self, columns: Array) -> Pair:
         """Some of the columns."""
-        sides = (self.reference, self.n, self.current, self.m, self.groups)
-        return Pair(*(side[columns] for side in sides))
+        sides = (self.reference, self.n, self.current, self.m, self.groups, self.doubtful, self.new)
+        return Pair(*(None if side is None else side[columns] for side in sides))  # type: ignore[arg-type]
+
+    def turned(self, columns: Array) -> Pair:
+        """The two sides of some columns exchanged."""
+        here = columns[:, None]
+        first, second = np.where(here, self.current, self.reference), np.where(here, self.reference, self.current)
+        n, m = np.where(columns, self.m, self.n), np.where(columns, self.n, self.m)
+        return replace(self, reference=first, n=n, current=second, m=m)
+
+    def opened(self) -> Pair:
+        """The same with a cell for each of the `new` categories."""
+        if self.new is None or not self.new.size:
+            return self
+        nothing = np.zeros_like(self.new)
+        rest = np.where(self.groups == NEW, self.current - self.new.sum(axis=1, keepdims=True), self.current)
+        doubtful = None if self.doubtful is None else np.hstack([self.doubtful, nothing > 0])
+        sides = np.hstack([self.reference, nothing]), self.n, np.hstack([rest, self.new]), self.m
+        return Pair(*sides, np.hstack([self.groups, np.full(self.new.shape, NEW)]), doubtful)
 
 
 @dataclass(frozen=True)
@@ -55,11 +76,12 @@ class Measured:
 
     def spread(self, places: Array) -> Measured:
         """The columns at their places among others, which are NaN."""
-        columns = {name: _spread(values, places) for name, values in self.columns.items()}
-        return Measured(columns, *(_spread(values, places) for values in (self.p, self.q, self.shares)))
+        columns = {name: spread(values, places) for name, values in self.columns.items()}
+        return Measured(columns, *(spread(values, places) for values in (self.p, self.q, self.shares)))
 
 
-def _spread(values: Array, places: Array) -> Array:
+def spread(values: Array, places: Array) -> Array:
+    """Rows at their places among others, which are NaN."""
     found = np.full((places.size, *values.shape[1:]), np.nan)
     found[places] = values
     return found
@@ -84,11 +106,24 @@ def _measure(pair: Pair, smoothing: str | float, confidence: float, unit: float)
         p, q = (side / side.sum(axis=1, keepdims=True) for side in (left, right))
     names = {"kl": "kl", "kl_reverse": "reverse_kl", "js": "js", "psi": "jeffreys"}
     divergences = {name: found[source] for name, source in names.items()}
-    divergences |= _estimate(pair, confidence)
     divergences |= split(p, q, pair.groups)
     columns = {name: value / unit for name, value in divergences.items()}
-    columns |= independence(pair)
+    columns |= evidence(pair, confidence, unit)
     return Measured(columns, p, q, kl.rel_entr(p, q) / unit)
+
+
+def evidence(pair: Pair, confidence: float, unit: float) -> dict[str, Array]:
+    """The bias-corrected value, its standard error and interval, in units of `unit` nats, and the test of no change.
+
+    Of two known distributions there is none.
+    """
+    sampled = np.isfinite(pair.n) | np.isfinite(pair.m)
+    if not sampled.all():
+        found = evidence(pair.select(sampled), confidence, unit)
+        return {name: spread(values, sampled) for name, values in found.items()}
+    opened = pair.opened()
+    found = {name: value / unit for name, value in _estimate(opened, confidence).items()}
+    return found | independence(opened)
 
 
 def _estimate(pair: Pair, confidence: float) -> dict[str, Array]:
@@ -154,8 +189,10 @@ def independence(pair: Pair) -> dict[str, Array]:
     degrees of freedom (S. S. Wilks, 1935), for a known distribution r = p. The law holds where the cells are not too
     empty: those in which either sample lets expect fewer than `SPARSE` rows are taken together (W. G. Cochran,
     Biometrics 10, pp. 417-451, 1954), and the p-value divides G by D. A. Williams's factor (Biometrika 63, pp. 33-37,
-    1976), which brings its mean to that of the law.
+    1976), which brings its mean to that of the law. Where all are too empty, the fullest cell is held against all
+    others together, by the exact test (`klnumba.tables.fourfold`). The two samples may change places.
     """
+    pair = pair.turned(np.isinf(pair.m))
     reference, current = _pooled(pair, SPARSE)
     known = np.isinf(pair.n)
     both = np.where(known[:, None], reference, reference + current)
@@ -165,7 +202,32 @@ def independence(pair: Pair) -> dict[str, Array]:
         g = 2.0 * (n * to_reference + m * kl.kl_divergence(current, both))
     dof = np.maximum((both > 0).sum(axis=1) - 1, 0)
     p_value = load("scipy.special").chdtrc(np.maximum(dof, 1), g / _williams(both, n, m, dof))
-    return {"g": g, "dof": dof.astype(np.float64), "p_value": np.where(dof > 0, p_value, 1.0)}
+    found = {"g": g, "dof": dof.astype(np.float64), "p_value": np.where(dof > 0, p_value, 1.0)}
+    told = pair.used if pair.doubtful is None else pair.used & ~pair.doubtful
+    small = np.flatnonzero((dof == 0) & (pair.used.sum(axis=1) > 1) & told.any(axis=1))
+    return _of_two_cells(pair, small, found) if small.size else found
+
+
+def _of_two_cells(pair: Pair, columns: Array, found: dict[str, Array]) -> dict[str, Array]:
+    """The same, where these columns are small: the fullest cell against all others together."""
+    part = pair.select(columns)
+    known = np.isinf(part.n)
+    size = np.where(known, 0.0, part.n)
+    both = np.where(known[:, None], part.reference, part.reference + part.current)
+    full = (both if part.doubtful is None else np.where(part.doubtful, -1.0, both)).argmax(axis=1)[:, None]
+    sides = []
+    for side, total in ((part.reference, np.where(known, 1.0, part.n)), (part.current, part.m)):
+        inside = np.take_along_axis(side, full, axis=1)[:, 0]
+        sides.append(np.stack([inside, np.maximum(total - inside, 0.0)], axis=1))
+    first, second = sides
+    both = np.where(known[:, None], first, first + second)
+    with np.errstate(invalid="ignore"):
+        to_reference = np.where(known, 0.0, kl.kl_divergence(first, both))
+        found["g"][columns] = 2.0 * (size * to_reference + part.m * kl.kl_divergence(second, both))
+    found["dof"][columns] = 1.0
+    counts = zip(first[:, 1], part.n, second[:, 1], part.m, strict=True)
+    found["p_value"][columns] = [fourfold.p_value(*map(float, one)) for one in counts]
+    return found
 
 
 def _williams(both: Array, n: Array, m: Array, dof: Array) -> Array:
@@ -181,13 +243,18 @@ def _williams(both: Array, n: Array, m: Array, dof: Array) -> Array:
 
 def _pooled(pair: Pair, limit: float) -> tuple[Array, Array]:
     """The counts with the sparse cells taken together in one more column, and that with the least one if need be."""
+    turned = np.isinf(pair.m)
+    if turned.any():
+        first, second = _pooled(pair.turned(turned), limit)
+        return np.where(turned[:, None], second, first), np.where(turned[:, None], first, second)
     n, m = pair.n[:, None], pair.m[:, None]
     known = np.isinf(n)
     size = np.where(known, 0.0, n)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(known, pair.reference, (np.where(known, 0.0, pair.reference) + pair.current) / (size + m))
     least = np.where(known, m, np.minimum(size, m))
-    sparse = pair.used & (share * least < limit)
+    sparse = share * least < limit
+    sparse = pair.used & (sparse if pair.doubtful is None else sparse | pair.doubtful)
     together = [np.where(sparse, 0.0, side) for side in (pair.reference, pair.current)]
     rest = [np.where(sparse, side, 0.0).sum(axis=1) for side in (pair.reference, pair.current)]
     expected = np.where(sparse, share, 0.0).sum(axis=1) * least[:, 0]

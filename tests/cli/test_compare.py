@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,10 +17,12 @@ pytest.importorskip("scipy", reason="the law of the test is SciPy's")
 pytest.importorskip("pandas", reason="the frames of these tests are pandas'")
 
 import pandas as pd
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
+from klnumba.cli import compare as command
 from klnumba.cli.app import app
-from klnumba.tables import compare
+from klnumba.tables import Profile, compare
 
 
 def table(seed: int, shift: float) -> pd.DataFrame:
@@ -97,12 +101,68 @@ def test_exit_statuses_for_pipelines(folder: Path, options: str, status: int) ->
     assert invoke(*FILES, *options.split()).exit_code == status
 
 
+@pytest.mark.parametrize("option", ["--fail-above", "--fail-p"])
+@pytest.mark.parametrize("lost", ["gone", "empty", "words"])
+def test_a_lost_column_does_not_pass(folder: Path, option: str, lost: str) -> None:
+    """A pipeline that asks for a limit shall not go on without the number."""
+    after = {"gone": BEFORE.drop(columns="x"), "empty": BEFORE.head(0), "words": BEFORE.assign(x="a")}[lost]
+    after.to_csv("lost.csv", index=False)
+    assert invoke(FILES[0], "lost.csv").exit_code == 0
+    assert invoke(FILES[0], "lost.csv", option, "1").exit_code == 1
+    assert invoke(FILES[0], "lost.csv", option, "1", "--columns", "y").exit_code == int(lost == "empty")
+
+
+def test_a_column_that_is_new_passes(folder: Path) -> None:
+    BEFORE.assign(new=1.0).to_csv("more.csv", index=False)
+    assert invoke(FILES[0], "more.csv", "--fail-above", "1").exit_code == 0
+
+
+def test_an_empty_column_has_no_interval(folder: Path) -> None:
+    BEFORE.head(0).to_csv("none.csv", index=False)
+    result = invoke(FILES[0], "none.csv", columns=80)
+    assert "current has no values" in result.stdout
+    assert " to " not in result.stdout.split("───")[-1]
+
+
+def test_names_do_not_command_the_terminal() -> None:
+    names = ["\x1b[2J", "[bold]x[/bold]", "two\nlines", "\u202eturned", "[/]", "Ünï"]
+    tables = (pd.DataFrame({name: ["\x1b]0;title\x07", "b"] * rows for name in names}) for rows in (20, 30))
+    console = Console(file=io.StringIO(), width=120, record=True)
+    command.show(compare(*tables, columns=names), console)
+    lost = compare(pd.DataFrame({"a": [1]}), pd.DataFrame({"\x1b[2J": [1]}))
+    command.show(lost, console)
+    text = console.export_text()
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    for shown in (r"\x1b[2J", "[bold]x[/bold]", r"two\nlines", r"\u202eturned", "[/]", "Ünï", r"\x1b]0;title\x07"):
+        assert shown in text
+    assert r"\x1b[2J: is not in reference" in text
+
+
+def test_rows_are_counted_where_somebody_looks(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(Console):
+        def __init__(self, **options: Any) -> None:
+            super().__init__(**options, force_terminal=True, width=100)
+
+    assert invoke(*FILES, "--json").stderr == ""
+    monkeypatch.setattr(command, "Console", Terminal)
+    result = invoke(*FILES, "--json")
+    assert "before.csv: " in result.stderr
+    assert "after.csv.gz: " in result.stderr
+    assert json.loads(result.stdout)["klnumba_comparison"] == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
         (("no.csv", "after.csv.gz"), "no.csv: no such file"),
         (("no.json", "after.csv.gz"), "no.json"),
-        (("bad.json", "after.csv.gz"), "not a profile"),
+        (("bad.json", "after.csv.gz"), "bad.json: not a profile"),
+        (("torn.json", "after.csv.gz"), "torn.json: no JSON"),
+        (("good.json", "after.csv.gz", "--bins", "5"), "--bins: good.json has its cells already"),
+        ((*FILES, "--fail-above", "-1"), "--fail-above: a number from 0 on, not -1.0"),
+        ((*FILES, "--fail-above", "nan"), "--fail-above: a number from 0 on, not nan"),
+        ((*FILES, "--fail-p", "5"), "--fail-p: a number from 0 to 1, not 5.0"),
         (("words.txt", "after.csv.gz"), "unknown suffix"),
         (("torn.parquet", "after.csv.gz"), "torn.parquet: cannot be read"),
         (("empty.csv", "after.csv.gz"), "empty.csv: cannot be read"),
@@ -117,6 +177,8 @@ def test_exit_statuses_for_pipelines(folder: Path, options: str, status: int) ->
 def test_refusals_are_one_line(folder: Path, arguments: tuple[str, ...], text: str) -> None:
     Path("words.txt").write_text("x")
     Path("bad.json").write_text("{}")
+    Path("torn.json").write_text("{")
+    Path("good.json").write_text(Profile.fit(BEFORE).to_json())
     Path("torn.parquet").write_bytes(b"PAR1")
     Path("empty.csv").write_bytes(b"")
     result = invoke(*arguments)

@@ -161,6 +161,8 @@ def test_an_infinite_result_has_a_place_where_q_has_no_mass():
                     one, other = build(p, first), build(q, second)
                     inside = other.support.low <= one.support.low and one.support.high <= other.support.high
                     reason = pair.p in infinite.NO_MEAN or pair.p is D.Delta or (p, q) == ("Pareto", "Uniform")
+                    reason = reason or (pair.p is D.StudentT and pair.q in infinite.LIGHT_TAILS)
+                    reason = reason or (pair.p in infinite.MASS_AT_0 and q in {"InverseGamma", "InverseGaussian"})
                     assert reason or not inside
                     assert kl.kl_divergence(one, other) == math.inf
 

@@ -55,7 +55,7 @@ def installed() -> str | None:
 
 def kernels() -> list[Kernel]:
     """All kernels over rows, in every dtype; of the others, one of each."""
-    return [*quick_kernels(), *divergences(), *stages(), *flats()]
+    return [*quick_kernels(), *divergences(), *long_rows(), *several(), *states(), *flats(), *pairs()]
 
 
 def _types() -> tuple[Any, Any]:
@@ -66,61 +66,105 @@ def _types() -> tuple[Any, Any]:
 
 def quick_kernels() -> Iterator[Kernel]:
     from klnumba.kernels.cuda import choice, rows
+
+    for store in STORES:
+        arguments = _row_arguments(store)
+        for _, chosen in choice.TABLE:
+            for logs in (False, True):
+                name = f"kl-{'log' if logs else 'prob'}-{store}-{chosen.width}"
+                yield Kernel(name, store, rows.one("kl", logs, True, True, store, chosen), arguments, chosen.threads)
+
+
+def _row_arguments(store: str) -> tuple[Any, ...]:
     from klnumba.kernels.cuda.cells import COMPUTED, STORED
 
     types, array = _types()
     i, f = types.int64, types.float64
-    for store in STORES:
-        cells, out = array(STORED[store]), array(COMPUTED[store])
-        for _, chosen in choice.TABLE:
-            for logs in (False, True):
-                arguments = (cells, i, cells, i, i, i, f, f, out)
-                name = f"kl-{'log' if logs else 'prob'}-{store}-{chosen.width}"
-                yield Kernel(name, store, rows.kl_rows(logs, store, chosen), arguments, chosen.threads)
+    cells = array(STORED[store])
+    return cells, i, cells, i, i, i, f, f, f, f, array(COMPUTED[store])
 
 
 def divergences() -> Iterator[Kernel]:
     from klnumba.kernels.cuda import choice, rows
-    from klnumba.kernels.cuda.cells import COMPUTED, STORED
 
-    types, array = _types()
-    i, f = types.int64, types.float64
     chosen = choice.TABLE[2][1]
     for store in STORES:
-        cells, out = array(STORED[store]), array(COMPUTED[store])
+        arguments = _row_arguments(store)
         for name in NAMES:
             for logs in (False, True):
                 for normalize in (True, False):
                     title = f"{name}-{'log' if logs else 'prob'}-{'normalized' if normalize else 'plain'}-{store}"
-                    function = rows.divergence_rows(name, logs, normalize, store, chosen)
-                    yield Kernel(title, store, function, (cells, i, cells, i, i, i, f, f, f, f, out), chosen.threads)
-        arguments = (cells, i, cells, i, i, i, array("uint8"))
-        yield Kernel(f"argmax-{store}", store, rows.agreement(store, chosen), arguments, chosen.threads)
+                    function = rows.one(name, logs, normalize, False, store, chosen)
+                    yield Kernel(title, store, function, arguments, chosen.threads)
+        function = rows.one("argmax_agree", False, True, False, store, chosen)
+        yield Kernel(f"argmax-{store}", store, function, (*arguments[:-1], _types()[1]("uint8")), chosen.threads)
 
 
-def stages() -> Iterator[Kernel]:
-    from klnumba.kernels.cuda import choice
-    from klnumba.kernels.cuda.cells import COMPUTED, STORED
-    from klnumba.kernels.cuda.stages import stages as stages_of
+def several() -> Iterator[Kernel]:
+    """All statistics of `row_statistics` at once, of short rows and of long ones."""
+    from klnumba.kernels.cuda import choice, rows
+    from klnumba.kernels.cuda.stages import program
+    from klnumba.reduction import SOURCES, STATISTICS
 
     types, array = _types()
-    i, f = types.int64, types.float64
+    chosen, plan = choice.TABLE[2][1], tuple(SOURCES[name] for name in STATISTICS)
     for store in STORES:
-        cells, out = array(STORED[store]), array(COMPUTED[store])
-        rest = (array("float64"), array("float64"), array("int32"), array("int32"), out)
-        arguments = (cells, i, cells, i, i, i, f, f, types.boolean, *rest)
-        seen = {}
-        for name in ("kl", "cross_entropy"):
+        arguments = _row_arguments(store)
+        outs = types.Tuple([array("uint8") if name == "argmax_agree" else arguments[-1] for name, _ in plan])
+        for logs in (False, True):
+            kind = "log" if logs else "prob"
+            function = rows.several(plan, logs, True, True, store, chosen)
+            yield Kernel(f"several-{kind}-{store}", store, function, (*arguments[:-1], outs), chosen.threads)
+            function = program(plan, logs, True, store, True)
+            found = _long_arguments(store, outs)
+            yield Kernel(f"long-several-{kind}-{store}", store, function, found, choice.LONG.threads)
+
+
+def _long_arguments(store: str, outs: Any) -> tuple[Any, ...]:
+    types, array = _types()
+    i, f = types.int64, types.float64
+    wide, narrow = array("float64"), array("int32")
+    cells = _row_arguments(store)[0]
+    return cells, i, cells, i, i, i, i, f, f, wide, wide, narrow, narrow, narrow, outs
+
+
+def long_rows() -> Iterator[Kernel]:
+    from klnumba.kernels.cuda import choice
+    from klnumba.kernels.cuda.stages import program
+
+    types = _types()[0]
+    for store in STORES:
+        arguments = _long_arguments(store, types.Tuple([_row_arguments(store)[-1]]))
+        for name, normalize in (("kl", True), ("kl", False), ("cross_entropy", True)):
             for logs in (False, True):
-                for kernel, _ in stages_of(name, logs, True, store, True):
-                    seen[kernel.py_func.__name__] = kernel
-        for label, kernel in seen.items():
-            yield Kernel(f"{label[3:]}-{store}", store, kernel, arguments, choice.LONG.threads)
+                how = "" if normalize else "-plain"
+                title = f"long-{name}-{'log' if logs else 'prob'}{how}-{store}"
+                function = program(((name, "pq"),), logs, normalize, store, normalize)
+                yield Kernel(title, store, function, arguments, choice.LONG.threads)
+
+
+def states() -> Iterator[Kernel]:
+    """The kernels of accumulators."""
+    from klnumba.kernels.cuda import accumulate, flat
+
+    types, array = _types()
+    i, wide, whole, narrow = types.int64, array("float64"), array("int64"), array("int32")
+    for weighted in (False, True):
+        name = "weighted" if weighted else "plain"
+        for grouped in (False, True):
+            function = accumulate.rows(weighted, grouped, weighted, 2)
+            limits = types.UniTuple(types.float64, 2)
+            arguments = (wide, narrow, wide, narrow, i, limits, whole, whole, whole, whole, whole, i, i)
+            title = f"accumulate-{name}{'-groups' if grouped else ''}"
+            yield Kernel(title, "float64", function, arguments, flat.THREADS)
+        yield Kernel(f"carried-{name}", "float64", accumulate.carried(weighted, 2), (i, whole), flat.THREADS)
+    yield Kernel("no-extremes", "float64", accumulate.no_extremes(), (whole,), flat.THREADS)
 
 
 def flats() -> Iterator[Kernel]:
     from klnumba.kernels.cpu import POINTWISE
     from klnumba.kernels.cuda import flat, pieces
+    from klnumba.kernels.cuda import sums as exact
     from klnumba.kernels.cuda.cells import COMPUTED, STORED
 
     types, array = _types()
@@ -134,18 +178,34 @@ def flats() -> Iterator[Kernel]:
             yield Kernel(f"{name}-{store}", store, flat.pointwise(name, store, store, True), arguments, flat.THREADS)
         arguments = (cells, i, shape, shape, byte, i, shape, f, cells)
         yield Kernel(f"copy-{store}", store, flat.copy(store, store, True, False), arguments, flat.THREADS)
-        sums = (cells, i, cells, i, i, wide, wide)
-        yield Kernel(f"sums-{store}", store, flat.pointwise_sums("kl_div", store, store), sums, flat.THREADS)
-    yield Kernel("partial-sums", "float64", flat.partial_sums(True), (wide, wide, wide, wide), flat.THREADS)
-    yield Kernel("quotient", "float64", flat.quotient(), (wide, wide, f, wide), flat.THREADS)
+        sums = (cells, i, cells, i, i, i, array("int64"), wide)
+        yield Kernel(f"sum-of-cells-{store}", store, exact.of_cells("kl_div", store, store), sums, flat.THREADS)
+    yield Kernel(
+        "sum-of-values", "float64", exact.of_values(), (wide, i, wide, i, i, i, array("int64"), wide), flat.THREADS
+    )
     yield Kernel("filled", "float64", flat.filled(), (f, wide), flat.THREADS)
     tickets = array("int32")
-    yield Kernel("start", "float64", pieces.start(), (wide, tickets, tickets, f, f), flat.THREADS)
+    yield Kernel("start", "float64", pieces.start(), (i, wide, tickets, tickets, tickets, f, f), flat.THREADS)
+
+
+def pairs() -> Iterator[Kernel]:
+    """Pairs of distributions whose formula has a quick form, and one that has none."""
+    from klnumba import distributions
+    from klnumba.distributions.registry import find
+    from klnumba.kernels.cuda import elementwise, flat
+
+    types, array = _types()
+    wide = array("float64")
+    for name in ("Normal", "Gamma", "Beta", "Laplace"):
+        family = getattr(distributions, name)
+        function = elementwise.over_columns(find(family, family).function, 4)
+        arguments = (types.UniTuple(wide, 4), types.UniTuple(types.int64, 4), types.float64, wide)
+        yield Kernel(f"pair-{name}", "float64", function, arguments, flat.THREADS)
 
 
 def is_first_choice(kernel: Kernel) -> bool:
     """Whether a kernel is one of those that stand for the others where time is short: a warp a row, three dtypes."""
-    if kernel.store == "float16" or kernel.name.startswith(("max", "jeffreys", "argmax")):
+    if kernel.store == "float16" or kernel.name.startswith(("max", "jeffreys", "argmax", "pair-Beta")):
         return False
     quick = re.fullmatch(r"kl-(prob|log)-\w+-32", kernel.name) is not None
     rare = kernel.store == "float64" and re.match(r"(js|entropy|kl)-(prob|log)-normalized", kernel.name) is not None
@@ -158,7 +218,7 @@ def ptx_of(kernel: Kernel) -> str:
 
     text, _ = cuda.compile(
         kernel.function.py_func, kernel.arguments, cc=Stub.compute_capability, device=False, abi="numba", output="ptx",
-        launch_bounds=kernel.threads,
+        launch_bounds=kernel.function.targetoptions["launch_bounds"],
     )  # fmt: skip
     return str(text)
 
@@ -225,6 +285,19 @@ def hot_loop(ptx: str) -> str | None:
             if inside and (found is None or k - start < found[1] - found[0]):
                 found = start, k
     return None if found is None else "\n".join(lines[found[0] : found[1] + 1])
+
+
+def loops(ptx: str) -> list[str]:
+    """Every innermost loop of the kernel and of what it calls, as text."""
+    lines = ptx.splitlines()
+    labels = {match[1]: k for k, line in enumerate(lines) if (match := re.match(r"(\$L\w+):", line))}
+    backward = [
+        (labels[match[1]], k)
+        for k, line in enumerate(lines)
+        if (match := re.search(r"bra(?:\.uni)?\s+(\$L\w+)", line)) and labels[match[1]] < k
+    ]
+    inner = [one for one in backward if not any(one[0] <= a and b <= one[1] and (a, b) != one for a, b in backward)]
+    return ["\n".join(lines[start : end + 1]) for start, end in inner]
 
 
 def cells_of_group(store: str) -> int:

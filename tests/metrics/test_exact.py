@@ -213,3 +213,10 @@ def test_sum_of(values):
     else:
         with np.errstate(invalid="ignore"):
             np.testing.assert_equal(rest, np.sum([x for x in values if not math.isfinite(x)]))
+
+
+@pytest.mark.parametrize("ulps", [1, 3, 2**29 - 1, 2**51 + 1, 2**52 - 1, 2**52])
+def test_sum_of_subnormal_numbers_and_their_neighbours(ulps):
+    x = math.ldexp(ulps, -1074)
+    whole, rest = fixed_point.sum_of(np.array([x, -1.0]))
+    assert (whole, rest) == ((ulps << (exact_integers.BIAS - 1074)) - (1 << exact_integers.BIAS), 0.0)

@@ -361,3 +361,12 @@ def test_warnings_only_when_due():
         made = kl.KLDivergence()
         made.update(ROWS, ROWS)
         assert made.compute() == 0.0
+
+
+@pytest.mark.parametrize(("reduction", "groups"), [("mean", None), ("mean", np.arange(600) % 3), ("none", None)])
+def test_one_weight_for_all_rows(reduction, groups):
+    p, q, _ = batches()
+    one, each = kl.KLDivergence(reduction=reduction), kl.KLDivergence(reduction=reduction)
+    one.update(p, q, weights=2.0, groups=groups)
+    each.update(p, q, weights=np.full(600, 2.0), groups=groups)
+    assert_same(one.state_dict(), each.state_dict())

@@ -4,14 +4,16 @@ The step is 1e-45 times the parameter (for a parameter 0, times the least other 
 difference is off by about 1e-90 of the third derivative, and by 1e-105 for rounding. Where one side is infinite, the
 difference is taken on the other side, to second order, with the same step.
 
-Run ``python -m tests.reference.gradients`` to write ``docs/_data/gradient_errors.json`` anew.
+Run ``python -m tests.reference.gradients`` to write ``docs/_data/gradient_errors.json`` anew, with names such as
+``Gamma-Laplace`` to measure these pairs alone.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+import sys
+from collections.abc import Collection, Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -20,15 +22,25 @@ import numpy as np
 from mpmath import mp, mpf
 
 from klnumba.distributions import kl_divergence_grad, registered_pairs
-from klnumba.distributions.gradient import REFUSED
+from klnumba.distributions.gradient import COUNTS, refused
+from klnumba.distributions.odds import ByForm
 from tests.reference import distributions as reference
 from tests.reference.distribution_errors import build, width
 from tests.reference.distribution_errors import evaluate as kl_of
 
 TABLE = Path(__file__).parents[2] / "docs" / "_data" / "gradient_errors.json"
 DIGITS = 150
+DIGITS_OF_ODDS = 400
 STEP = mpf(10) ** -45
+INTEGRALS = {("Kumaraswamy", "Kumaraswamy"), ("Kumaraswamy", "Beta")}  # the truth has 60 digits
+STEP_OF_INTEGRAL = mpf(10) ** -16
+NOTHING_OF_INTEGRAL = mpf(10) ** -18
+# Families whose density has a pole at 0 where this parameter is below 1.
+POLES = {"Gamma": 0, "Beta": 0, "Chi": 0, "Kumaraswamy": 0, "Weibull": 1}
 WANTED = 1e-12
+# Parameters up to which it is compared: beyond 100 log-odds, 1 - p takes more digits than there are.
+ODDS = ("Bernoulli", "Geometric", "Binomial", "NegativeBinomial", "ContinuousBernoulli")
+LARGE = {f"{name}.logits": 600.0 if name == "ContinuousBernoulli" else 100.0 for name in ODDS}
 LARGEST = 1e300  # beyond it a derivative may overflow on the way
 NOTHING = 1e-60  # what is left of the step where the derivative is 0
 
@@ -39,18 +51,22 @@ CLOSED["NormalGamma", "NormalGamma"] = lambda m, s, a, b, n, t, c, d: (
 PARAMETERS = dict(reference.PARAMETERS)
 PARAMETERS["NormalGamma"] = [(0.0, 1.0, 1.0, 1.0), (1.5, 0.3, 2.5, 0.7), (-3.0, 1e-3, 0.3, 40.0), (1e5, 1e6, 1e4, 1e2)]
 
-REGISTERED = {(x.p.__name__, x.q.__name__) for x in registered_pairs() if x.compiled and x.p not in REFUSED}
-COMPILED = [pair for pair in CLOSED if pair in REGISTERED]
+REGISTERED = {
+    (x.p.__name__, x.q.__name__)
+    for x in registered_pairs()
+    if (x.compiled or isinstance(x.function, ByForm)) and not refused(x.p, x.q)
+}
+COMPILED = [pair for pair in CLOSED if tuple(name.partition(".")[0] for name in pair) in REGISTERED]
 COMPILED.append(("Chi2", "Chi2"))  # a subclass, by its own parameter
 
 
 def derivative(p: str, q: str, numbers: tuple[float, ...], i: int) -> Any:
     """By the i-th of the parameters of p and then of q; NaN where the divergence is infinite."""
     formula = CLOSED[p, q]
-    with mp.workdps(DIGITS):
+    with mp.workdps(DIGITS_OF_ODDS if "Continuous" in p + q else DIGITS):  # of odds of 1, the variance needs them
         at = [mpf(float(x)) for x in numbers]
         unit = abs(at[i]) or min((abs(x) for x in at if x != 0), default=mpf(1))
-        step = unit * STEP
+        step = unit * (STEP_OF_INTEGRAL if (p, q) in INTEGRALS else STEP)
 
         def moved(times: int) -> Any:
             return formula(*(x + times * step if j == i else x for j, x in enumerate(at)))
@@ -59,7 +75,8 @@ def derivative(p: str, q: str, numbers: tuple[float, ...], i: int) -> Any:
         if mp.isinf(moved(0)):
             return mp.nan
         if not mp.isinf(up) and not mp.isinf(down):
-            return (up - down) / (2 * step)
+            found = (up - down) / (2 * step)
+            return mpf(0) if (p, q) in INTEGRALS and abs(found) < NOTHING_OF_INTEGRAL else found
         side = -1 if mp.isinf(up) else 1
         return side * (-3 * moved(0) + 4 * moved(side) - moved(2 * side)) / (2 * step)
 
@@ -77,7 +94,7 @@ def points(p: str, q: str) -> list[tuple[float, ...]]:
 
     The value is that of float64: what is beyond its range has no derivatives either.
     """
-    every = list(_ordinary(p, q))
+    every = list(_ordinary(p, q))[:: 12 if (p, q) in INTEGRALS else 1]
     return [case for case, finite in zip(every, np.isfinite(kl_of(p, q, every)), strict=True) if finite]
 
 
@@ -86,19 +103,34 @@ def _ordinary(p: str, q: str) -> Iterator[tuple[float, ...]]:
         half = len(case) // 2
         pairs = zip(case[:half], case[half:], strict=False)
         apart = max((abs(x - y) / (abs(x) + abs(y)) for x, y in pairs if x != y), default=1)
-        ordinary = all(x == 0 or 1e-9 < abs(x) < 1e9 for x in case)
+        ordinary = all(_is_ordinary(name, x) for name, x in zip(_families(p, q), case, strict=True))
         if ordinary and not (p == q and apart < 4e-11) and not _on_boundary(p, q, case):
             yield case
 
 
+def _is_ordinary(family: str, x: float) -> bool:
+    """Whether a parameter is of ordinary size, or at the end of its range; also its distance from 1."""
+    near_1 = family in ODDS and 0.0 < 1.0 - x < 1e-9
+    return x == 0 or (1e-9 < abs(x) < LARGE.get(family, 1e9) and not near_1)
+
+
+def _families(p: str, q: str) -> list[str]:
+    """For each of the parameters of p and then of q, the family."""
+    return [p] * width(p) + [q] * width(q)
+
+
 def _on_boundary(p: str, q: str, numbers: tuple[float, ...]) -> bool:
     """Whether p has no mass at an end of its range, or an end where the density of either has a zero or a pole."""
+    if p in {"Binomial", "NegativeBinomial", "Geometric"} and (p == q or q == "Poisson"):
+        return bool({0.0, 1.0} & {numbers[-1 if p == q else 2], numbers[width(p) - 1]})
     if p in {"Bernoulli", "Poisson"}:
         return numbers[0] == 0.0 or (p == "Bernoulli" and numbers[0] == 1.0) or 0.0 in numbers[1:]
     if p == "Uniform" and q in {"Gamma", "Beta"}:
         return numbers[0] == 0.0 or (q == "Beta" and numbers[1] == 1.0)
-    if q == "Laplace" and p in {"Gamma", "Beta"}:  # a central difference is none there, see test_at_a_pole
-        return (numbers[0] < 1.0 and numbers[2] == 0.0) or (p == "Beta" and numbers[1] < 1.0 and numbers[2] == 1.0)
+    if q == "Laplace" and p in POLES:  # a central difference is none there, see test_at_a_pole
+        place = numbers[width(p)]
+        above = p in {"Beta", "Kumaraswamy"} and numbers[1] < 1.0 and place == 1.0
+        return (numbers[POLES[p]] < 1.0 and place == 0.0) or above
     return False
 
 
@@ -107,6 +139,11 @@ def evaluate(p: str, q: str, numbers: list[tuple[float, ...]]) -> np.ndarray:
     columns = np.array(numbers).T
     _, gradient = kl_divergence_grad(build(p, columns[: width(p)]), build(q, columns[width(p) :]))
     return np.array([*gradient.p.values(), *gradient.q.values()]).T
+
+
+def places(p: str, q: str) -> list[int]:
+    """Which of the parameters of p and then of q have derivatives."""
+    return [i for i, name in enumerate(_names(p) + _names(q)) if name not in COUNTS]
 
 
 def error(value: float, exact: Any) -> float:
@@ -128,18 +165,22 @@ def worst(p: str, q: str, numbers: list[tuple[float, ...]]) -> tuple[float, tupl
     values = evaluate(p, q, numbers)
     errors = np.array(
         [
-            [error(float(v), derivative(p, q, case, i)) for i, v in enumerate(row)]
+            [error(float(v), derivative(p, q, case, i)) for i, v in zip(places(p, q), row, strict=True)]
             for row, case in zip(values, numbers, strict=True)
         ]
     )
     at, i = np.unravel_index(int(np.nanargmax(errors)), errors.shape)
-    return float(errors[at, i]), numbers[at], int(i), int(np.sum(~np.isnan(errors)))
+    return float(errors[at, i]), numbers[at], places(p, q)[int(i)], int(np.sum(~np.isnan(errors)))
 
 
-def measure() -> dict[str, Any]:
-    """The table: an entry a pair."""
+def measure(chosen: Collection[str]) -> dict[str, Any]:
+    """The table: an entry a pair; of those that are not chosen, the old one."""
+    old = {(row["p"], row["q"]): row for row in json.loads(TABLE.read_text())["errors"]}
     rows = []
     for p, q in COMPILED:
+        if chosen and f"{p}-{q}" not in chosen:
+            rows.append(old[p, q])
+            continue
         largest, at, i, count = worst(p, q, points(p, q))
         names = [f"p.{x}" for x in _names(p)] + [f"q.{x}" for x in _names(q)]
         rows.append(
@@ -152,9 +193,10 @@ def measure() -> dict[str, Any]:
 def _names(family: str) -> tuple[str, ...]:
     from klnumba import distributions
 
-    found: tuple[str, ...] = getattr(distributions, family).parameters
-    return found
+    name, _, form = family.partition(".")
+    found: tuple[str, ...] = getattr(distributions, name).parameters
+    return (*found[:-1], form) if form else found
 
 
 if __name__ == "__main__":
-    TABLE.write_text(json.dumps(measure(), indent=1) + "\n")
+    TABLE.write_text(json.dumps(measure(sys.argv[1:]), indent=1) + "\n")

@@ -252,10 +252,6 @@ def binomial_of_more(n: Number, p: Number, m: Number, q: Number) -> Number:
     return linear + mp.fsum(s * w for s, w in zip(masses, ways, strict=True))
 
 
-def kumaraswamy(a: Number, b: Number, c: Number, d: Number) -> Number:
-    return mp.log(b / d) + d / b - 1
-
-
 def h_kumaraswamy(a: Number, b: Number) -> Number:
     return (1 - 1 / b) + (1 - 1 / a) * (mp.digamma(b + 1) + mp.euler) - mp.log(a * b)
 
@@ -278,7 +274,6 @@ MORE_CLOSED: dict[tuple[str, str], Any] = {
         r * s * mp.sqrt(2 / mp.pi) - mp.log(mp.pi * mp.e * (s * r) ** 2 / 2) / 2
     ),
     ("Exponential", "HalfNormal"): lambda r, s: mp.log(mp.pi * (s * r) ** 2 / 2) / 2 + 1 / (r * s) ** 2 - 1,
-    ("Kumaraswamy", "Kumaraswamy"): kumaraswamy,
     ("Kumaraswamy", "Uniform"): lambda a, b, c, d: INF if c > 0 or d < 1 else mp.log(d - c) - h_kumaraswamy(a, b),
     ("Binomial", "Poisson"): binomial_poisson,
     ("Binomial.logits", "Poisson"): lambda n, a, r: binomial_poisson(n, 1 / (1 + mp.exp(-a)), r),
@@ -316,7 +311,7 @@ MORE_PARAMETERS: dict[str, list[tuple[float, ...]]] = {
     "Logistic": LOC_SCALE,
     "Moyal": LOC_SCALE,
     "LogitNormal": LOC_SCALE,
-    "Kumaraswamy": [(2.5, b) for b in (1.0, 3.0, 0.5, 30.0, 1e-5, 1e6)],
+    "Kumaraswamy": [(2.5, 1.0), (2.5, 3.0), (0.7, 0.5), (2.5, 30.0), (1.0, 0.02), (0.3, 1e6)],
     "Chi": [(1.0,), (2.0,), (5.5,), (15.9,), (60.0,), (1e-3,), (1e4,), (2e8,)],
     "Lindley": [(1.0,), (0.3,), (7.5,), (1e-5,), (1e8,), (1e-200,), (1e150,)],
     "InverseGaussian": [(1.0, 1.0), (2.5, 0.7), (0.3, 4.0), (1e-4, 2.0), (1e4, 1e2), (30.0, 1e-3), (1.0, 1e8)],

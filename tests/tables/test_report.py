@@ -102,6 +102,22 @@ def test_a_report_is_whole_or_not_there(found, tmp_path, monkeypatch):
         compare(pd.DataFrame({"x": [1]}), pd.DataFrame({"x": [1]})).report(tmp_path / "no" / "r.html")
 
 
+def test_names_written_from_right_to_left_stay_apart(tmp_path):
+    name, label = "\u202ename", "\u202elabel"
+    before, after = (pd.DataFrame({name: [label] * rows + ["b"] * 9}) for rows in (9, 90))
+    found = compare(before, after)
+    for text in (found.report(tmp_path / "r.html").read_text("utf-8"), found._repr_html_()):
+        for one in (name, label):
+            shown = re.findall(rf"<[^<>]*>{one}<[^<>]*>", text)
+            assert shown or one == label
+            assert {"bdi" in tags or "#column" in tags for tags in shown} <= {True}
+
+
+def test_an_unknown_interval_is_one_dash(tmp_path):
+    found = compare(pd.DataFrame({"x": [1.0]}), pd.DataFrame({"y": [1.0]}))
+    assert "– to –" not in found._repr_html_() + found.report(tmp_path / "r.html").read_text("utf-8")
+
+
 def test_notebook_table_lists_every_column(found):
     tags = parsed(found._repr_html_())
     assert tags.tags.count("tr") == len(found.rows()) + 1
@@ -146,6 +162,18 @@ def test_plots_of_infinite_values():
     found = compare(a, b, smoothing="none")
     found.plot().figure.canvas.draw()
     found.plot("x").figure.canvas.draw()
+    plt.close("all")
+
+
+def test_plots_of_columns_that_say_nothing():
+    plt = pytest.importorskip("matplotlib.pyplot", reason="drawings")
+    names = [pd.DataFrame({"x": [f"{k}" for k in range(start, start + 1500)]}) for start in (0, 1500)]
+    for pair in (names, [names[0].head(0)] * 2, [names[0], names[0].head(0)]):
+        comparison = compare(*pair)
+        for column in (None, "x"):
+            ax = comparison.plot(column)
+            ax.figure.canvas.draw()
+            assert np.isfinite(ax.get_xlim()).all()
     plt.close("all")
 
 
@@ -219,6 +247,12 @@ def test_browser_phone_dark_and_print(page, tmp_path):
     page.emulate_media(color_scheme="dark")
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 28)"
+    value = page.locator("#columns tbody tr").first.locator("td").nth(1).bounding_box()  # KL, without scrolling
+    assert 0 < value["x"] < value["x"] + value["width"] <= 360
+    page.locator("details summary").first.click()
+    for cell in page.locator("details[open] tbody tr").first.locator("td.bar").all():
+        box = cell.bounding_box()
+        assert box["x"] + box["width"] <= 360
     assert page.pdf(path=tmp_path / "r.pdf").startswith(b"%PDF")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert page.locator("details:not([open])").count() == 0

@@ -8,7 +8,10 @@ up to 16                4                 one cell at a time
 64 to 2,047             32, one warp      16 bytes of each array, or 32, at a time
 2,048 to 65,536         256, one block    the same
 more                    128 for each      the same; the pieces are combined in order
-                        32,768 cells
+                        piece of 32,768
+                        cells, or of more
+                        where there were
+                        over 8,192
 ======================  ================  ==========================================
 
 In the simulator, where a thread costs much, warps and blocks are smaller, and rows count as long sooner.
@@ -16,6 +19,7 @@ In the simulator, where a thread costs much, warps and blocks are smaller, and r
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from klnumba.kernels.cuda.target import SIMULATED
@@ -44,7 +48,13 @@ SIMULATED_TABLE = (
 
 LONG = Choice(8, 8, True) if SIMULATED else Choice(128, 128, True)  # the block of a piece
 PIECE = 64 if SIMULATED else 32768  # cells of a piece
+MOST_PIECES = 4 if SIMULATED else 8192  # of a row: the block that combines them reads them all
 SPLIT = 140 if SIMULATED else 65536  # rows longer than this are cut into pieces
+
+
+def piece_of(d: int) -> int:
+    """Cells of a piece of a row of `d` cells."""
+    return PIECE * max(1, math.ceil(d / (PIECE * MOST_PIECES)))
 
 
 def choose(d: int) -> Choice:

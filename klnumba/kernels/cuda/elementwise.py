@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from klnumba.formulas.quick import quick_form
+from klnumba.kernels import compiler
 from klnumba.kernels.cuda.flat import THREADS
-from klnumba.kernels.cuda.target import cuda, device, kernel, load, piece
+from klnumba.kernels.cuda.target import apart, cuda, device, kernel, load, noinline, piece
 
 
 @functools.cache
@@ -32,13 +34,42 @@ def numbers_at(count: int) -> Any:
 
 
 @functools.cache
+def value_at(formula: Callable[..., float], count: int) -> Any:
+    """What computes the i-th value: by the quick form where the formula has one and that serves."""
+    compiled, at = device(formula), numbers_at(count)
+    quick = quick_form(formula)
+    if not quick:
+
+        @piece
+        def value(columns: Any, steps: Any, i: Any) -> Any:
+            return compiled(*at(columns, steps, i))
+
+        return value
+    (form,) = map(device, quick)
+
+    @apart
+    def careful(columns: Any, steps: Any, i: Any) -> Any:
+        noinline()
+        return compiled(*at(columns, steps, i))
+
+    @piece
+    def quick_value(columns: Any, steps: Any, i: Any) -> Any:
+        found, serves = form(*at(columns, steps, i))
+        return found if serves else careful(columns, steps, i)
+
+    return quick_value
+
+
+@functools.cache
 def over_columns(formula: Callable[..., float], count: int) -> Any:
     """From a tuple of columns, those with step 0 one number for all, to the values, over `unit`."""
-    compiled, at = device(formula), numbers_at(count)
+    value = value_at(formula, count)
 
     def elementwise(columns: Any, steps: Any, unit: Any, out: Any) -> None:
         for i in range(np.int64(cuda.grid(1)), out.size, np.int64(cuda.gridsize(1))):
             # + 0.0: no result is -0.0
-            out[i] = compiled(*at(columns, steps, i)) / unit + 0.0
+            out[i] = value(columns, steps, i) / unit + 0.0
 
-    return kernel(elementwise, f"{formula.__name__}-elementwise", THREADS)
+    name = f"{formula.__module__}-{formula.__qualname__}".removeprefix("klnumba.").replace(".", "-")
+    kept = compiler.is_ours(formula) and formula.__closure__ is None  # what it closes over has no name
+    return kernel(elementwise, f"{name}-{count}", THREADS, cached=kept)

@@ -11,6 +11,7 @@ import numpy as np
 from klnumba.kernels.cuda.target import SIMULATED, numba_cuda
 
 BLOCKS_PER_PROCESSOR = 16  # of a grid that walks over its rows
+TAKEN_IN = 1 << 16  # bytes of the host's memory that a driver copies before it returns
 SIMULATED_BLOCKS = 3  # few, so that blocks in the simulator do walk
 
 
@@ -96,12 +97,28 @@ def pointer_of(array: Any) -> int:
     return int(array._ary.ctypes.data if SIMULATED else array.device_ctypes_pointer.value or 0)
 
 
-def cut(array: Any, cells: int) -> Any:
-    """The first cells of an array of Numba's own."""
-    return array[:cells]
+def upload(cells: np.ndarray[Any, Any], target: Any, on: int) -> None:
+    """Copy from the host, on a stream, without waiting for it: a driver takes so much in at once."""
+    step = TAKEN_IN // cells.itemsize
+    for start in range(0, cells.size, step):
+        part = cells[start : start + step]
+        target[start : start + part.size].copy_to_device(part, stream=_stream(on))
+
+
+def download(source: Any, on: int) -> np.ndarray[Any, Any]:
+    """A copy in the memory of the host, once all that was started on a stream is done."""
+    wait(on)
+    found: np.ndarray[Any, Any] = np.asarray(source.copy_to_host())
+    return found
+
+
+def _stream(on: int) -> Any:
+    if SIMULATED:
+        return 0
+    return numba_cuda.external_stream(on) if on else numba_cuda.default_stream()
 
 
 def wait(on: int) -> None:
     """Until all that was started on a stream is done."""
     if not SIMULATED:
-        (numba_cuda.external_stream(on) if on else numba_cuda.default_stream()).synchronize()
+        _stream(on).synchronize()

@@ -1,7 +1,7 @@
 """Kernels over rows: which rows a team takes, and where the values go.
 
-A kernel that has two roads for a row (a quick one and one for the rows that this does not serve) takes the second for
-all teams of a warp or none, and keeps its value for those rows alone that asked for it.
+A row that has two roads (a quick one and one for the rows that this does not serve) takes the second for all teams of
+a warp or none, and keeps its value for those rows alone that asked for it.
 """
 
 from __future__ import annotations
@@ -15,55 +15,17 @@ import numpy as np
 from klnumba.formulas.finish import finish_difference, finish_sum
 from klnumba.kernels.cpu import CELLS, LARGEST, finish_of
 from klnumba.kernels.cuda import exact, logits, logs, quick
-from klnumba.kernels.cuda.cells import reader
 from klnumba.kernels.cuda.choice import Choice
-from klnumba.kernels.cuda.target import WARP, apart, cuda, exchange, kernel, noinline, piece, shared
+from klnumba.kernels.cuda.places import AGREE, first_largest
+from klnumba.kernels.cuda.target import RESIDENT, apart, cuda, kernel, noinline, piece, shared
 from klnumba.kernels.cuda.team import Team, team
 
 
 @functools.cache
-def kl_rows(logarithms: bool, store: str, choice: Choice) -> Any:
-    """KL of normalised rows in one read; a row that this does not serve is read again, in float64."""
-    together = team(choice.width, choice.threads)
-    any_of = together.any
-    second, _, _ = forms("kl", logarithms, True, store, together, apart)
-    width, teams, shared_room = choice.width, choice.threads // choice.width, shared(together.size)
-    if logarithms:
-        first = logits.value(store, together, choice.grouped)
-    else:
-        of_cells = quick.value(store, together, choice.grouped)
-
-        @piece
-        def first(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, lane: Any, room: Any) -> Any:
-            return of_cells(p, o, q, u, d, lane, room)
-
-    def rows(p: Any, ps: Any, q: Any, qs: Any, n: Any, d: Any, inverse: Any, unit: Any, out: Any) -> None:
-        room = shared_room()
-        me = np.int64(cuda.threadIdx.x)
-        lane, step = me % width, np.int64(cuda.gridDim.x) * teams
-        for start in range(np.int64(cuda.blockIdx.x) * teams, n, step):
-            r = start + me // width
-            at = min(r, n - 1)  # a team without a row goes along with the last one
-            value = first(p, at * ps, q, at * qs, d, inverse, lane, room)
-            missed = not value >= 0.0
-            if any_of(missed):
-                again = second(p, at * ps, q, at * qs, d, inverse, 0.0, 0.5, lane, room)
-                value = again if missed else value
-            if lane == 0 and r < n:
-                out[r] = value / unit
-
-    kind = "log" if logarithms else "prob"
-    return kernel(rows, f"kl-{kind}-{store}-{width}", choice.threads)
-
-
-@functools.cache
-def divergence_rows(name: str, logarithms: bool, normalize: bool, store: str, choice: Choice) -> Any:
-    """Any divergence of rows of probabilities or of logarithms, in float64 arithmetic."""
-    together = team(choice.width, choice.threads)
-    twice = name == "kl" and not normalize
-    first, rest, limits = forms(name, logarithms, normalize, store, together, apart if twice else piece)
-    any_of = together.any
-    width, teams, shared_room = choice.width, choice.threads // choice.width, shared(together.size)
+def one(name: str, logarithms: bool, normalize: bool, fast: bool, store: str, choice: Choice) -> Any:
+    """The kernel of one divergence; `fast` marks KL of rows that one read serves."""
+    row, room = row_of(name, logarithms, normalize, fast, store, choice)
+    width, teams, shared_room = choice.width, choice.threads // choice.width, shared(room)
 
     def rows(
         p: Any, ps: Any, q: Any, qs: Any, n: Any, d: Any, inverse: Any, tail: Any, weight: Any, unit: Any, out: Any
@@ -73,24 +35,173 @@ def divergence_rows(name: str, logarithms: bool, normalize: bool, store: str, ch
         lane, step = me % width, np.int64(cuda.gridDim.x) * teams
         for start in range(np.int64(cuda.blockIdx.x) * teams, n, step):
             r = start + me // width
-            at = min(r, n - 1)
-            o, u = at * ps, at * qs
-            limit = 2.0 if limits else weight
-            value = first(p, o, q, u, d, inverse, tail, limit, lane, room)
-            for attempt in range(limits):
-                if any_of(value != value):
-                    again = rest(p, o, q, u, d, inverse, tail, limit, lane, room)
-                    value = again if value != value else value
-                limit = limit * (4.0 if attempt == 0 else 8.0)
-                limit = limit if attempt < 2 else math.inf
-                if limits > 1 and any_of(value != value):
-                    again = first(p, o, q, u, d, inverse, tail, limit, lane, room)
-                    value = again if value != value else value
+            at = min(r, n - 1)  # a team without a row goes along with the last one
+            value = row(p, at * ps, q, at * qs, d, inverse, tail, weight, lane, room)
             if lane == 0 and r < n:
                 out[r] = value / unit
 
-    kind = "log" if logarithms else "prob"
-    return kernel(rows, f"{name}-{kind}-{'normalized' if normalize else 'plain'}-{store}-{width}", choice.threads)
+    resident = RESIDENT if fast and store != "float64" and not logarithms else 0
+    return kernel(rows, label(name, logarithms, normalize, fast, store, choice), choice.threads, resident)
+
+
+def label(name: str, logarithms: bool, normalize: bool, fast: bool, store: str, choice: Choice) -> str:
+    """What tells a kernel from others."""
+    how = "quick" if fast else "normalized" if normalize else "plain"
+    return f"{name}-{'log' if logarithms else 'prob'}-{how}-{store}-{choice.width}"
+
+
+# Of statistics, (name, order): a divergence and whether of p and q, of q and p, or of one of them and itself.
+Plan = tuple[tuple[str, str], ...]
+
+
+def named(plan: Plan) -> str:
+    """What tells several statistics from others."""
+    return "-".join(f"{name}-{order}" for name, order in plan)
+
+
+@functools.cache
+def several(plan: Plan, logarithms: bool, normalize: bool, fast: bool, store: str, choice: Choice) -> Any:
+    """The kernel of several statistics: a team takes them one after the other while its row is in the cache.
+
+    Each is computed as it is alone, and so has the same bits.
+    """
+    all_of, room = chained(plan, logarithms, normalize, fast, store, choice)
+    width, teams, shared_room = choice.width, choice.threads // choice.width, shared(room)
+
+    def rows(
+        p: Any, ps: Any, q: Any, qs: Any, n: Any, d: Any, inverse: Any, tail: Any, weight: Any, unit: Any, outs: Any
+    ) -> None:
+        room = shared_room()
+        me = np.int64(cuda.threadIdx.x)
+        lane, step = me % width, np.int64(cuda.gridDim.x) * teams
+        for start in range(np.int64(cuda.blockIdx.x) * teams, n, step):
+            r = start + me // width
+            at = min(r, n - 1)
+            writes = lane == 0 and r < n
+            all_of(p, at * ps, q, at * qs, d, inverse, tail, weight, unit, outs, r, writes, lane, room)
+
+    return kernel(rows, label(named(plan), logarithms, normalize, fast, store, choice), choice.threads)
+
+
+@functools.cache
+def chained(plan: Plan, logarithms: bool, normalize: bool, fast: bool, store: str, choice: Choice) -> tuple[Any, int]:
+    """(what computes and writes the statistics of a row: those before the last, and the last; the room it takes)."""
+    if not plan:
+
+        @piece
+        def none(
+            p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, tail: Any, weight: Any, unit: Any, outs: Any, r: Any,
+            writes: Any, lane: Any, room: Any,
+        ) -> None:  # fmt: skip
+            pass
+
+        return none, 0
+    before, size = chained(plan[:-1], logarithms, normalize, fast, store, choice)
+    name, order = plan[-1]
+    row, more = row_of(name, logarithms, normalize, fast and name == "kl", store, choice, called=True)
+    last, is_number = len(plan) - 1, name != AGREE
+    first_is_p, second_is_p = order[0] == "p", order[1] == "p"
+
+    @piece
+    def all_of(
+        p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, tail: Any, weight: Any, unit: Any, outs: Any, r: Any,
+        writes: Any, lane: Any, room: Any,
+    ) -> None:  # fmt: skip
+        before(p, o, q, u, d, inverse, tail, weight, unit, outs, r, writes, lane, room)
+        x, i = (p, o) if first_is_p else (q, u)
+        y, j = (p, o) if second_is_p else (q, u)
+        value = row(x, i, y, j, d, inverse, tail, weight, lane, room)
+        if writes:
+            outs[last][r] = value / unit if is_number else value
+
+    return all_of, max(size, more)
+
+
+def row_of(
+    name: str, logarithms: bool, normalize: bool, fast: bool, store: str, choice: Choice, called: bool = False
+) -> tuple[Any, int]:
+    """(the value of a row, the same in every thread of its team; the room it takes).
+
+    `called` rows are functions of their own.
+    """
+    together = team(choice.width, choice.threads)
+    if name == AGREE:
+        built, size = agreement(store, together)
+    elif fast:
+        built, size = quick_row(logarithms, store, together, choice.grouped), together.size
+    else:
+        built, size = tried_row(name, logarithms, normalize, store, together), together.size
+    if not called:
+        return built, size
+
+    @apart
+    def row(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, tail: Any, weight: Any, lane: Any, room: Any) -> Any:
+        noinline()
+        return built(p, o, q, u, d, inverse, tail, weight, lane, room)
+
+    return row, size
+
+
+def quick_row(logarithms: bool, store: str, together: Team, grouped: bool) -> Any:
+    """KL of normalised rows in one read; a row that this does not serve is read again, in float64."""
+    any_of = together.any
+    second, _, _ = forms("kl", logarithms, True, store, together, apart)
+    if logarithms:
+        first = logits.value(store, together, grouped)
+    else:
+        of_cells = quick.value(store, together, grouped)
+
+        @piece
+        def first(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, lane: Any, room: Any) -> Any:
+            return of_cells(p, o, q, u, d, lane, room)
+
+    @piece
+    def row(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, tail: Any, weight: Any, lane: Any, room: Any) -> Any:
+        value = first(p, o, q, u, d, inverse, lane, room)
+        missed = not value >= 0.0
+        if any_of(missed):
+            again = second(p, o, q, u, d, inverse, 0.0, 0.5, lane, room)
+            value = again if missed else value
+        return value
+
+    return row
+
+
+def tried_row(name: str, logarithms: bool, normalize: bool, store: str, together: Team) -> Any:
+    """Any divergence of rows of probabilities or of logarithms, in float64 arithmetic."""
+    twice = name == "kl" and not normalize
+    first, rest, limits = forms(name, logarithms, normalize, store, together, apart if twice else piece)
+    any_of = together.any
+
+    @piece
+    def row(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, tail: Any, weight: Any, lane: Any, room: Any) -> Any:
+        limit = 2.0 if limits else weight
+        value = first(p, o, q, u, d, inverse, tail, limit, lane, room)
+        for attempt in range(limits):
+            if any_of(value != value):
+                again = rest(p, o, q, u, d, inverse, tail, limit, lane, room)
+                value = again if value != value else value
+            limit = limit * (4.0 if attempt == 0 else 8.0)
+            limit = limit if attempt < 2 else math.inf
+            if limits > 1 and any_of(value != value):
+                again = first(p, o, q, u, d, inverse, tail, limit, lane, room)
+                value = again if value != value else value
+        return value
+
+    return row
+
+
+def agreement(store: str, together: Team) -> tuple[Any, int]:
+    """Whether p and q have their first largest cell in the same place, as 1 or 0; 0 where one has a NaN."""
+    found, _, size = first_largest(store, together)
+
+    @piece
+    def row(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, tail: Any, weight: Any, lane: Any, room: Any) -> Any:
+        x, at = found(p, o, d, lane, room)
+        y, other = found(q, u, d, lane, room)
+        return 1.0 if at == other and x == x and y == y else 0.0
+
+    return row, size
 
 
 def forms(name: str, logarithms: bool, normalize: bool, store: str, together: Team, how: Any) -> tuple[Any, Any, int]:
@@ -136,50 +247,3 @@ def log_form(cell: Any, store: str, together: Team, plain: bool, largest: bool, 
 
     rare = how is apart
     return how(form)
-
-
-@piece
-def ahead(x: Any, at: Any, y: Any, other: Any) -> Any:
-    """The larger of two cells with its place; of equal ones the first; a NaN comes before all."""
-    wins = (y > x) | ((y == x) & (other < at)) | ((y != y) & (x == x))
-    return (y, other) if wins else (x, at)
-
-
-@functools.cache
-def agreement(store: str, choice: Choice) -> Any:
-    """Whether p and q have their first largest cell in the same place; no where one has a NaN."""
-    one, width, threads = reader(store).one, choice.width, choice.threads
-    together, inside = team(width, threads), min(width, WARP)
-    steps, warps, teams = inside.bit_length() - 1, width // inside, threads // width
-    shared_room = shared(max(together.size, 2 * warps))
-
-    @piece
-    def place(source: Any, start: Any, d: Any, lane: Any, room: Any) -> Any:
-        """The place of the first largest cell, or -1."""
-        x, at = -math.inf, np.float64(d)
-        for k in range(lane, d, width):
-            x, at = ahead(x, at, np.float64(one(source, start + k)), np.float64(k))
-        for step in range(steps):
-            y, other = exchange(x, 1 << step, room), exchange(at, 1 << step, room)
-            x, at = ahead(x, at, y, other)
-        if warps > 1:
-            if lane % inside == 0:
-                room[2 * (lane // inside)], room[2 * (lane // inside) + 1] = x, at
-            cuda.syncthreads()
-            for k in range(warps):
-                x, at = ahead(x, at, room[2 * k], room[2 * k + 1])
-            cuda.syncthreads()
-        return at if x == x else -1.0
-
-    def rows(p: Any, ps: Any, q: Any, qs: Any, n: Any, d: Any, out: Any) -> None:
-        room = shared_room()
-        me = np.int64(cuda.threadIdx.x)
-        lane, step = me % width, np.int64(cuda.gridDim.x) * teams
-        for first in range(np.int64(cuda.blockIdx.x) * teams, n, step):
-            r = first + me // width
-            at = min(r, n - 1)
-            left, right = place(p, at * ps, d, lane, room), place(q, at * qs, d, lane, room)
-            if lane == 0 and r < n:
-                out[r] = np.uint8(left == right and left >= 0.0)
-
-    return kernel(rows, f"argmax-{store}-{width}", threads)

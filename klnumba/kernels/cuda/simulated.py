@@ -36,15 +36,15 @@ fma = compiler.INSTRUCTIONS[primitives.fma]
 _lock = threading.Lock()
 
 
-def shared(size: int) -> Callable[[], Any]:
-    """What gives a block its shared memory of `size` float64 numbers.
+def shared(size: int, integers: bool = False) -> Callable[[], Any]:
+    """What gives a block its shared memory of `size` numbers, float64 or int64.
 
     The simulator looks for it and makes it in two steps, between which another thread may make its own.
     """
 
     def room() -> Any:
         with _lock:
-            return cuda.shared.array(size, np.float64)
+            return cuda.shared.array(size, np.int64 if integers else np.float64)
 
     return room
 

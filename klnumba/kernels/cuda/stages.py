@@ -10,6 +10,8 @@ import functools
 import math
 from typing import Any
 
+import numpy as np
+
 from klnumba.formulas.finish import finish_difference
 from klnumba.formulas.log_cells import rel_entr
 from klnumba.kernels import cpu
@@ -17,8 +19,10 @@ from klnumba.kernels import exact as cpu_exact
 from klnumba.kernels import logs as cpu_logs
 from klnumba.kernels.cuda import exact, logits, logs, quick
 from klnumba.kernels.cuda.choice import LONG
-from klnumba.kernels.cuda.pieces import stage
-from klnumba.kernels.cuda.target import device, piece
+from klnumba.kernels.cuda.pieces import SUMS, Stage, Step, kernel_of, stage
+from klnumba.kernels.cuda.places import AGREE, ahead, first_largest
+from klnumba.kernels.cuda.rows import Plan, named
+from klnumba.kernels.cuda.target import RESIDENT, device, piece
 from klnumba.kernels.cuda.team import team, value_of
 
 THREADS = LONG.threads
@@ -28,9 +32,25 @@ _log_normaliser = device(cpu_logs.log_normaliser)
 SHRINK = cpu_exact.SHRINK
 
 
-def stages(name: str, logarithms: bool, normalize: bool, store: str, exact_power: bool) -> list[tuple[Any, float]]:
-    """The kernels that a divergence takes one after the other, each with its weight or limit (NaN: the call's)."""
-    call, fast = math.nan, name == "kl" and normalize and exact_power
+@functools.cache
+def program(plan: Plan, logarithms: bool, normalize: bool, store: str, fast: bool) -> Any:
+    """The kernel of several statistics of long rows."""
+    steps: list[Step] = []
+    for k, (name, order) in enumerate(plan):
+        found = stages(name, logarithms, normalize, store, fast and name == "kl")
+        last = len(found) - 1
+        steps += [Step(one, weight, k, turn, turn == last, order) for turn, (one, weight) in enumerate(found)]
+    how = f"{'log' if logarithms else 'prob'}-{'quick' if fast else 'normalized' if normalize else 'plain'}"
+    units = tuple(name != AGREE for name, _ in plan)
+    resident = RESIDENT if fast and store != "float64" and not logarithms and len(plan) == 1 else 0
+    return kernel_of(f"{named(plan)}-{how}-{store}", tuple(steps), units, THREADS, resident)
+
+
+def stages(name: str, logarithms: bool, normalize: bool, store: str, fast: bool) -> list[tuple[Stage, float]]:
+    """The stages that a divergence takes one after the other, each with its weight or limit (NaN: the call's)."""
+    call = math.nan
+    if name == AGREE:
+        return [(agreement_stage(store), call)]
     first = [(quick_stage(logarithms, store), call)] if fast else []
     if not logarithms:
         last = [(cell_stage(name, store, normalize, False), call)]
@@ -213,3 +233,30 @@ def normaliser_stage(store: str) -> Any:
         return math.nan, False
 
     return stage(f"normaliser-{store}", work, step, THREADS)
+
+
+@functools.cache
+def agreement_stage(store: str) -> Stage:
+    """Whether p and q have their first largest cell in the same place."""
+    found, of_team, size = first_largest(store, _whole_block())
+
+    @piece
+    def work(p: Any, o: Any, q: Any, u: Any, cells: Any, row_p: Any, row_q: Any, d: Any, m: Any, weight: Any,
+             lane: Any, room: Any) -> Any:  # fmt: skip
+        x, at = found(p, o, cells, lane, room)
+        y, other = found(q, u, cells, lane, room)
+        return x, at + np.float64(o - row_p), y, other + np.float64(u - row_q), 0.0, 0.0
+
+    @piece
+    def concluded(states: Any, first: Any, count: Any, m: Any, weight: Any, lane: Any, room: Any) -> Any:
+        x = y = -math.inf
+        at = other = math.inf
+        for k in range(first + lane, first + count, THREADS):
+            place = SUMS * k
+            x, at = ahead(x, at, states[place], states[place + 1])
+            y, other = ahead(y, other, states[place + 2], states[place + 3])
+        x, at = of_team(x, at, lane, room)
+        y, other = of_team(y, other, lane, room)
+        return 1.0 if at == other and x == x and y == y else 0.0, True
+
+    return Stage(f"agreement-{store}", work, concluded, size)

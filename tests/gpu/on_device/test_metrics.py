@@ -1,26 +1,180 @@
-"""Accumulators of rows on a device: a number a row comes to the host, and the state is that of the CPU."""
+"""Accumulators of rows on a device: their state stays there, and is that of the CPU to the last bit."""
+
+import pickle
 
 import numpy as np
+import pytest
 
 import klnumba as kl
-from tests.gpu.on_device.arrays import put
+from klnumba.gpu import host
+from klnumba.kernels.cuda import machine
+from klnumba.metrics import RunningStatistics, Windowed, afar, state
+from tests.gpu.on_device.arrays import get, put
+from tests.metrics.states import assert_same
 
-P, Q = np.random.default_rng(0).gamma(1.0, size=(2, 6, 20)) + 0.01
+RNG = np.random.default_rng(0)
+N = 40
+P, Q = RNG.gamma(1.0, size=(2, N, 6)) + 0.01
+VALUES = np.ldexp(RNG.uniform(-1.0, 1.0, N), RNG.integers(-1080, 1020, N))
+VALUES[:7] = [0.0, -0.0, np.inf, -np.inf, np.nan, 5e-324, np.finfo(float).max]
+WEIGHTS = RNG.uniform(0.0, 3.0, N)
+WEIGHTS[:20:3] = 0.0
+WEIGHTS[[1, 5, 7]] = [2.0**-32, 2.0**32, 1.0 / 3.0]
+GROUPS = RNG.integers(0, 9, N)
+FEW = {"quantile_error": 0.3}  # few intervals: in the simulator, many take long
+OPTIONS = [FEW, FEW | {"thresholds": (0.1, 2.0)}, {"quantile_error": None}]
 
 
-def test_updates_and_groups():
-    for kind in ("prob", "logit"):
-        here, there = (kl.KLDivergence(kind=kind, agreement=True) for _ in range(2))
-        here.update(P, Q, groups=[0, 1, 0, 1, 2, 2], weights=[1, 2, 1, 0, 1, 1])
-        there.update(put(P), put(Q), groups=[0, 1, 0, 1, 2, 2], weights=[1, 2, 1, 0, 1, 1])
-        np.testing.assert_allclose(there.compute().values, here.compute().values, rtol=1e-14)
-        assert there.rows == here.rows
-        assert there.labels == here.labels
+@pytest.fixture
+def alone(monkeypatch):
+    """Nothing waits for the device until the end of the block."""
+
+    def forbidden(*args):
+        raise AssertionError("the host waited for the device")
+
+    monkeypatch.setattr(machine, "download", forbidden)
+    monkeypatch.setattr(machine, "wait", forbidden)
+    return monkeypatch
 
 
-def test_narrow_rows_keep_the_digits_of_their_values():
-    metric = kl.KLDivergence(reduction="none")
+def both(options, batches, alone):
+    """The states of the CPU and of the device after the same batches."""
+    here, there = RunningStatistics(**options), RunningStatistics(**options)
+    for values, weights, groups in batches:
+        here.update(values, weights, groups)
+        there.update(put(values), weights, groups)
+    alone.undo()
+    return here, there
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("weights", [None, WEIGHTS, 0.5])
+@pytest.mark.parametrize("groups", [None, GROUPS, GROUPS > 4, np.array(["ä", "b"])[GROUPS % 2]])
+def test_the_state_has_the_same_bits(options, weights, groups, alone):
+    here, there = both(options, [(VALUES, weights, groups)], alone)
+    assert there.rows == here.rows
+    assert_same(there.state_dict(), here.state_dict())
+    assert_same(there.state_dict(), here.state_dict())  # once on the host, it stays
+
+
+def test_many_batches_of_all_kinds(alone):
+    cuts = [slice(0, 3), slice(3, 4), slice(4, 4), slice(4, 30), slice(30, N)]
+    batches = [(VALUES[cut], None if k % 2 else WEIGHTS[cut], GROUPS[cut]) for k, cut in enumerate(cuts)]
+    here, there = both(FEW | {"thresholds": (0.5,)}, batches, alone)
+    assert there.labels == here.labels
+    assert_same(there.state_dict(), here.state_dict())
+
+
+def test_batches_of_the_cpu_between():
+    here, there = RunningStatistics(**FEW), RunningStatistics(**FEW)
+    for k, start in enumerate(range(0, N, 10)):
+        values = VALUES[start : start + 10]
+        here.update(values)
+        there.update(values if k % 2 else put(values))
+    assert_same(there.state_dict(), here.state_dict())
+
+
+def test_merging_copies_and_pickles():
+    whole, first, second = (RunningStatistics(**FEW) for _ in range(3))
+    whole.update(VALUES)
+    first.update(put(VALUES[:13]))
+    second.update(put(VALUES[13:]))
+    assert_same((first + second).state_dict(), whole.state_dict())
+    first.merge(pickle.loads(pickle.dumps(second)))
+    assert_same(first.state_dict(), whole.state_dict())
+    first.reset()
+    assert first.rows == 0
+    assert np.isnan(first.mean())
+
+
+def test_more_groups_than_fit_come_to_the_host(monkeypatch):
+    monkeypatch.setattr(afar, "LARGEST", 6 * 16 * 2 * 2047)
+    here, there = RunningStatistics(**FEW), RunningStatistics(**FEW)
+    for cut in (slice(0, 5), slice(5, 20), slice(20, N)):
+        here.update(np.abs(VALUES[cut]), groups=np.arange(N)[cut])
+        there.update(put(np.abs(VALUES[cut])), groups=np.arange(N)[cut])
+    assert_same(there.state_dict(), here.state_dict())
+
+
+def test_sums_are_carried_in_time(monkeypatch, alone):
+    monkeypatch.setattr(afar, "_MOST_PENDING", 25)
+    here, there = both(FEW, [(VALUES[k : k + 10], None, GROUPS[k : k + 10]) for k in range(0, N, 10)], alone)
+    assert_same(there.state_dict(), here.state_dict())
+
+
+def test_the_usual_intervals(alone):
+    here, there = both({}, [(VALUES, None, None)], alone)
+    assert_same(there.state_dict(), here.state_dict())
+
+
+def test_what_is_refused(monkeypatch):
+    made = RunningStatistics(**FEW)
+    made.update(put(VALUES))
+    with pytest.raises(ValueError, match="groups: the rows so far have no labels"):
+        made.update(put(VALUES), groups=GROUPS)
+    with pytest.raises(ValueError, match="weights: row 3 weighs"):
+        made.update(put(VALUES), weights=np.where(np.arange(N) == 3, -1.0, 1.0))
+    monkeypatch.setattr(state, "_MOST_LOAD", 2 * N - 1)
+    with pytest.raises(ValueError, match="weights: the sum of all would pass"):
+        made.update(put(VALUES))
+    assert made.rows == N
+
+
+@pytest.mark.parametrize("kind", ["prob", "logit"])
+@pytest.mark.parametrize("metric", [kl.KLDivergence, kl.CrossEntropy, kl.JensenShannonDivergence])
+def test_metrics(metric, kind, alone):
+    weights, groups = WEIGHTS, GROUPS
+    here, there = (metric(kind=kind, agreement=True, thresholds=(0.3,), **FEW) for _ in range(2))
+    p, q = put(P), put(Q)
+    there.update(p, q, groups=groups, weights=weights)
+    alone.undo()
+    values = host.numbers({"kl": kl.kl_divergence, "cross_entropy": kl.cross_entropy, "js": kl.js_divergence}[
+        metric.divergence](p, q, kind=kind))  # fmt: skip
+    here.update(P, Q, groups=groups, weights=weights)
+    expected = RunningStatistics(thresholds=(0.3,), **FEW)
+    expected.update(values, weights, groups)
+    assert_same(there.state_dict()["statistics"], expected.state_dict())
+    assert_same(there.state_dict()["agreed"], here.state_dict()["agreed"])
+    found = there.compute()
+    assert found.labels == here.labels
+    np.testing.assert_allclose(get(found.values), here.compute().values, rtol=1e-13)
+    assert there.summary().rows == here.summary().rows
+    assert there.summary().agreement == here.summary().agreement
+
+
+def test_rows_that_are_kept(alone):
+    metric = kl.KLDivergence(reduction="none", **FEW)
     p, q = P.astype(np.float32), Q.astype(np.float32)
-    metric.update(put(p), put(q))
-    np.testing.assert_allclose(metric.compute(), kl.kl_divergence(p.astype(float), q.astype(float)), rtol=1e-6)
-    assert metric.compute().dtype == np.float64
+    metric.update(put(p[:30]), put(q[:30]))
+    metric.update(put(p[30:]), put(q[30:]), weights=[1, 0] * 5)
+    alone.undo()
+    metric.update(p[:2], q[:2])
+    expected = kl.kl_divergence(p.astype(float), q.astype(float))
+    np.testing.assert_allclose(
+        metric.compute(), np.concatenate([expected[:30], expected[30::2], expected[:2]]), rtol=1e-6
+    )
+
+
+def test_results_are_arrays_of_the_device(tmp_path):
+    metric = kl.KLDivergence(**FEW)
+    assert get(metric(put(P), put(Q))) == get(metric.compute())
+    assert get(metric.compute()).shape == ()
+    assert get(metric.compute()).dtype == np.float64
+    metric.save(tmp_path / "state")
+    assert_same(kl.KLDivergence.load(tmp_path / "state").state_dict(), metric.state_dict())
+
+
+def test_weights_and_labels_of_the_device():
+    here, there = kl.KLDivergence(**FEW), kl.KLDivergence(**FEW)
+    here.update(P, Q, weights=WEIGHTS, groups=GROUPS)
+    there.update(put(P), put(Q), weights=put(WEIGHTS), groups=put(GROUPS))
+    assert there.rows == here.rows
+    assert there.labels == here.labels
+
+
+def test_windows(alone):
+    recent = Windowed(kl.KLDivergence(**FEW), size=2)
+    for k in range(0, 30, 10):
+        recent.update(put(P[k : k + 10]), put(Q[k : k + 10]))
+    alone.undo()
+    np.testing.assert_allclose(get(recent.compute()), kl.kl_divergence(P[10:30], Q[10:30]).mean(), rtol=1e-13)

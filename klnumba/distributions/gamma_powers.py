@@ -1,0 +1,69 @@
+"""KL of powers of gamma variables from gamma distributions, for the families of which they are members.
+
+Of Z, proportional to G**m with G of shape a and rate 1, KL from a gamma distribution of shape c and rate d is
+
+    c*excess of d*(E Z)/c  +  excess of m*m*c/a, halved  +  c*(B - m*m/(2*a)) + c(c) - c(a) + a*c'(a),
+
+B what log-gamma has beyond first order from a to a + m, and c(x) the rest of Stirling's formula. Everything after the
+second excess is of first order in 1/a.
+"""
+
+from __future__ import annotations
+
+from klnumba.formulas.elementary import log1p, two_sum
+from klnumba.formulas.log_cells import phi
+from klnumba.formulas.primitives import fma
+from klnumba.formulas.special import (
+    excess_of_nearly,
+    excess_of_products,
+    stirling,
+    stirling_bregman,
+    stirling_slope,
+)
+
+
+def power_to_gamma(a: float, square: float, beyond: float, c: float) -> float:
+    """KL to the gamma distribution of shape c and the same mean, given m*m and B - m*m/(2*a)."""
+    rest = (stirling(c) - stirling(a)) + a * stirling_slope(a)
+    return max(0.5 * excess_of_products(square, c, a, 1.0) + (c * beyond + rest), 0.0)
+
+
+def square_to_gamma(a: float, c: float) -> float:
+    """The same of squares."""
+    return power_to_gamma(a, 4.0, -phi(1.0 / a) - 2.0 * stirling_slope(a), c)
+
+
+def root_to_gamma(a: float, c: float) -> float:
+    """The same of square roots."""
+    t = 0.5 / a
+    return power_to_gamma(a, 0.25, stirling_bregman(a, a + 0.5, 0.5) - a * phi_beyond_square(t), c)
+
+
+def inverse_to_gamma(a: float, c: float) -> float:
+    """The same of inverses, for a > 1."""
+    return power_to_gamma(a, 1.0, phi(-1.0 / a) + stirling_slope(a), c)
+
+
+def inverse_square_to_gamma(a: float, c: float) -> float:
+    """The same of inverse squares, for a > 2."""
+    return power_to_gamma(a, 4.0, phi(-1.0 / a) + phi(-2.0 / a) + 2.0 * stirling_slope(a), c)
+
+
+def phi_beyond_square(t: float) -> float:
+    """t - log(1 + t) - t*t/2."""
+    if t > 0.05:
+        return (t - log1p(t)) - 0.5 * t * t
+    total = 0.0
+    for k in range(14, 2, -1):
+        total = 1.0 / k - t * total
+    return -t * t * t * total
+
+
+def gamma_root(shape: float, rate: float, c: float, scale: float) -> float:
+    """KL of a gamma distribution from that of `scale` times the square root of 2*G, G of shape c."""
+    more, low = two_sum(shape, 1.0)
+    unit = rate * scale
+    below = 2.0 * c * unit
+    lost = fma(rate, scale, -unit) / unit
+    off = low / more - (2.0 * lost + fma(2.0 * c, unit, -below) / below)
+    return c * excess_of_nearly(shape, more, below, unit, off) + square_to_gamma(shape, c)

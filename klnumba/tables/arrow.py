@@ -1,0 +1,93 @@
+"""Columns of text in Arrow's layout: what their buffers hold, counted or as codes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from klnumba.optional import load
+from klnumba.tables import codes
+from klnumba.tables.cells import Array
+from klnumba.tables.codes import Coded, Counted, frozen
+from klnumba.tables.words import NOTHING, Vocabulary, Words
+
+MOST_UNSEEN = 1000  # new categories that are remembered by name
+OFFSETS: dict[str, Any] = {"string": np.int32, "large_string": np.int64}
+
+
+def holds(series: Any) -> bool:
+    """Whether a column of text is stored in Arrow's layout, or in one that comes to it quickly."""
+    return not series.implementation.is_pandas_like() or getattr(series.to_native().dtype, "storage", "") == "pyarrow"
+
+
+def _chunks(series: Any) -> list[Any]:
+    """The Arrow arrays of a column."""
+    native = series.to_native()
+    load("pyarrow", "parquet")  # where polars has no Arrow to hand its words to, the error names the line to type
+    if series.implementation.is_pandas_like():
+        native = native.array.__arrow_array__()
+    elif not series.implementation.is_pyarrow():
+        native = series.to_arrow()
+    if str(native.type).startswith("dictionary") and hasattr(native, "unify_dictionaries"):
+        native = native.unify_dictionaries()
+    return list(native.chunks) if hasattr(native, "chunks") else [native]
+
+
+def counted(series: Any, known: Sequence[str] | None) -> Counted:
+    """How often each word occurs; against a list of `known` words, only some of the others are told apart."""
+    chunks = _chunks(series)
+    if any(hasattr(chunk, "dictionary") for chunk in chunks):
+        found = [codes.counted(*_dictionary(chunk)) for chunk in chunks]
+        labels = [label for one in found for label in one.labels]
+        return Counted(labels, np.concatenate([one.counts for one in found]), sum(one.missing for one in found))
+    table = Vocabulary() if known is None else Vocabulary(known, MOST_UNSEEN)
+    for chunk in chunks:
+        table.count(_words(chunk))
+    totals = table.totals()
+    return Counted([*table.texts(), None], totals[1:], int(totals[0]))
+
+
+def coded(series: Any, known: Sequence[str]) -> Coded:
+    """The same as codes."""
+    chunks = _chunks(series)
+    if any(hasattr(chunk, "dictionary") for chunk in chunks):
+        labels: list[Any] = []
+        parts = []
+        for chunk in chunks:
+            found, more = _dictionary(chunk)
+            parts.append(np.where(found < 0, -1, found.astype(np.int64) + len(labels)))
+            labels += more
+        return np.concatenate(parts), labels
+    table = Vocabulary(known, MOST_UNSEEN)
+    numbers = [table.codes(_words(chunk)) - 1 for chunk in chunks]
+    texts: list[Any] = table.texts()
+    return np.concatenate([np.empty(0, np.int32), *numbers]), texts + [None] * (table.most + 1 - len(texts))
+
+
+def _dictionary(chunk: Any) -> Coded:
+    """The codes of an encoded column; its list of words may have gaps, which are missing too."""
+    indices = chunk.indices
+    if indices.null_count:
+        indices = indices.cast("int64").fill_null(-1)
+    found, labels = indices.to_numpy(zero_copy_only=False), chunk.dictionary.to_pylist()
+    gaps = [k for k, label in enumerate(labels) if label is None]
+    return (np.where(np.isin(found, gaps), -1, found.astype(np.int64)) if gaps else found), labels
+
+
+def _words(chunk: Any) -> Words:
+    """The buffers of an array of text."""
+    if str(chunk.type) not in OFFSETS:
+        chunk = chunk.cast("large_string")
+    if not len(chunk):
+        return Words(frozen(np.zeros(1, np.int64)), NOTHING, NOTHING)
+    valid, offsets, data = chunk.buffers()
+    kind = OFFSETS[str(chunk.type)]
+    found = np.frombuffer(offsets, kind, len(chunk) + 1, chunk.offset * np.dtype(kind).itemsize)
+    bits = _bytes(valid) if chunk.null_count else NOTHING
+    return Words(frozen(found), _bytes(data), bits, chunk.offset)
+
+
+def _bytes(buffer: Any) -> Array:
+    return NOTHING if buffer is None or not buffer.size else frozen(np.frombuffer(buffer, np.uint8))

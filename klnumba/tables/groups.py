@@ -1,0 +1,250 @@
+"""Divergences of groups of rows: each group against all other rows, or against one of the groups."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from klnumba import divergence
+from klnumba.arrays import one_of
+from klnumba.labels import listed, numbers, only
+from klnumba.optional import load
+from klnumba.reduction import real, unit_of
+from klnumba.tables import smoothing as smoothings
+from klnumba.tables.cells import Array
+from klnumba.tables.rows import frame_of
+from klnumba.tables.statistics import CORRECTIONS, Pair, adjusted, evidence, spread
+from klnumba.tables.weighting import check_index
+
+CELLS = 1 << 28  # groups times values: 2 GiB of counts
+BLOCK = 1 << 21  # of them at a time, where statistics need more room
+
+
+def kl_groups(
+    frame: Any, by: Any, column: Hashable, *, weights: Any = None, against: Any = None, missing: str = "cell",
+    stats: tuple[str, ...] | list[str] = ("kl",), smoothing: str | float = "none", confidence: float | None = None,
+    correction: str = "bh", base: float | None = None, threads: int | None = None,
+) -> Any:  # fmt: skip
+    """KL of the values of a column in each group of rows, to those in all other rows or in one group.
+
+    All groups are counted in one pass. Each distinct value of the column is a cell; numbers that are spread out want
+    bins first, such as those of `pandas.cut`.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        The rows.
+    by : label or list of labels
+        The column or columns that name the group. A row where one is missing belongs to no group, and is not counted at
+        all. Categories without rows are no groups.
+    column : label
+        The column whose values are compared: of any dtype, if its values can be hashed.
+    weights : label or array_like, optional
+        How much each row counts: a column or an array, finite and not negative. By default each row counts 1.
+    against : label, optional
+        The group that all are compared with; of several columns `by`, a tuple. By default each group is compared with
+        all other rows.
+    missing : {"cell", "drop"}, default "cell"
+        Whether missing values of `column` are a cell of their own, or their rows are not counted.
+    stats : sequence of str, default ("kl",)
+        What is computed, as in `klnumba.row_statistics`.
+    smoothing : {"none", "jeffreys", "laplace", "perks", "james-stein"} or float, default "none"
+        Pseudo-counts for `stats`, as in `klnumba.tables.compare`.
+    confidence : float, optional
+        Also give the evidence: the bias-corrected value, its interval with this confidence, and the test of no change,
+        all of the counts as they are.
+    correction : {"bh", "bonferroni", "holm", "none"}
+        How p-values are adjusted for the number of groups.
+    base : float, optional
+        Unit of the result: None for nats, 2 for bits.
+    threads : int, optional
+        How many threads may work.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a group, sorted: ``n``, its number of rows; with weights, ``weight``, their sum; and a column for each
+        of `stats`. A group that has a value which the others do not have is at an infinite distance, unless counts are
+        smoothed; where one of the two sides has no rows or no weight, the result is NaN.
+        With `confidence`, also ``n_effective`` and ``n_effective_other``, ``kl_corrected``, ``standard_error``,
+        ``ci_low``, ``ci_high``, ``g``, ``dof``, ``p_value`` and ``p_adjusted``, as in `klnumba.tables.compare`; NaN for
+        a group against itself.
+
+    Raises
+    ------
+    TypeError
+        If `frame` is no DataFrame, or values cannot be hashed.
+    ValueError
+        If there is no such column or group, a weight is not finite or negative, an option is out of its range, or
+        groups times values are more than ``2**28`` cells.
+    ModuleNotFoundError
+        With `confidence`, if SciPy is not installed.
+
+    Notes
+    -----
+    `stats` are those of what was counted, without a correction: a group of n rows that is not different at all has
+    about (K - 1)/2 * (1/n + 1/m) nats, for K values and m rows that it is compared with. That is what ``kl_corrected``
+    takes away, and what the p-value knows.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from klnumba.tables import kl_groups
+    >>> rides = pd.DataFrame({"day": ["Mon", "Mon", "Mon", "Sun", "Sun", "Sun"], "by": list("bbtbtt")})
+    >>> kl_groups(rides, "day", "by").round(4)
+         n     kl
+    day
+    Mon  3  0.231
+    Sun  3  0.231
+    """
+    one_of(missing, ("cell", "drop"), "missing")
+    one_of(correction, CORRECTIONS, "correction")
+    smoothings.check(smoothing)
+    if confidence is not None and not 0.0 < real(confidence, "confidence") < 1.0:
+        raise ValueError(f"confidence: a number between 0 and 1, not {confidence!r}")
+    pandas = load("pandas")
+    frame_of(frame, "frame")
+    group, labels = _groups(frame, by)
+    try:
+        value, values = pandas.factorize(_column(frame, column, "column"), use_na_sentinel=missing == "drop")
+    except TypeError as error:
+        raise TypeError(f"column: the values of {column!r} cannot be counted: {error}") from None
+    weight = None if weights is None else _weights(frame, weights)
+    size = len(labels), len(values)
+    if size[0] * size[1] > CELLS:
+        raise ValueError(f"by, column: {size[0]:,} groups of {size[1]:,} values are more than 2**28 cells")
+    held = (group >= 0) & (value >= 0)
+    if not held.all():
+        group, value = group[held], value[held]
+        weight = None if weight is None else weight[held]
+    counts = np.bincount(group * size[1] + value, weight, size[0] * size[1]).reshape(size)
+    squares = None if weight is None else np.bincount(group, weight * weight, size[0])[:, None]
+    place = None if against is None else _place(labels, against)
+    other = _others(counts) if place is None else counts[place]
+    sides = (counts, _effective(counts, squares)), (other, _effective(other, _opposite(squares, place)))
+    smoothed = _smoothed(*sides, smoothing)
+    found = divergence.row_statistics(*smoothed, stats=stats, base=base, threads=threads)
+    result = {"n": np.bincount(group, minlength=size[0])}
+    if weight is not None:
+        result["weight"] = counts.sum(axis=1)
+    result |= found
+    if confidence is not None:
+        result |= _evidence(*sides, place, float(confidence), unit_of(base))
+        result["p_adjusted"] = adjusted(result["p_value"], correction)
+    return pandas.DataFrame(result, index=labels)
+
+
+Side = tuple[Array, Array]  # a row of counts for each group, or one for all of them; and how many rows they stand for
+
+
+def _opposite(squares: Array | None, place: int | None) -> Array | None:
+    """The squares of the weights with which each group is compared."""
+    if squares is None:
+        return None
+    return _others(squares) if place is None else squares[place]
+
+
+def _effective(counts: Array, squares: Array | None) -> Array:
+    """The effective number of rows: (sum of weights)^2 / sum of their squares."""
+    total: Array = counts.sum(axis=-1).astype(np.float64)
+    if squares is not None:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            total = np.where(squares[..., 0] > 0.0, total / squares[..., 0] * total, 0.0)
+    return total
+
+
+def _scaled(side: Side) -> Array:
+    """The counts, adding up to the effective numbers of rows."""
+    counts, size = side
+    total = counts.sum(axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factor = np.where((total > 0) & (total != size), size / total, 1.0)
+    found: Array = counts * factor[..., None]
+    return found
+
+
+def _smoothed(first: Side, second: Side, smoothing: str | float) -> tuple[Array, Array]:
+    if smoothing == "none":
+        return first[0], second[0]
+    shape = first[0].shape
+    p, q = (np.broadcast_to(_scaled(side), shape) for side in (first, second))
+    used = (p > 0) | (q > 0)
+    n, m = (np.broadcast_to(side[1], shape[:1]) for side in (first, second))
+    return smoothings.smooth(p, n, used, smoothing), smoothings.smooth(q, m, used, smoothing)
+
+
+def _evidence(first: Side, second: Side, itself: int | None, confidence: float, unit: float) -> dict[str, Array]:
+    """Effective numbers of rows, the interval and the test of each group."""
+    shape = first[0].shape
+    p, q = _scaled(first), np.broadcast_to(_scaled(second), shape)
+    if not shape[1]:  # no values at all: an empty cell stands for them
+        p = q = np.zeros((shape[0], 1))
+    n, m = first[1], np.broadcast_to(second[1], shape[:1])
+    some = (n > 0) & (m > 0)
+    if itself is not None:
+        some[itself] = False
+    parts = []
+    step = max(1, BLOCK // max(shape[1], 1))
+    for start in range(0, max(shape[0], 1), step):
+        here = slice(start, start + step)
+        pair = Pair(p[here], n[here], q[here], m[here], np.zeros_like(p[here], np.int64))
+        parts.append(evidence(pair.select(some[here]), confidence, unit))
+    found = {name: spread(np.concatenate([part[name] for part in parts]), some) for name in parts[0]}
+    return {"n_effective": n, "n_effective_other": m} | found
+
+
+def _groups(frame: Any, by: Any) -> tuple[Array, Any]:
+    """The number of each row's group, -1 where it has none, and the groups."""
+    keys = list(by) if isinstance(by, list) else [by]
+    if not keys:
+        raise ValueError("by: at least one column")
+    columns = [_column(frame, key, "by") for key in keys]
+    grouped = frame.groupby(columns if len(columns) > 1 else columns[0], sort=True, observed=True)
+    number = grouped.ngroup().to_numpy(dtype=np.float64, na_value=-1.0)
+    return number.astype(np.intp), grouped.size().index
+
+
+def _others(counts: Array) -> Array:
+    """What the other groups have together, of each value: weights are added only, so that none cancel."""
+    if counts.dtype.kind == "i":
+        return np.asarray(counts.sum(axis=0) - counts)
+    other = np.zeros_like(counts)
+    np.cumsum(counts[:-1], axis=0, out=other[1:])
+    other[:-1] += np.cumsum(counts[:0:-1], axis=0)[::-1]
+    return other
+
+
+def _place(labels: Any, group: Any) -> int:
+    at = int(labels.get_indexer([group])[0]) if len(labels) else -1
+    if at < 0:
+        raise ValueError(f"against: no group {group!r}; there are {listed(labels) or 'none'}")
+    return at
+
+
+def _weights(frame: Any, weights: Any) -> Array:
+    labelled = isinstance(weights, load("pandas").Series)
+    if isinstance(weights, Hashable) and not labelled:
+        weights, labelled = _column(frame, weights, "weights"), True
+    if labelled:
+        check_index(weights, frame.index)
+    found = np.asarray(numbers(weights, "weights") if labelled else weights, np.float64)
+    if found.shape != (len(frame),):
+        raise ValueError(f"weights: one a row, {len(frame)}, not shape {found.shape}")
+    bad = np.flatnonzero(~(np.isfinite(found) & (found >= 0.0)))
+    if bad.size:
+        raise ValueError(
+            f"weights: finite and not negative, but row {only(frame.index, int(bad[0]))!r} has {found[bad[0]]}"
+        )
+    return found
+
+
+def _column(frame: Any, label: Any, name: str) -> Any:
+    try:
+        found = frame[label]
+    except (KeyError, TypeError):
+        raise ValueError(f"{name}: no column {label!r}") from None
+    if found.ndim != 1:
+        raise ValueError(f"{name}: column {label!r} occurs {found.shape[1]} times")
+    return found

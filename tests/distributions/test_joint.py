@@ -1,0 +1,89 @@
+"""Blocks of independent distributions."""
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+import klnumba as kl
+from klnumba import distributions as D
+
+
+def blocks(shift=0.0):
+    return D.Joint([
+        D.Normal([shift, 1.0], 2.0),
+        D.Gamma([[2.0], [3.0], [4.0]], 1.0),
+        D.Dirichlet([1.0, 2.0, 3.0]),
+        D.Independent(D.Poisson([1.0 + shift, 2.0]), 1),
+    ])  # fmt: skip
+
+
+def test_shapes_and_moments():
+    p = blocks()
+    assert p.batch_shape == (3, 2)
+    assert p.event_shape == ((), (), (3,), (2,))
+    assert p.dtype == np.float64
+    assert [np.shape(x) for x in p.mean] == [(2,), (3, 1), (3,), (2,)]
+    assert [np.shape(x) for x in p.variance] == [(2,), (3, 1), (3,), (2,)]
+    assert [x.discrete for x in p.support] == [False, False, False, True]
+    both = D.Joint(p.distributions[:2])
+    expected = p.distributions[0].entropy() + p.distributions[1].entropy()
+    np.testing.assert_allclose(both.entropy(), expected, rtol=1e-15)
+
+
+def test_the_sum_of_the_blocks():
+    p, q = blocks(0.5), blocks()
+    found = kl.kl_divergence(p, q)
+    parts = [kl.kl_divergence(x, y) for x, y in zip(p.distributions, q.distributions, strict=True)]
+    np.testing.assert_allclose(found, np.broadcast_to(sum(parts), (3, 2)), rtol=1e-15)
+    np.testing.assert_array_equal(kl.kl_divergence(p, p), np.zeros((3, 2)))
+    np.testing.assert_array_equal(kl.kl_divergence(p, q, base=2), found / math.log(2.0))
+    uniform = D.Joint([D.Uniform(0.0, 2.0)]), D.Joint([D.Uniform(0.0, [1.0, 2.0])])
+    np.testing.assert_array_equal(kl.kl_divergence(*uniform), [math.inf, 0.0])
+    narrow = D.Joint([D.Normal(np.float32(0.0), np.float32(1.0))])
+    assert kl.kl_divergence(narrow, narrow).dtype == np.float32
+
+
+def test_blocks_of_other_families():
+    p = D.Joint([D.Gamma(2.0, 3.0), D.Normal(1.0, 2.0)])
+    q = D.Joint([D.Exponential(1.0), D.Laplace(0.0, 1.0)])
+    expected = kl.kl_divergence(D.Gamma(2.0, 3.0), D.Exponential(1.0))
+    expected += kl.kl_divergence(D.Normal(1.0, 2.0), D.Laplace(0.0, 1.0))
+    assert kl.kl_divergence(p, q) == expected
+    assert kl.jeffreys_divergence(p, p) == 0.0
+    assert kl.cross_entropy(p, q) == pytest.approx(expected + p.entropy(), rel=1e-15)
+
+
+def test_the_same_as_an_independent():
+    p, q = D.Normal([0.0, 1.0], 2.0), D.Normal([1.0, 5.0], 3.0)
+    joint = [D.Joint([x.one((0,)), x.one((1,))]) for x in (p, q)]
+    whole = [D.Independent(x, 1) for x in (p, q)]
+    assert kl.kl_divergence(*joint) == pytest.approx(kl.kl_divergence(*whole), rel=1e-15)
+
+
+def test_pairwise():
+    p, q = D.Joint(blocks().distributions[:2]), D.Joint([D.Normal([0.0, 3.0], 1.0), D.Gamma(2.0, 2.0)])
+    found = D.pairwise_kl(p, q)
+    assert found.shape == (3, 2, 2)
+    assert found[2, 1, 0] == kl.kl_divergence(p.one((2, 1)), q.one((0,)))
+
+
+def test_what_is_shown_refused_and_kept():
+    p = D.Joint([D.Normal(0.0, 1.0), D.Poisson(2.0)])
+    assert repr(p) == "Joint(distributions=(Normal(loc=0.0, scale=1.0), Poisson(rate=2.0)))"
+    assert kl.kl_divergence(pickle.loads(pickle.dumps(p)), p) == 0.0
+    with pytest.raises(AttributeError, match="does not change"):
+        p.distributions = ()
+    with pytest.raises(TypeError, match=r"Joint: distributions\[1\] must be a Distribution, not float"):
+        D.Joint([D.Normal(), 1.0])
+    with pytest.raises(ValueError, match="Joint: distributions must be one or more"):
+        D.Joint([])
+    with pytest.raises(ValueError, match=r"do not broadcast: \[\(2,\), \(3,\)\]"):
+        D.Joint([D.Normal([0.0, 1.0]), D.Normal([0.0, 1.0, 2.0])])
+    with pytest.raises(ValueError, match="a Joint of 2 blocks and one of 1"):
+        kl.kl_divergence(p, D.Joint([D.Normal()]))
+    with pytest.raises(ValueError, match="event shapes"):
+        kl.kl_divergence(p, D.Joint([D.Normal(), D.Dirichlet([1.0, 2.0])]))
+    with pytest.raises(NotImplementedError, match=r"KL\(Poisson \|\| Normal\) is not registered"):
+        kl.kl_divergence(p, D.Joint([D.Normal(), D.Normal()]))
