@@ -57,7 +57,7 @@ def lazily(
     else:
         work = _Block(function, options, reduced, task.logs, len(taken), bool(masks), wide)
         given = np.dtype(np.float64) if wide else kind
-        found = _over_blocks(work, [*taken, *masks], shape, reduced, given, numbered=True)
+        found = _over_blocks(work, [*taken, *masks], shape, reduced, given, numbered=work.strict)
     if wide:
         return _reduced(found, reduction, kind)
     return found[tuple(None if k in reduced else slice(None) for k in range(len(shape)))] if keepdims else found
@@ -103,8 +103,9 @@ def _over_blocks(
         # a side of one cell goes to every block as it is, the others in blocks of the same rows
         own = tuple(place if n == shape[place] else -1 - place for n, place in zip(x.shape, places, strict=True))
         arguments += [whole, own]
+    cut = {k: x.chunks[own.index(k)] for x, own in zip(arguments[::2], arguments[1::2], strict=True) for k in own}
     for k in kept if numbered else ():
-        arguments += [da.arange(shape[k], chunks=-1), (k,)]
+        arguments += [da.arange(shape[k], chunks=(cut[k],)), (k,)]
     empty = np.empty((0,) * len(kept), kind)
     return da.blockwise(work, kept, *arguments, concatenate=True, dtype=kind, meta=empty)
 
@@ -121,8 +122,13 @@ class _Block:
     masked: bool
     wide: bool
 
+    @property
+    def strict(self) -> bool:
+        """Whether a row that is no distribution raises, for which the rows need their numbers."""
+        return self.options.get("invalid") == "raise"
+
     def __call__(self, *blocks: Any) -> Any:
-        """Blocks of p, of q and of the mask, and behind them the numbers of the rows along each axis."""
+        """Blocks of p, of q and of the mask, and behind them the numbers of the rows along each axis, if strict."""
         sides, options = blocks[: self.sides], self.options | {"invalid": "nan"}
         where = blocks[self.sides] if self.masked else None
         if self.wide:
@@ -131,7 +137,7 @@ class _Block:
                 options = {name: value for name, value in options.items() if name != "dtype"}
             options |= {"out": np.empty(tuple(n for k, n in enumerate(shape) if k not in self.reduced))}
         found = np.asarray(self.function(*sides, axis=self.reduced, where=where, threads=1, **options))
-        if self.options.get("invalid") == "raise" and np.isnan(found).any():
+        if self.strict and np.isnan(found).any():
             raise ValueError(self._diagnosis(found, sides, where, blocks[self.sides + self.masked :]))
         return found
 
