@@ -42,13 +42,14 @@ def compare(
         Which columns; by default all of `reference`, and a line for each that only `current` has.
     weights : str, pair of array_like, optional
         A column with the weights of the rows, in both tables or in the one that has it; or the weights of the two
-        tables (None for a side without).
-    bins : {"auto", "quantile", "sturges", "doane", "fd", "category"}, int, sequence of float, or dict
+        tables (None for a side without); a Series needs the index of the rows.
+    bins : {"auto", "quantile", "sturges", "doane", "fd", "category"}, int, sequence of float or of times, or dict
         How the cells of numbers and times are chosen; a dict has a rule by column, and "auto" for the rest.
         "auto" makes up to 20 bins of equal reference mass, of 25 rows or more, and takes whole numbers of at most 32
         different values as categories; "quantile" makes 10 bins of equal mass; "sturges", "doane", "fd" and an integer
         make bins of equal width, at most 256 of them; a sequence gives the edges; "category" takes every different
-        number as a category. Every rule but "auto" and "category" makes bins of whole numbers too.
+        number as a category. Every rule but "auto" and "category" makes bins of whole numbers too. Edges are of the
+        column's kind, and the outer ones may be infinite.
     smoothing : {"jeffreys", "laplace", "perks", "james-stein", "none"} or float
         Pseudo-counts for the divergences; a number is added to each cell that either side has. The test, the
         bias-corrected value and the interval use the counts as they are.
@@ -75,8 +76,9 @@ def compare(
     Raises
     ------
     ValueError
-        If an option is out of its range, a column in `columns` or `bins` is not there, weights are negative, or names
-        stand twice; of two profiles, if their cells differ (the text names the column).
+        If an option is out of its range, a column in `columns` or `bins` is not there or is of a kind of which the
+        rule makes no bins, weights are negative or have other labels than the rows, or names stand twice; of two
+        profiles, if their cells differ (the text names the column).
     TypeError
         If an argument is no data frame.
 

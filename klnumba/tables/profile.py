@@ -77,7 +77,8 @@ class Profile:
         Raises
         ------
         ValueError
-            If a column is not there, a name stands there twice, or a rule or a weight is out of its range.
+            If a column is not there or is of a kind of which its rule makes no bins, a name stands there twice, a
+            rule or a weight is out of its range, or a table in pieces has none.
         TypeError
             If `reference` is no data frame.
         """
