@@ -124,7 +124,7 @@ def _part(column: Column, cells: Cells, weights: Array | None, start: int, stop:
         if isinstance(column, Unusable):
             raise ColumnError(column.reason)
         if column.kind != cells.kind or column.aware != getattr(cells, "aware", False):
-            if _all_missing(column):
+            if all_missing(column):
                 return _missing(cells, stop - start, None if weights is None else weights[start:stop])
             raise ColumnError(f"holds {_kind(column)}, but the reference {_kind(cells)}")
         if isinstance(column, Labels):
@@ -134,7 +134,7 @@ def _part(column: Column, cells: Cells, weights: Array | None, start: int, stop:
         return str(error) or type(error).__name__
 
 
-def _all_missing(column: Numbers | Labels) -> bool:
+def all_missing(column: Numbers | Labels) -> bool:
     """Whether a column has no value, which leaves its type open: an empty column of a file reads as numbers."""
     if isinstance(column, Labels):
         return column.count(()).missing == column.rows

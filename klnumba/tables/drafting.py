@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from klnumba.kernels import threads
@@ -16,6 +16,8 @@ from klnumba.tables.weighting import split_weights
 Drafts = dict[str, Draft | None]
 Problems = dict[str, str]
 
+NOT_EVERYWHERE = "is not in every piece"
+
 
 def fitted(reference: Any, columns: Any, weights: Any, bins: Any) -> tuple[dict[str, Cells], Problems]:
     """The cells that fit a table, by column, and why a column has none."""
@@ -26,6 +28,9 @@ def fitted(reference: Any, columns: Any, weights: Any, bins: Any) -> tuple[dict[
             found = chosen(found, columns, "reference")
             check_names(bins, found)
             drafts = dict.fromkeys(found)
+        for name in found if columns is None else ():
+            if name not in drafts:  # in this piece for the first time
+                drafts[name], problems[name] = None, NOT_EVERYWHERE
         draft(drafts, problems, found, bins)
     return cells_of(drafts, problems)
 
@@ -56,7 +61,7 @@ def draft(drafts: Drafts, problems: Problems, found: dict[str, Column], bins: An
     def work(name: str) -> None:
         try:
             if name not in found:
-                raise ColumnError("is not in every piece")
+                raise ColumnError(NOT_EVERYWHERE)
             drafts[name] = fitting.drafted(drafts[name], found[name], rules.rule_of(bins, name), start)
         except Exception as error:  # conversions are other libraries': what they raise is the column's status
             problems[name] = str(error) or type(error).__name__
@@ -74,14 +79,28 @@ def check_names(bins: Any, found: dict[str, Column]) -> None:
 
 def chosen(found: dict[str, Column], columns: Iterable[Any] | None, name: str) -> dict[str, Column]:
     """The wanted columns, in the order in which they are wanted."""
-    if columns is None:
-        return found
-    if isinstance(columns, str):
-        raise TypeError(f"columns: a sequence of names, not the text {columns!r}")
-    wanted: Sequence[str] = [str(one) for one in columns]
-    for one in wanted:
+    wanted = wanted_names(columns)
+    for one in wanted or ():
         if one not in found:
             raise ValueError(f"columns: {one!r} is not in {name}")
+    return found if wanted is None else {one: found[one] for one in wanted}
+
+
+def wanted_names(columns: Iterable[Any] | None) -> list[str] | None:
+    """The argument `columns` as a list of different texts."""
+    if columns is None:
+        return None
+    if isinstance(columns, str):
+        raise TypeError(f"columns: a sequence of names, not the text {columns!r}")
+    wanted = [str(one) for one in columns]
+    for one in wanted:
         if wanted.count(one) > 1:
             raise ValueError(f"columns: {one!r} stands there twice")
-    return {one: found[one] for one in wanted}
+    return wanted
+
+
+def narrowed(table: Any, columns: list[str] | None, weights: Any) -> Any:
+    """A table in pieces without the columns that nobody wants, where that saves reading them."""
+    if columns is None or not isinstance(table, Chunks):
+        return table
+    return table.only([*columns, *([weights] if isinstance(weights, str) and weights not in columns else [])])
