@@ -163,7 +163,8 @@ def _progress() -> Iterator[Callable[[Chunks], Chunks]]:
                     yield piece
                     bars.advance(task, len(piece))
 
-            return replace(chunks, make=pieces, select=lambda kept: watched(chunks.only(kept)))
+            narrow = None if chunks.select is None else lambda kept: watched(chunks.only(kept))
+            return replace(chunks, make=pieces, select=narrow)
 
         yield watched
 

@@ -156,4 +156,4 @@ def _reading(path: Path) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, OSError) and error.filename is not None:
             raise
-        raise ValueError(f"{path}: cannot be read: {error}") from error
+        raise ValueError(f"{path}: cannot be read: {str(error) or type(error).__name__}") from error

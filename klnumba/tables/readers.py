@@ -17,6 +17,8 @@ from klnumba.optional import load
 from klnumba.tables.columns import Column, Unusable, frame_columns
 from klnumba.tables.counting import all_missing
 
+DECODER = json.JSONDecoder()
+
 
 class Reader(Protocol):
     """A file that can be read any number of times."""
@@ -181,7 +183,7 @@ class JsonLines(Untyped):
 
     def _records(self) -> Iterator[list[dict[str, Any]]]:
         with self.path.open(encoding="utf-8-sig") as file:
-            lines = ((number, line) for number, line in enumerate(file, 1) if not line.isspace())
+            lines = ((number, text) for number, line in enumerate(file, 1) if (text := line.strip()))
             while piece := [_record(*one) for one in islice(lines, self.rows)]:
                 yield piece
 
@@ -192,11 +194,11 @@ def _keys(records: Iterable[Collection[str]]) -> list[str]:
 
 def _record(number: int, line: str) -> dict[str, Any]:
     try:
-        found = json.loads(line)
+        found, end = DECODER.raw_decode(line)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"line {number}: {error}") from error
-    if not isinstance(found, dict):
-        raise ValueError(f"line {number}: not an object")
+    if not isinstance(found, dict) or end < len(line):
+        raise ValueError(f"line {number}: not one object")
     return found
 
 

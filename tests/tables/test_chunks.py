@@ -189,7 +189,13 @@ def test_json_lines_may_lack_keys(tmp_path, rows):
 
 
 @pytest.mark.parametrize(
-    ("line", "text"), [("[1]", "line 3: not an object"), ('{"a"', "line 3: "), ("[" * 10**5, "line 3: ")]
+    ("line", "text"),
+    [
+        ("[1]", "line 3: not one object"),
+        ('{"a": 1} {"a": 2}', "line 3: not one object"),
+        ('{"a"', "line 3: "),
+        ("[" * 10**5, "line 3: "),
+    ],
 )
 def test_json_lines_that_are_none_are_named(tmp_path, line, text):
     path = tmp_path / "t.jsonl"
