@@ -86,8 +86,9 @@ def compare(
     Notes
     -----
     Up to 1,000 categories are named, by frequency in the reference; all others share the cell "other". Cells that
-    neither side has take no part. Formulas and sources stand with the functions in ``klnumba.tables.statistics`` and
-    ``klnumba.tables.interval``.
+    neither side has take no part. Which categories have a cell, the reference sample decides; the test and the interval
+    take this into account (see the documentation, "Comparing tables"). Formulas and sources stand with the functions in
+    ``klnumba.tables.statistics`` and ``klnumba.tables.interval``.
 
     Examples
     --------
