@@ -195,6 +195,8 @@ def _keys(records: Iterable[Collection[str]]) -> list[str]:
 def _record(number: int, line: str) -> dict[str, Any]:
     try:
         found, end = DECODER.raw_decode(line)
+    except json.JSONDecodeError as error:  # its own text counts this as line 1
+        raise ValueError(f"line {number}: {error.msg}, at character {error.pos + 1}") from error
     except (ValueError, RecursionError) as error:
         raise ValueError(f"line {number}: {error}") from error
     if not isinstance(found, dict) or end < len(line):
