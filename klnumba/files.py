@@ -19,18 +19,29 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     A link stays, and what it leads to is replaced; a file that was there leaves its permissions.
     """
     target = Path(path).resolve()
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    with _naming(target):
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
         Path(name).chmod(_permissions(target))
-        Path(name).replace(target)
+        with _naming(target):
+            Path(name).replace(target)
         _keep_folder(target.parent)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def _naming(target: Path) -> Iterator[None]:
+    """Errors name the file that was asked for, not the one beside it."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(target)) from None
 
 
 def _keep_folder(folder: Path) -> None:

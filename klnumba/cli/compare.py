@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -10,28 +9,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
-from rich.text import Text
 
+from klnumba.cli.changes import show
 from klnumba.cli.errors import InputError, needs, one_line
+from klnumba.cli.outputs import check_outputs
 from klnumba.files import replacing
 
 if TYPE_CHECKING:
-    from klnumba.tables import Comparison
+    from klnumba.tables import Chunks, Comparison, Profile
 
 CHANGED = 1  # the exit status when a limit is passed
-MOST_ROWS = 60
-WIDE = 100  # a terminal this wide shows JS and PSI too
 
 
 def compare(
     reference: Annotated[
         str, typer.Argument(metavar="REFERENCE", help="The table to compare with, or a saved profile (.json).")
     ],
-    current: Annotated[str, typer.Argument(metavar="CURRENT", help="The table that may have changed.")],
+    current: Annotated[str | None, typer.Argument(metavar="CURRENT", help="The table that may have changed.")] = None,
     columns: Annotated[str | None, typer.Option(help="Compare these columns alone: names with commas between.")] = None,
     bins: Annotated[
         str, typer.Option(help="auto, quantile, sturges, doane, fd, category, how many, or edges with commas between.")
@@ -44,7 +40,12 @@ def compare(
     missing: Annotated[str, typer.Option(help="cell: missing values are a cell; drop: they are left out.")] = "cell",
     confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
     profile: Annotated[
-        Path | None, typer.Option(help="Save the fitted reference to this .json file, for later calls.")
+        Path | None,
+        typer.Option(
+            metavar="FILE.json",
+            help="With two tables: save the fitted reference to this file, once they are compared. With one, which is "
+            "then CURRENT: compare it with the reference saved in this file.",
+        ),
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write a report to this file.")] = None,
     fail_above: Annotated[
@@ -58,21 +59,23 @@ def compare(
     """What changed between two .csv, .csv.gz, .parquet, .feather or .jsonl tables, column by column."""
     with one_line():
         _check_limits(fail_above, fail_p)
-        for path in (html, profile):
-            if path is not None and not path.parent.is_dir():
-                raise InputError(f"{path}: no such folder: {path.parent}")
+        before, after, save = _sides(reference, current, profile)
+        check_outputs({"--profile": save, "--html": html}, (before, after))
         try:
             found = _found(
-                reference, current, profile, columns=_names(columns), weights=weights, bins=_bins(bins),
+                before, after, columns=_names(columns), weights=weights, bins=_bins(bins),
                 smoothing=_smoothing(smoothing), base=base, missing=missing, confidence=confidence,
             )  # fmt: skip
         except (TypeError, ValueError) as error:
             raise InputError(str(error)) from error
+        if save is not None:
+            with replacing(save.resolve()) as file:
+                file.write(_bytes(found.profile.to_json() + "\n"))
         if html is not None:
             with needs("tables"):
-                found.report(html, title=f"{Path(reference).name} and {Path(current).name}")
+                found.report(html, title=f"{Path(before).name} and {Path(after).name}")
     if to_json:
-        print(found.to_json(indent=2))
+        print(_bytes(found.to_json(indent=2)).decode())
     else:
         show(found, Console())
         if html is not None:
@@ -81,30 +84,49 @@ def compare(
         raise typer.Exit(CHANGED)
 
 
-def _found(reference: str, current: str, profile: Path | None, **options: Any) -> Comparison:
+def _sides(reference: str, current: str | None, profile: Path | None) -> tuple[str, str, Path | None]:
+    """The reference, the current table, and where to save the fitted reference."""
+    if profile is not None and not _saved(str(profile)):
+        raise InputError(f"--profile: a .json file, not {profile}")
+    if current is None:
+        if profile is None:
+            raise InputError("CURRENT: compare takes two tables, or --profile FILE.json and one")
+        return str(profile), reference, None
+    if profile is not None and _saved(reference):
+        raise InputError(f"--profile: {reference} is a saved reference already; leave one of the two out")
+    return reference, current, profile
+
+
+def _saved(path: str) -> bool:
+    return path.lower().endswith(".json")
+
+
+def _bytes(text: str) -> bytes:
+    """UTF-8; half a surrogate pair, which has none, becomes what JSON writes for it."""
+    return text.encode(errors="backslashreplace")
+
+
+def _found(before: str, after: str, *, bins: Any, columns: list[str] | None, **options: Any) -> Comparison:
+    weights: str | None = options.pop("weights")
     with needs("tables"):
         from klnumba import tables
-    fitting = {name: options.pop(name) for name in ("columns", "weights", "bins")}
-    weights = None
+    if _saved(before) and bins != "auto":
+        raise InputError(f"--bins: {before} has its cells already")
     with _progress() as watched:
-        if reference.lower().endswith(".json"):
-            if fitting["bins"] != "auto":
-                raise InputError(f"--bins: {reference} has its cells already")
-            fitted = _profile(reference)
+        reference, current = None if _saved(before) else tables.scan(before), tables.scan(after)
+        pair = [None if table is None else _held(table, weights) for table in (reference, current)]
+        if weights is not None and not any(pair):
+            raise InputError(f"--weights: {weights!r} is in neither table")
+        if reference is None:
+            fitted = _profile(before)
         else:
-            with _reading(reference):
-                chunks = tables.scan(reference)
-                weights = _weights(chunks, fitting["weights"])
-                fitted = tables.Profile.fit(watched(chunks), **(fitting | {"weights": weights}))
-        if profile is not None:
-            with replacing(profile) as file:
-                file.write((fitted.to_json() + "\n").encode())
-        with _reading(current):
-            other = tables.scan(current)
-            pair = (None, _weights(other, fitting["weights"]))
-            if fitting["weights"] is not None and (weights, pair[1]) == (None, None):
-                raise InputError(f"--weights: {fitting['weights']!r} is in neither table")
-            return tables.compare(fitted, watched(other), columns=fitting["columns"], weights=pair, **options)
+            fitted = tables.Profile.fit(watched(reference), columns=columns, weights=pair[0], bins=bins)
+        return tables.compare(fitted, watched(current), columns=columns, weights=(None, pair[1]), **options)
+
+
+def _held(table: Chunks, name: str | None) -> str | None:
+    """The column of weights, if this table has it."""
+    return name if name is not None and name in table.names() else None
 
 
 def _check_limits(above: float | None, level: float | None) -> None:
@@ -114,7 +136,7 @@ def _check_limits(above: float | None, level: float | None) -> None:
         raise InputError(f"--fail-p: a number from 0 to 1, not {level}")
 
 
-def _profile(path: str) -> Any:
+def _profile(path: str) -> Profile:
     """A saved reference."""
     from klnumba.tables import Profile
 
@@ -124,46 +146,25 @@ def _profile(path: str) -> Any:
         raise InputError(f"{path}: {str(error).removeprefix('text: ')}") from error
 
 
-def _weights(chunks: Any, name: str | None) -> str | None:
-    """The column of weights, if this table has it."""
-    if name is None:
-        return None
-    first = next(iter(chunks), None)
-    names = getattr(first, "column_names", getattr(first, "columns", ()))
-    return name if name in map(str, names) else None
-
-
 @contextmanager
-def _reading(path: str) -> Iterator[None]:
-    """Name the file in what its reader complains about."""
-    try:
-        yield
-    except Exception as error:
-        if isinstance(error, (UnicodeDecodeError, EOFError)) or type(error).__module__.startswith(
-            ("pyarrow", "pandas")
-        ):
-            raise InputError(f"{path}: cannot be read: {error}") from error
-        raise
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[Any], Any]]:
+def _progress() -> Iterator[Callable[[Chunks], Chunks]]:
     """How many rows of each file are read, on standard error, gone at the end; nothing where it is no terminal.
 
-    A reference is read twice: its cells are fitted first, then counted.
+    A reference is read twice: its cells are fitted first, then counted. Rows read for their types alone do not count.
     """
     console = Console(stderr=True)
     shown = (SpinnerColumn(), TextColumn("{task.description}: {task.completed:,.0f} rows"), TimeElapsedColumn())
     with Progress(*shown, console=console, transient=True, disable=not console.is_terminal) as bars:
 
-        def watched(chunks: Any) -> Any:
+        def watched(chunks: Chunks) -> Chunks:
             def pieces() -> Iterator[Any]:
                 task = bars.add_task(Path(chunks.title).name, total=None)
                 for piece in chunks:
                     yield piece
                     bars.advance(task, len(piece))
 
-            return replace(chunks, make=pieces)
+            narrow = None if chunks.select is None else lambda kept: watched(chunks.only(kept))
+            return replace(chunks, make=pieces, select=narrow)
 
         yield watched
 
@@ -173,14 +174,12 @@ def _names(columns: str | None) -> list[str] | None:
 
 
 def _bins(text: str) -> Any:
-    if text.isdigit():
-        return int(text)
-    if "," not in text:
-        return text
     try:
-        return [float(one) for one in text.split(",")]
+        if text.isdecimal():
+            return int(text)
+        return [float(one) for one in text.split(",")] if "," in text else text
     except ValueError:
-        raise InputError(f"--bins: numbers with commas between, not {text!r}") from None
+        raise InputError(f"--bins: numbers with commas between, not {text[:40]!r}") from None
 
 
 def _smoothing(text: str) -> str | float:
@@ -197,43 +196,5 @@ def _beyond(found: Comparison, above: float | None, level: float | None) -> bool
     lost = any(name in found.profile.cells for name in found.problems)
     lost = lost or any(one.empty is not None for one in found.results.values())
     values = [one.values for one in found.results.values()]
-    high = above is not None and any(one["kl"] > above for one in values)
-    return lost or high or (level is not None and any(one["p_adjusted"] < level for one in values))
-
-
-def show(found: Comparison, console: Console) -> None:
-    """Print the columns, the strongest evidence first, then those that could not be compared."""
-    rows = {row["column"]: row for row in found.rows()}
-    order = found.by_evidence()
-    base = found.settings.base
-    unit = "nats" if base is None else "bits" if base == 2 else f"units of log {base:g}"
-    share = f"{100 * found.settings.confidence:g} % interval"
-    wide = console.width >= WIDE
-    table = Table(title=f"KL(reference || current) in {unit}", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    for name in ("column", "KL", share, "p, adj.", *(("JS", "PSI") if wide else ()), "largest cell"):
-        words = name in ("column", "largest cell")
-        table.add_column(name, justify="left" if words else "right", no_wrap=not words, overflow="fold")
-    for name in order[:MOST_ROWS]:
-        row = rows[name]
-        ends = [_number(row[end]) for end in ("ci_low", "ci_high")]
-        level = row["p_adjusted"]
-        mark = "bold" if level < 1.0 - found.settings.confidence else ""
-        p_value = "< 0.001" if level < 0.001 else _number(level)
-        cells = [_number(row["kl"]), " to ".join(filter(None, ends)), p_value]
-        cells += [_number(row["js"]), _number(row["psi"])] if wide else []
-        last = row["status"] if row["largest_cell"] is None else row["largest_cell"]
-        table.add_row(Text(_visible(name), style=mark), *cells, Text(_visible(last)))
-    console.print(table)
-    if len(order) > MOST_ROWS:
-        console.print(f"and {len(order) - MOST_ROWS} columns more, which --json or --html show")
-    for name, reason in found.problems.items():
-        console.print(Text(_visible(f"{name}: {reason}")))
-
-
-def _visible(text: str) -> str:
-    """Other people's text, without what would command the terminal or turn its lines around."""
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
-
-
-def _number(value: float) -> str:
-    return "" if math.isnan(value) else f"{value:.3g}"
+    high = above is not None and any(not one["kl"] <= above for one in values)  # NaN passes no limit
+    return lost or high or (level is not None and any(not one["p_adjusted"] >= level for one in values))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from klnumba.cli import compare
+from klnumba.cli import changes
 from klnumba.cli.errors import needs
 
 if TYPE_CHECKING:
@@ -35,5 +35,5 @@ def run(html: Path) -> Comparison:
 def show(found: Comparison, html: Path, console: Console) -> None:
     """Print the table and where the report is."""
     console.print("klnumba compare benign.csv malignant.csv --html REPORT.html\n")
-    compare.show(found, console)
+    changes.show(found, console)
     console.print(f"Report: {html.resolve()}", soft_wrap=True)

@@ -3,25 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from klnumba.optional import load
+from klnumba.tables.readers import Csv, Feather, JsonLines, Parquet, Reader
 
 ROWS = 1 << 18
-SUFFIXES = (".csv", ".csv.gz", ".parquet", ".feather", ".arrow", ".jsonl")
-
-Reader = Callable[[Path, int, list[str] | None], Iterator[Any]]
+READERS: dict[str, Callable[[Path, int], Reader]] = {
+    ".csv": Csv,
+    ".csv.gz": Csv,
+    ".parquet": Parquet,
+    ".feather": Feather,
+    ".arrow": Feather,
+    ".jsonl": JsonLines,
+}
 
 
 @dataclass(frozen=True)
 class Chunks:
-    """A table that comes in pieces, any number of times; `make` begins from the first piece."""
+    """A table that comes in pieces, any number of times; `make` begins from the first piece.
+
+    Every piece has the same columns. `known` names them where that takes no piece; `select` gives the table with some
+    of them alone where the others then need not be read.
+    """
 
     make: Callable[[], Iterable[Any]]
     title: str = "chunks"
     rows: int | None = None  # how many there are, where that is known beforehand
+    known: Callable[[], list[str]] | None = None
+    select: Callable[[list[str]], Chunks] | None = None
     _last: Iterator[Any] | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -34,6 +46,41 @@ class Chunks:
             raise ValueError("make: returns one iterator over and over, which does not begin again")
         object.__setattr__(self, "_last", made)
         return made
+
+    def names(self) -> list[str]:
+        """The names of the columns.
+
+        Returns
+        -------
+        list of str
+        """
+        return names_of(next(iter(self), None)) if self.known is None else self.known()
+
+    def only(self, columns: Iterable[str]) -> Chunks:
+        """The same without the columns that are not among these, where that saves reading them.
+
+        Parameters
+        ----------
+        columns : iterable of str
+            Those that the table lacks are left out.
+
+        Returns
+        -------
+        Chunks
+        """
+        if self.select is None:
+            return self
+        held = set(self.names())
+        kept = [name for name in columns if name in held]
+        return self.select(kept) if kept else self
+
+
+def names_of(table: Any) -> list[str]:
+    """The names of the columns of a frame or of a table in pieces; none of anything else."""
+    if isinstance(table, Chunks):
+        return table.names()
+    names = getattr(table, "column_names", None)  # pyarrow's; its `columns` are the data
+    return [*map(str, getattr(table, "columns", ()) if names is None else names)]
 
 
 def scan(path: str | Path, *, columns: Iterable[Any] | None = None, rows: int = ROWS) -> Chunks:
@@ -55,9 +102,16 @@ def scan(path: str | Path, *, columns: Iterable[Any] | None = None, rows: int = 
     Raises
     ------
     ValueError
-        If the suffix is none of these.
+        If the suffix is none of these; while it is read, if a column is not in the file, or the file is damaged.
     FileNotFoundError
         If there is no such file.
+
+    Notes
+    -----
+    A column has one type for the whole file, wherever the pieces end; a .csv or .jsonl file of more than one piece is
+    therefore read once more than it is counted. Of CSV, a column is numbers or truth values if all of its values are,
+    and else text as it stands in the file. Of JSON lines, values keep the types that they have there (text is never
+    taken for a number or a date), and a key that a line lacks is missing there.
 
     Examples
     --------
@@ -67,64 +121,48 @@ def scan(path: str | Path, *, columns: Iterable[Any] | None = None, rows: int = 
     """
     path = Path(path)
     name = path.name.lower()
-    suffix = next((one for one in SUFFIXES if name.endswith(one)), None)
+    suffix = next((one for one in READERS if name.endswith(one)), None)
     if suffix is None:
-        raise ValueError(f"path: {path}: unknown suffix; known are {', '.join(SUFFIXES)}")
+        raise ValueError(f"path: {path}: unknown suffix; known are {', '.join(READERS)}")
     if not path.is_file():
         raise FileNotFoundError(f"{path}: {'not a file' if path.exists() else 'no such file'}")
     if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
         raise ValueError(f"rows: a positive integer, not {rows!r}")
     wanted = None if columns is None else [str(one) for one in columns]
-    reader = READERS[suffix]
-    return Chunks(lambda: reader(path, rows, wanted), str(path))
+    return _of(READERS[suffix](path, rows), path, wanted)
 
 
-def _csv(path: Path, rows: int, columns: list[str] | None) -> Iterator[Any]:
-    with load("pandas").read_csv(path, chunksize=rows, usecols=columns) as reader:
-        yield from reader
+def _of(reader: Reader, path: Path, columns: list[str] | None) -> Chunks:
+    def names() -> list[str]:
+        with _reading(path):
+            held = reader.names()
+        for name in columns or ():
+            if name not in held:
+                raise ValueError(f"columns: {name!r} is not in {path}")
+        return held if columns is None else columns
+
+    def make() -> Iterator[Any]:
+        kept = None if columns is None else names()
+        with _reading(path):
+            found = reader.pieces(kept)
+        while True:
+            with _reading(path):
+                piece = next(found, None)
+            if piece is None:
+                return
+            yield piece
+
+    return Chunks(make, str(path), None, names, (lambda kept: _of(reader, path, kept)) if reader.narrow else None)
 
 
-def _json_lines(path: Path, rows: int, columns: list[str] | None) -> Iterator[Any]:
-    with load("pandas").read_json(path, lines=True, chunksize=rows) as reader:
-        for chunk in reader:
-            yield chunk if columns is None else chunk[columns]
-
-
-def _parquet(path: Path, rows: int, columns: list[str] | None) -> Iterator[Any]:
-    pa, pq = load("pyarrow", "parquet"), load("pyarrow.parquet", "parquet")
-    with pq.ParquetFile(path) as file:
-        names = _without_index(file.schema_arrow, columns)
-        empty = file.schema_arrow.empty_table().select(names)
-        yield from _some((pa.Table.from_batches([one]) for one in file.iter_batches(rows, columns=names)), empty)
-
-
-def _feather(path: Path, rows: int, columns: list[str] | None) -> Iterator[Any]:
-    pa = load("pyarrow", "parquet")
-    with pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as file:
-        names = _without_index(file.schema, columns)
-        tables = (pa.Table.from_batches([file.get_batch(k)]).select(names) for k in range(file.num_record_batches))
-        yield from _some(tables, file.schema.empty_table().select(names))
-
-
-def _some(tables: Iterator[Any], empty: Any) -> Iterator[Any]:
-    """The tables, or an empty one where there are none: its columns count."""
-    yield next(tables, empty)
-    yield from tables
-
-
-def _without_index(schema: Any, columns: list[str] | None) -> list[str]:
-    """The columns to read, but for an index that pandas wrote."""
-    if columns is not None:
-        return columns
-    index = (schema.pandas_metadata or {}).get("index_columns", [])
-    return [name for name in schema.names if name not in [one for one in index if isinstance(one, str)]]
-
-
-READERS: dict[str, Reader] = {
-    ".csv": _csv,
-    ".csv.gz": _csv,
-    ".parquet": _parquet,
-    ".feather": _feather,
-    ".arrow": _feather,
-    ".jsonl": _json_lines,
-}
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Name the file in what its reader complains about, whatever the kind of the complaint."""
+    try:
+        yield
+    except (MemoryError, ModuleNotFoundError):
+        raise
+    except Exception as error:
+        if isinstance(error, OSError) and error.filename is not None:
+            raise
+        raise ValueError(f"{path}: cannot be read: {str(error) or type(error).__name__}") from error

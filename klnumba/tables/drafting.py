@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from klnumba.kernels import threads
@@ -17,6 +17,8 @@ from klnumba.tables.weighting import split_weights
 Drafts = dict[str, Draft | None]
 Problems = dict[str, str]
 
+NOT_EVERYWHERE = "is not in every piece"
+
 
 def fitted(reference: Any, columns: Any, weights: Any, bins: Any) -> tuple[dict[str, Cells], Problems]:
     """The cells that fit a table, by column, and why a column has none."""
@@ -27,6 +29,9 @@ def fitted(reference: Any, columns: Any, weights: Any, bins: Any) -> tuple[dict[
             found = chosen(found, columns, "reference")
             check_names(bins, found)
             drafts = dict.fromkeys(found)
+        for name in found if columns is None else ():
+            if name not in drafts:  # in this piece for the first time
+                drafts[name], problems[name] = None, NOT_EVERYWHERE
         draft(drafts, problems, found, bins)
     return cells_of(drafts, problems)
 
@@ -57,7 +62,7 @@ def draft(drafts: Drafts, problems: Problems, found: dict[str, Column], bins: An
     def work(name: str) -> None:
         try:
             if name not in found:
-                raise ColumnError("is not in every piece")
+                raise ColumnError(NOT_EVERYWHERE)
             rule = rules.rule_of(bins, name)
             reason = None if _has_categories(found[name]) else _misfit(found[name], rule)
             if reason is not None:
@@ -95,14 +100,28 @@ def _misfit(column: Column, rule: Any) -> str | None:
 
 def chosen(found: Mapping[str, Any], columns: Iterable[Any] | None, name: str) -> dict[str, Any]:
     """The wanted columns, in the order in which they are wanted."""
-    if columns is None:
-        return dict(found)
-    if isinstance(columns, str):
-        raise TypeError(f"columns: a sequence of names, not the text {columns!r}")
-    wanted: Sequence[str] = [str(one) for one in columns]
-    for one in wanted:
+    wanted = wanted_names(columns)
+    for one in wanted or ():
         if one not in found:
             raise ValueError(f"columns: {one!r} is not in {name}")
+    return dict(found) if wanted is None else {one: found[one] for one in wanted}
+
+
+def wanted_names(columns: Iterable[Any] | None) -> list[str] | None:
+    """The argument `columns` as a list of different texts."""
+    if columns is None:
+        return None
+    if isinstance(columns, str):
+        raise TypeError(f"columns: a sequence of names, not the text {columns!r}")
+    wanted = [str(one) for one in columns]
+    for one in wanted:
         if wanted.count(one) > 1:
             raise ValueError(f"columns: {one!r} stands there twice")
-    return {one: found[one] for one in wanted}
+    return wanted
+
+
+def narrowed(table: Any, columns: list[str] | None, weights: Any) -> Any:
+    """A table in pieces without the columns that nobody wants, where that saves reading them."""
+    if columns is None or not isinstance(table, Chunks):
+        return table
+    return table.only([*columns, *([weights] if isinstance(weights, str) and weights not in columns else [])])

@@ -9,10 +9,10 @@ from typing import Any
 
 from klnumba.labels import outside
 from klnumba.reduction import real, unit_of
-from klnumba.tables import likeness
+from klnumba.tables import drafting, likeness
 from klnumba.tables import smoothing as smoothings
 from klnumba.tables.cells import Categories
-from klnumba.tables.chunks import Chunks
+from klnumba.tables.chunks import Chunks, names_of
 from klnumba.tables.comparison import Comparison, Result, Settings
 from klnumba.tables.counting import Tally
 from klnumba.tables.drafting import chosen
@@ -108,9 +108,11 @@ def compare(
     1   city       0.907     ok
     """
     settings = _settings(smoothing, base, missing, confidence, correction, like)
+    columns = drafting.wanted_names(columns)
     first, second = _weights(weights, reference, current)
     report = _progress(progress)
     profile, raw = _reference(reference, columns, first, bins, report)
+    profile = _without(profile, {one for one in (first, second) if isinstance(one, str)})
     tallies, problems, others = _current(profile, current, columns, second, report)
     _warn_of_twins(profile, tallies)
     extra: dict[str, dict[str, float]] = {}
@@ -144,7 +146,7 @@ def _weights(weights: Any, reference: Any, current: Any) -> tuple[Any, Any]:
     if weights is None:
         return None, None
     if isinstance(weights, str):
-        held = [weights in _names(side) for side in (reference, current)]
+        held = [weights in names_of(side) for side in (reference, current)]
         if not any(held):
             raise ValueError(f"weights: {weights!r} is in neither table")
         return tuple(weights if here else None for here in held)  # type: ignore[return-value]
@@ -153,13 +155,6 @@ def _weights(weights: Any, reference: Any, current: Any) -> tuple[Any, Any]:
     except (TypeError, ValueError):
         raise TypeError("weights: the name of a column, or a pair: those of reference and of current") from None
     return first, second
-
-
-def _names(table: Any) -> list[str]:
-    if isinstance(table, Chunks):
-        table = next(iter(table), None)
-    names = getattr(table, "column_names", None)  # pyarrow's; its `columns` are the data
-    return [*map(str, getattr(table, "columns", ()) if names is None else names)]
 
 
 def _progress(progress: Any) -> Callable[[int, int], None] | None:
@@ -183,7 +178,7 @@ def _progress(progress: Any) -> Callable[[int, int], None] | None:
     return show
 
 
-def _reference(reference: Any, columns: Any, weights: Any, bins: Any, report: Any) -> tuple[Profile, Any]:
+def _reference(reference: Any, columns: list[str] | None, weights: Any, bins: Any, report: Any) -> tuple[Profile, Any]:
     if not isinstance(reference, Profile):
         return Profile.fit(reference, columns=columns, weights=weights, bins=bins, progress=report), reference
     if not (isinstance(bins, str) and bins == "auto"):
@@ -193,18 +188,30 @@ def _reference(reference: Any, columns: Any, weights: Any, bins: Any, report: An
     if columns is None:
         return reference, None
     wanted = chosen({**reference.cells, **reference.problems}, columns, "reference")
-    kept = {name: reference.cells[name] for name in wanted if name in reference.cells}
-    problems = {name: reason for name, reason in reference.problems.items() if name in wanted}
-    return Profile(kept, {name: reference.tallies[name] for name in kept}, problems, reference.known), None
+    return _with(reference, wanted), None
+
+
+def _with(profile: Profile, names: Iterable[str]) -> Profile:
+    """The same with these columns alone, in this order."""
+    wanted = [*names]
+    kept = {name: profile.cells[name] for name in wanted if name in profile.cells}
+    problems = {name: profile.problems[name] for name in wanted if name in profile.problems}
+    return Profile(kept, {name: profile.tallies[name] for name in kept}, problems, profile.known & set(kept))
+
+
+def _without(profile: Profile, weights: set[str]) -> Profile:
+    """The same without the column that holds the weights of either side, which is not compared."""
+    names = [*profile.cells, *profile.problems]
+    return _with(profile, [name for name in names if name not in weights]) if weights & set(names) else profile
 
 
 def _current(
-    profile: Profile, current: Any, columns: Any, weights: Any, report: Any
+    profile: Profile, current: Any, columns: list[str] | None, weights: Any, report: Any
 ) -> tuple[dict[str, Tally], dict[str, str], list[str]]:
     """The tallies of the other side, why a column has none, and the columns that only it has."""
     if isinstance(current, Profile):
         return _from_profile(profile, current)
-    side = profile.count(current, weights, report, "current")
+    side = profile.count(drafting.narrowed(current, columns, weights), weights, report, "current")
     return side.tallies, side.problems, side.others if columns is None else []
 
 

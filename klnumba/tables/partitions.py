@@ -61,7 +61,7 @@ def compare(
     other = current if isinstance(current, Profile) else _counted(fitted, current, weights, "current")
     if columns is not None:
         other.others = []
-    return frames.compare(fitted, other, columns=columns, **options)
+    return frames.compare(fitted, other, columns=columns, weights=(None, weights), **options)
 
 
 def fit(

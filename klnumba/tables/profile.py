@@ -83,6 +83,8 @@ class Profile:
             If `reference` is no data frame.
         """
         bins = rules.check_rule(bins)
+        columns = drafting.wanted_names(columns)
+        reference = drafting.narrowed(reference, columns, weights)
         profile = cls.of_cells(*drafting.fitted(reference, columns, weights, bins))
         begun = False
         for found, numbers in drafting.pieces(reference, weights, "reference"):
@@ -167,7 +169,7 @@ class Profile:
     ) -> dict[str, Tally | str]:
         """The tally of each column, or why there is none."""
         names = list(self.cells)
-        lost = Unusable("", 0, "is not in every piece")
+        lost = Unusable("", 0, drafting.NOT_EVERYWHERE)
         columns, cells = [found.get(name, lost) for name in names], [self.cells[name] for name in names]
         return dict(zip(names, counting.count(columns, cells, weights, progress), strict=True))
 

@@ -76,9 +76,9 @@ def table(comparison: Comparison) -> str:
 
 def write(comparison: Comparison, path: Path, title: str) -> Path:
     """Write the report; the file is complete or, when the work is interrupted, as it was before."""
-    text = render(comparison, title)
+    text = render(comparison, str(title))  # a text that calls itself safe markup is escaped all the same
     with replacing(path.resolve()) as file:
-        file.write(text.encode())
+        file.write(text.encode(errors="backslashreplace"))  # half a surrogate pair has no UTF-8
     return path
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,6 +15,7 @@ from klnumba.tables.cells import Cells
 from klnumba.tables.counting import Tally
 
 VERSION = 1
+KINDS = {"bins": ("number", "datetime", "timedelta"), "categories": ("number", "boolean", "category")}
 
 Parts = tuple[dict[str, Cells], dict[str, Tally], dict[str, str], frozenset[str]]
 
@@ -38,7 +41,7 @@ def read(text: str) -> Parts:
     """The parts of a profile from its JSON."""
     try:
         found = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"text: no JSON: {error}") from None
     if not isinstance(found, dict) or "klnumba_profile" not in found:
         raise ValueError("text: not a profile")
@@ -46,7 +49,7 @@ def read(text: str) -> Parts:
         raise ValueError(f"text: a profile of version {found['klnumba_profile']}, this reads {VERSION}")
     try:
         return _parts(found)
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, OverflowError) as error:
         raise ValueError(f"text: a damaged profile: {error!r}") from None
 
 
@@ -54,14 +57,71 @@ def _parts(found: dict[str, Any]) -> Parts:
     cells: dict[str, Cells] = {}
     tallies: dict[str, Tally] = {}
     for name, column in found["columns"].items():
+        _check_cells(name, column)
         one = cell.from_dict(column)
+        _check_tally(name, column, one.size)
         weighted = column["squares"] is not None
         kind: Any = np.float64 if weighted or column["known"] else np.int64
         counts = np.array(column["counts"], kind)
         squares = np.array(column["squares"], np.float64) if weighted else None
         unseen = None if column["unseen"] is None else dict(column["unseen"])
-        if counts.shape != (one.size,) or (squares is not None and squares.shape != counts.shape):
-            raise ValueError(f"text: a damaged profile: column {name!r} has {counts.size} counts, not {one.size}")
         cells[name], tallies[name] = one, Tally(counts, squares, column["rows"], unseen)
     known = frozenset(name for name, column in found["columns"].items() if column["known"])
-    return cells, tallies, dict(found["problems"]), known
+    problems = found["problems"]
+    _check(all(isinstance(reason, str) for reason in problems.values()), "problems are texts, by column")
+    return cells, tallies, dict(problems), known
+
+
+def _check(held: bool, rule: str) -> None:
+    if not held:
+        raise ValueError(f"text: a damaged profile: {rule}")
+
+
+def _check_cells(name: str, column: dict[str, Any]) -> None:
+    """Cells are believed only if they are such as this package makes."""
+    kind, shape = column["kind"], column["cells"]
+    _check(shape in KINDS and kind in KINDS[shape], f"column {name!r} has {shape!r} of {kind!r}")
+    if shape == "bins":
+        _check(isinstance(column["aware"], bool), f'column {name!r}: "aware" is true or false')
+        edges = column["edges"]
+        limit = math.inf if kind == "number" else 2.0**63  # times are microseconds in 64 bits
+        fine = all(_number(edge) and abs(edge) < limit for edge in edges)
+        _check(fine and len(edges) != 1, f"column {name!r}: edges are two finite numbers or more")
+        steps = [high - low for low, high in itertools.pairwise(edges)]
+        rising = all(step > 0 for step in steps[:-1]) and (len(steps) == 0 or steps[-1] >= 0)
+        _check(rising, f"column {name!r}: edges increase")
+        return
+    names, numbers = column["names"], kind == "number"
+    _check(isinstance(names, list), f"column {name!r}: names are a list")
+    _check(all(map(_number if numbers else _label, names)), f"column {name!r}: names of kind {kind!r}")
+    _check(len(set(names)) == len(names), f"column {name!r}: names differ")
+    _check(kind != "boolean" or names == [False, True], f"column {name!r}: truth values are false and true")
+    _check(_count(column["folded"]), f'column {name!r}: "folded" is a whole number from 0 on')
+
+
+def _check_tally(name: str, column: dict[str, Any], size: int) -> None:
+    """Counts are believed only if they can have been counted."""
+    counts, squares, unseen, known = (column[key] for key in ("counts", "squares", "unseen", "known"))
+    _check(isinstance(known, bool), f'column {name!r}: "known" is true or false')
+    _check(_count(column["rows"]), f'column {name!r}: "rows" is a whole number from 0 on')
+    for numbers in [counts] if squares is None else [counts, squares]:
+        _check(len(numbers) == size, f"column {name!r} has {len(numbers)} counts, not {size}")
+        _check(all(_number(one) and one >= 0 for one in numbers), f"column {name!r}: counts are numbers from 0 on")
+    if squares is None and not known:
+        whole = all(map(_count, counts)) and sum(counts) == column["rows"]
+        _check(whole, f"column {name!r}: counts are whole numbers that add up to its rows")
+    if unseen is not None:
+        fine = all(len(pair) == 2 and _label(pair[0]) and _count(pair[1]) for pair in unseen)
+        _check(fine, f'column {name!r}: "unseen" has pairs of a category and a count')
+
+
+def _count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _label(value: Any) -> bool:
+    return isinstance(value, (str, bool)) or _number(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 from pathlib import Path
@@ -86,6 +87,107 @@ def test_a_saved_profile_is_a_reference(folder: Path) -> None:
     assert first.stdout == again.stdout
 
 
+def test_a_profile_and_one_table_use_it(folder: Path) -> None:
+    """With two tables --profile saves, also over an older one; with one it is the reference."""
+    Path("p.json").write_text("older")
+    saved = invoke(*FILES, "--profile", "p.json", "--json")
+    kept = Path("p.json").read_bytes()
+    used = invoke(FILES[1], "--profile", "p.json", "--json", "--html", "r.html")
+    assert saved.exit_code == used.exit_code == 0, used.output
+    assert saved.stdout == used.stdout
+    assert Path("p.json").read_bytes() == kept
+    assert "p.json and after.csv.gz" in Path("r.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("before.csv", "after.csv", "--profile", "after.json"),  # a link to after.csv
+        ("before.csv", "after.csv", "--html", "before.csv"),
+        ("before.csv", "after.csv", "--html", "./after.csv"),
+        ("before.csv", "after.csv", "--html", "hard.html"),
+        ("p.json", "after.csv", "--html", "p.json"),
+        ("after.csv", "--profile", "p.json", "--html", "p.json"),
+    ],
+)
+def test_inputs_are_not_written_over(folder: Path, arguments: tuple[str, ...]) -> None:
+    AFTER.to_csv("after.csv", index=False)
+    Path("after.json").symlink_to("after.csv")
+    Path("hard.html").hardlink_to("before.csv")
+    Path("p.json").write_text(Profile.fit(BEFORE).to_json())
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    result = invoke(*arguments)
+    assert result.exit_code == 2, result.output
+    assert "it would be written over" in result.stderr
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("current", ["gone.csv", "torn.csv.gz"])
+def test_a_run_that_fails_leaves_outputs_as_they_were(folder: Path, current: str) -> None:
+    Path("torn.csv.gz").write_bytes(Path(FILES[1]).read_bytes()[:3000])
+    for name in ("p.json", "r.html"):
+        Path(name).write_text("older")
+    assert invoke(FILES[0], current, "--profile", "p.json", "--html", "r.html").exit_code == 2
+    assert [Path(name).read_text() for name in ("p.json", "r.html")] == ["older", "older"]
+
+
+@pytest.mark.parametrize("option", ["--fail-above", "--fail-p"])
+def test_what_is_no_number_passes_no_limit(option: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = compare(BEFORE, AFTER)
+    for one in found.results.values():
+        one.values.update(kl=float("nan"), p_adjusted=float("nan"))
+    monkeypatch.setattr(command, "_found", lambda *_, **__: found)
+    assert invoke(*FILES, option, "1").exit_code == 1
+    assert invoke(*FILES).exit_code == 0
+
+
+def test_a_saved_reference_may_hold_the_weights(folder: Path) -> None:
+    invoke(*FILES, "--profile", "p.json")
+    result = invoke("p.json", FILES[1], "--weights", "w", "--json", "--fail-above", "100")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout) == json.loads(compare(BEFORE, AFTER, weights=(None, "w")).to_json())
+
+
+def test_columns_alone_are_read(folder: Path) -> None:
+    """A column that nobody asked for is not looked at: here, its bytes are damaged."""
+    pytest.importorskip("pyarrow", reason="reads the file")
+    BEFORE.to_parquet("t.parquet", use_dictionary=False)
+    data = bytearray(Path("t.parquet").read_bytes())
+    at = data.find(BEFORE["x"].to_numpy()[:4].tobytes()) - 16
+    assert at > 0
+    data[at : at + 16] = b"\xff" * 16
+    Path("t.parquet").write_bytes(data)
+    assert "t.parquet: cannot be read" in invoke("t.parquet", "t.parquet").stderr
+    result = invoke("t.parquet", FILES[1], "--columns", "y", "--weights", "w", "--json")
+    assert result.exit_code == 0, result.output
+    expected = compare(BEFORE, AFTER, columns=["y"], weights="w")
+    assert json.loads(result.stdout) == json.loads(expected.to_json())
+
+
+@pytest.mark.parametrize("width", [30, 40, 60, 68, 80, 100, 140])
+def test_no_name_is_lost_and_no_figure_cut(width: int) -> None:
+    name = "a_name_of_many_letters"
+    rng = np.random.default_rng(0)
+    frames = [
+        pd.DataFrame({name: rng.normal(size=rows), "x": rng.normal(3e-4, 1, rows)}) for rows in (200_000, 150_000)
+    ]
+    found = compare(*frames)
+    console = Console(file=io.StringIO(), width=width, record=True)
+    command.show(found, console)
+    lines = console.export_text().splitlines()
+    body = lines[next(k for k, line in enumerate(lines) if "───" in line) + 1 :]
+    assert "".join(line.split(" ")[1] for line in body if "x" not in line) == name
+    for row in found.rows():
+        shown = next(line for line in body if f" {row['kl']:.3g} " in line)
+        beside = f" {row['kl_corrected']:.3g} {row['ci_low']:.3g} to {row['ci_high']:.3g} "
+        assert (beside in " ".join(shown.split())) == (width >= 68)
+
+
+def test_half_a_surrogate_pair_is_written_as_its_code(folder: Path) -> None:
+    found = compare(*(pd.DataFrame(np.ones((rows, 1)), columns=pd.Index(["\ud800"], dtype=object)) for rows in (3, 4)))
+    assert json.loads(command._bytes(found.to_json()))["columns"][0]["column"] == "\ud800"
+
+
 def test_the_report_is_written(folder: Path) -> None:
     result = invoke(*FILES, "--html", "r.html")
     assert "Report: r.html" in result.stdout
@@ -152,6 +254,27 @@ def test_rows_are_counted_where_somebody_looks(folder: Path, monkeypatch: pytest
     assert json.loads(result.stdout)["klnumba_comparison"] == 1
 
 
+def damage(folder: Path) -> None:
+    """Files that others have spoiled."""
+    good = Profile.fit(BEFORE).to_json()
+    Path("deep.json").write_text("[" * 10**5)
+    Path("large.json").write_text(good.replace('"counts": [0', f'"counts": [{10**23}'))
+    Path("negative.json").write_text(good.replace('"counts": [0', '"counts": [-5'))
+    packed = bytearray(Path("after.csv.gz").read_bytes())
+    packed[3000:3200] = bytes(byte ^ 0x5A for byte in packed[3000:3200])
+    Path("damaged.csv.gz").write_bytes(packed)
+    Path("no_gzip.csv.gz").write_text("hello")
+    Path("deep.jsonl").write_text("[" * 10**5)
+    Path("torn.jsonl").write_text('{"x": 1}\n{"x":\n')
+    Path("latin.csv").write_bytes("x,é\n1,2\n".encode("latin-1"))
+    Path("latin.jsonl").write_bytes('{"é": 1}\n'.encode("latin-1"))
+    with contextlib.suppress(ModuleNotFoundError):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        pq.write_table(pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"]), "twice.parquet")
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
@@ -171,7 +294,26 @@ def test_rows_are_counted_where_somebody_looks(folder: Path, monkeypatch: pytest
         ((*FILES, "--bins", "1,b"), "--bins: numbers with commas"),
         ((*FILES, "--bins", "some"), "bins: one of"),
         ((*FILES, "--smoothing", "some"), "smoothing: one of"),
-        ((*FILES, "--html", "no/folder/r.html"), "no/folder"),
+        ((*FILES, "--bins", "⁵"), "bins: one of"),
+        ((*FILES, "--bins", "9" * 5000), "--bins: numbers with commas"),
+        ((*FILES, "--html", "no/folder/r.html"), "--html: no/folder/r.html: no such folder: no/folder"),
+        ((*FILES, "--html", "."), "--html: . is a folder"),
+        ((*FILES, "--html", "o.json", "--profile", "o.json"), "--profile and --html: both are o.json"),
+        ((*FILES, "--profile", "p.csv"), "--profile: a .json file, not p.csv"),
+        (("good.json", "after.csv.gz", "--profile", "o.json"), "--profile: good.json is a saved reference already"),
+        (("after.csv.gz", "--profile", "no.json"), "no.json"),
+        (("after.csv.gz",), "CURRENT: compare takes two tables, or --profile FILE.json and one"),
+        (("deep.json", "after.csv.gz"), "deep.json: no JSON"),
+        (("large.json", "after.csv.gz"), "large.json: a damaged profile"),
+        (("negative.json", "after.csv.gz", "--fail-above", "1"), "negative.json: a damaged profile"),
+        (("before.csv", "damaged.csv.gz"), "damaged.csv.gz: cannot be read"),
+        (("damaged.csv.gz", "before.csv", "--weights", "w"), "damaged.csv.gz: cannot be read"),
+        (("no_gzip.csv.gz", "before.csv"), "no_gzip.csv.gz: cannot be read"),
+        (("twice.parquet", "before.csv"), "twice.parquet: cannot be read: column names must differ"),
+        (("before.csv", "deep.jsonl"), "deep.jsonl: cannot be read: line 1"),
+        (("before.csv", "torn.jsonl"), "torn.jsonl: cannot be read: line 2"),
+        (("before.csv", "latin.csv"), "latin.csv: cannot be read"),
+        (("before.csv", "latin.jsonl"), "latin.jsonl: cannot be read"),
     ],
 )
 def test_refusals_are_one_line(folder: Path, arguments: tuple[str, ...], text: str) -> None:
@@ -181,6 +323,9 @@ def test_refusals_are_one_line(folder: Path, arguments: tuple[str, ...], text: s
     Path("good.json").write_text(Profile.fit(BEFORE).to_json())
     Path("torn.parquet").write_bytes(b"PAR1")
     Path("empty.csv").write_bytes(b"")
+    damage(folder)
+    if any(name.endswith(".parquet") for name in arguments):
+        pytest.importorskip("pyarrow", reason="reads the file")
     result = invoke(*arguments)
     assert result.exit_code == 2, result.output
     assert result.stderr.count("\n") == 1

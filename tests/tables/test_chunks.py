@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 import numpy as np
 import pytest
 
@@ -107,7 +110,143 @@ def test_columns_may_be_empty_in_some_pieces():
     mixed = Profile.fit(Chunks(lambda: [frame, pd.DataFrame({"x": [1.0, 2.0]})]))
     assert mixed.problems == {"x": "holds number values after category values"}
     lost = Profile.fit(Chunks(lambda: [frame, pd.DataFrame({"y": [1.0, 2.0]})]))
-    assert lost.problems == {"x": "is not in every piece"}
+    assert lost.problems == dict.fromkeys(["x", "y"], "is not in every piece")
+
+
+def write_csv(path, rows):
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("rows", [100, 4096, 10**6])
+def test_csv_has_one_type_a_column_in_any_order_and_cut(tmp_path, rows):
+    """One code of letters in the last row makes text of all codes, wherever pieces or blocks of the reader end."""
+    lines = [f"{k % 7:02},{k}" for k in range(60_000)] + ["A,60000"]
+    there = write_csv(tmp_path / "there.csv", ["code,number", *lines])
+    back = write_csv(tmp_path / "back.csv", ["code,number", *reversed(lines)])
+    found = compare(scan(there, rows=rows), scan(back, rows=rows), columns=["code"])
+    assert found.problems == {}
+    assert found.profile.cells["code"].names == ("00", "01", "02", "03", "04", "05", "06", "A")
+    assert found.results["code"].values["kl"] == 0.0
+
+
+def test_csv_of_many_columns_is_read_whole(tmp_path):
+    """pandas would guess the types of blocks, warn, and make 1 and "1" of one column."""
+    lines = [",".join([str(k % 5)] * 51) for k in range(60_000)] + [",".join(["1"] * 50 + ["A"])]
+    head = ",".join(f"c{k}" for k in range(51))
+    there = write_csv(tmp_path / "there.csv", [head, *lines])
+    back = write_csv(tmp_path / "back.csv", [head, *reversed(lines)])
+    found = compare(scan(there), scan(back), columns=["c50"])
+    assert found.profile.cells["c50"].names == ("0", "1", "2", "3", "4", "A")
+    assert found.results["c50"].values["p_value"] == 1.0
+
+
+VALUES = {
+    "zip": ["01", "1", "2", "02"],
+    "id": ["9007199254740993", "9007199254740992"],
+    "day": ["2024-01-01", "2024-01-02"],
+    "mixed": [1, 2.5, 1, "a", True, None],
+    "flags": [True, False, None],
+    "numbers": [1, 2, 0.1, None],
+    "big": [2**70, 1, 2],
+}
+
+
+def json_lines(path, records):
+    path.write_text("".join(json.dumps(one) + "\n" for one in records), "utf-8")
+    return path
+
+
+@pytest.mark.parametrize("rows", [1, 7, 10**6])
+def test_json_lines_keep_their_types(tmp_path, rows):
+    records = [{name: values[k // 3 % len(values)] for name, values in VALUES.items()} for k in range(120)]
+    path = json_lines(tmp_path / "t.jsonl", records)
+    profile = Profile.fit(scan(path, rows=rows))
+    assert profile.problems == {}
+    kinds = {name: one.kind for name, one in profile.cells.items()}
+    words = dict.fromkeys(["zip", "id", "day", "mixed"], "category")
+    assert kinds == words | {"flags": "boolean", "numbers": "number", "big": "number"}
+    for name in ("zip", "id", "day"):
+        assert sorted(profile.cells[name].names) == sorted(VALUES[name])
+    assert profile.to_json() == Profile.fit(scan(path)).to_json()
+    other = json_lines(tmp_path / "o.jsonl", [one | {"zip": one["zip"].lstrip("0")} for one in records])
+    assert compare(scan(path, rows=rows), scan(other, rows=rows)).results["zip"].values["kl"] > 0.1
+
+
+@pytest.mark.parametrize("rows", [1, 3, 10**6])
+def test_json_lines_may_lack_keys(tmp_path, rows):
+    records = [{"a": 1, "early": "x"}] * 4 + [{"a": 2}] * 3 + [{"late": 0.5, "a": 1}, {"late": None}] * 2
+    path = json_lines(tmp_path / "t.jsonl", records)
+    assert scan(path).names() == ["a", "early", "late"]
+    profile = Profile.fit(scan(path, rows=rows))
+    assert profile.problems == {}
+    assert profile.tallies["a"].counts.tolist() == [6, 3, 0, 2]
+    assert profile.tallies["early"].counts.tolist() == [4, 0, 7]
+    assert profile.tallies["late"].counts.tolist()[-1] == 9
+    assert [*Profile.fit(scan(path, rows=rows, columns=["late"])).cells] == ["late"]
+    lines = compare(scan(path, rows=rows), scan(json_lines(tmp_path / "o.jsonl", [*records, {"new": 1}]), rows=rows))
+    assert lines.problems == {"new": "is not in reference"}
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("[1]", "line 3: not one object"),
+        ('{"a": 1} {"a": 2}', "line 3: not one object"),
+        ('{"a"', "line 3: Expecting ':' delimiter, at character 5"),
+        ("[" * 10**5, "line 3: "),
+    ],
+)
+def test_json_lines_that_are_none_are_named(tmp_path, line, text):
+    path = tmp_path / "t.jsonl"
+    path.write_text('{"a": 1}\n\n' + line + "\n")
+    with pytest.raises(ValueError, match=re.escape(f"{path}: cannot be read: {text}")):
+        Profile.fit(scan(path))
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_columns_that_a_file_lacks_are_named(folder, tmp_path, suffix):
+    path = tmp_path / f"t{suffix}"
+    if suffix in (".parquet", ".feather"):
+        pytest.importorskip("pyarrow", reason="reads the file")
+        getattr(BEFORE, f"to_{suffix[1:]}")(path)
+    else:
+        path = folder / f"before{suffix}"
+    with pytest.raises(ValueError, match=f"columns: 'nope' is not in {re.escape(str(path))}"):
+        Profile.fit(scan(path, columns=["few", "nope"]))
+    with pytest.raises(ValueError, match="columns: 'nope' is not in reference"):
+        Profile.fit(scan(path), columns=["few", "nope"])
+    assert scan(path).names() == [*BEFORE]
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".feather"])
+def test_columns_that_nobody_wants_are_not_read(tmp_path, suffix):
+    """The bytes of the other column are damaged: whoever reads it fails."""
+    pytest.importorskip("pyarrow", reason="reads the file")
+    other = np.random.default_rng(0).random(5000)
+    path = tmp_path / f"t{suffix}"
+    options = {"use_dictionary": False} if suffix == ".parquet" else {}
+    getattr(pd.DataFrame({"x": [1.0, 2.5] * 2500, "other": other, "w": 1.0}), f"to_{suffix[1:]}")(path, **options)
+    data = bytearray(path.read_bytes())
+    at = data.find(other[:8].tobytes()) - 16
+    assert at > 0
+    data[at : at + 16] = b"\xff" * 16
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match=f"{re.escape(str(path))}: cannot be read"):
+        Profile.fit(scan(path))
+    assert [*Profile.fit(scan(path), columns=["x"], weights="w").cells] == ["x"]
+    found = compare(scan(path), scan(path), columns=iter(["x"]), weights="w")
+    assert [*found.results] == ["x"]
+
+
+def test_names_that_stand_twice(tmp_path):
+    pa = pytest.importorskip("pyarrow", reason="writes the file")
+    import pyarrow.parquet as pq
+
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"]), path)
+    with pytest.raises(ValueError, match="cannot be read: column names must differ, but 'a' stand there twice"):
+        Profile.fit(scan(path))
 
 
 def test_weights_by_name_in_pieces():

@@ -66,6 +66,14 @@ def test_profiles_may_stand_for_either():
     assert (found.to_frame()["status"] == "ok").all()
 
 
+def test_the_column_of_weights_is_not_compared():
+    """A saved reference may hold it as a column."""
+    with dask.config.set(scheduler="synchronous"):
+        found = partitions.compare(Profile.fit(BEFORE), cut(AFTER, 3), weights="w")
+    assert found.to_json() == Profile.fit(BEFORE).compare(AFTER, weights="w").to_json()
+    assert "w" not in found.problems
+
+
 def test_what_is_refused():
     with pytest.raises(TypeError, match="reference: a Dask data frame"):
         partitions.compare(BEFORE, AFTER)

@@ -6,6 +6,7 @@ import copy
 import itertools
 import json
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ import pandas as pd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from klnumba.tables import Profile
+from klnumba.tables import Profile, compare, from_great_expectations, from_histogram
 
 
 def table(rows, seed):
@@ -143,10 +144,86 @@ def test_problems_travel():
     assert fitted.compare(DATA.assign(bad=0)).to_frame().set_index("column").loc["bad", "status"].startswith("holds")
 
 
+DAMAGES = {
+    "counts are numbers from 0 on": ("number", {"counts": [-5, *WHOLE.tallies["number"].counts.tolist()[1:]]}),
+    "counts are whole numbers that add up": ("few", {"counts": [k + 1 for k in WHOLE.tallies["few"].counts.tolist()]}),
+    "counts are whole numbers that": ("word", {"counts": [0.5, 499.5, 0, 0, 0]}),
+    "counts are whole": ("word", {"counts": [10**23, 0, 0, 0, 0]}),
+    "has 1 counts, not 5": ("word", {"counts": [1]}),
+    "TypeError": ("word", {"counts": None}),
+    '"rows" is a whole number': ("word", {"rows": "many"}),
+    '"rows" is a whole': ("word", {"rows": -1}),
+    "edges increase": ("number", {"edges": [3.0, 2.0, 1.0]}),
+    "edges are two": ("number", {"edges": [1.0, float("nan")]}),
+    "edges are two finite": ("time", {"edges": [1.0, 1e300]}),
+    "has 'bins' of 'foo'": ("number", {"kind": "foo"}),
+    "has 'bins' of 'category'": ("number", {"kind": "category"}),
+    "has 'boxes' of 'category'": ("word", {"cells": "boxes"}),
+    "names differ": ("word", {"names": ["a", "a", "c"]}),
+    "names of kind": ("word", {"names": ["a", None, "c"]}),
+    "names of kind 'number'": ("few", {"names": [str(k) for k in range(9)]}),
+    '"folded"': ("word", {"folded": -1}),
+    '"aware"': ("time", {"aware": 0}),
+    '"known"': ("word", {"known": "yes"}),
+    '"unseen"': ("word", {"unseen": [["d", -2]]}),
+}
+
+
+@pytest.mark.parametrize("rule", DAMAGES)
+def test_damaged_columns_are_refused(rule):
+    name, change = DAMAGES[rule]
+    held = FITTED.to_dict()
+    held["columns"][name] |= change
+    with pytest.raises(ValueError, match=f"text: a damaged profile.*{re.escape(rule)}"):
+        Profile.from_json(json.dumps(held))
+
+
+def test_the_column_of_weights_is_not_compared():
+    """A saved reference may have been counted without the weights that it holds as a column."""
+    weights = np.linspace(0.5, 2.0, 2000)
+    current = DATA.assign(w=weights)
+    fitted = Profile.fit(REFERENCE.assign(w=1.0))
+    for options in ({"weights": "w"}, {"weights": (None, "w")}):
+        found = fitted.compare(current, **options)
+        assert found.problems == {}
+        assert [*found.results] == [*DATA]
+        assert "w" not in found.profile.cells
+        assert found.to_json() == FITTED.compare(DATA, weights=(None, weights)).to_json()
+    assert "w" in fitted.cells
+    found = compare(REFERENCE.assign(w=1.0), current, weights=(None, "w"))
+    assert found.problems == {}
+
+
+def test_columns_of_a_profile_are_named_once():
+    assert [*FITTED.compare(DATA, columns=iter(["few", "number"])).results] == ["few", "number"]
+    with pytest.raises(ValueError, match="columns: 'few' stands there twice"):
+        FITTED.compare(DATA, columns=["few", "few"])
+    with pytest.raises(TypeError, match="columns: a sequence of names"):
+        FITTED.compare(DATA, columns="few")
+
+
+def test_whole_profiles_are_read():
+    """Every kind of column, weights, given distributions, cells without edges, and the last two edges equal."""
+    frame = REFERENCE.assign(
+        flag=REFERENCE["few"] > 3, span=REFERENCE["time"] - REFERENCE["time"].min(), none=np.nan, one=1.5,
+        zone=REFERENCE["time"].dt.tz_localize("UTC"), end=[np.inf, 2.5] * 250,
+    )  # fmt: skip
+    shares = {"bins": [-np.inf, 0.0, 1.0, np.inf], "weights": [0.2, 0.5, 0.3]}
+    profiles = [
+        Profile.fit(frame), Profile.fit(frame, weights=np.linspace(0.5, 2.0, 500)), Profile.fit(frame.head(0)),
+        Profile.fit(frame[["number", "few", "flag"]], bins="category"), FITTED.empty().update(DATA),
+        from_great_expectations(shares), from_great_expectations(shares, n=77), from_histogram([0.0, 1.0], [3]),
+        from_great_expectations({"values": [0, "a", True], "weights": [0.2, 0.5, 0.3]}),
+    ]  # fmt: skip
+    for one in profiles:
+        assert Profile.from_json(one.to_json()) == one
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
         ("", "no JSON"),
+        ("[" * 10**5, "no JSON"),
         ("[]", "not a profile"),
         ('{"klnumba_profile": 99}', "version 99"),
         ('{"klnumba_profile": 1}', "damaged"),

@@ -16,7 +16,7 @@ pytest.importorskip("pandas", reason="the frames of these tests are pandas'")
 
 import pandas as pd
 
-from klnumba.tables import Comparison, compare
+from klnumba.tables import Comparison, compare, report
 
 SCRIPT = "<script>alert(1)</script>"
 BAD = [
@@ -90,16 +90,53 @@ def test_the_report_needs_nothing_and_holds_no_row(tmp_path):
 def test_a_report_is_whole_or_not_there(found, tmp_path, monkeypatch):
     path = tmp_path / "r.html"
     path.write_text("before")
-    from klnumba.tables import report
-
     with monkeypatch.context() as patched:
         patched.setattr(report, "render", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             found.report(path)
     assert path.read_text() == "before"
     assert [one.name for one in tmp_path.iterdir()] == ["r.html"]
-    with pytest.raises(FileNotFoundError):
-        compare(pd.DataFrame({"x": [1]}), pd.DataFrame({"x": [1]})).report(tmp_path / "no" / "r.html")
+    nowhere = tmp_path / "no" / "r.html"
+    with pytest.raises(FileNotFoundError, match=re.escape(f"'{nowhere}'")):
+        compare(pd.DataFrame({"x": [1]}), pd.DataFrame({"x": [1]})).report(nowhere)
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OSError, match=re.escape(f"'{tmp_path / 'folder'}'")):
+        found.report(tmp_path / "folder")
+
+
+class Safe(str):
+    """A text that claims to be markup."""
+
+    __slots__ = ()
+
+    def __html__(self) -> str:
+        return str(self)
+
+
+def test_titles_that_claim_to_be_safe_stay_text(found, tmp_path):
+    html = found.report(tmp_path / "r.html", title=Safe("<b>bold</b>")).read_text("utf-8")
+    assert "<b>" not in html
+    assert "&lt;b&gt;bold" in html
+
+
+def test_half_a_surrogate_pair_is_written_as_its_code(tmp_path):
+    name = pd.Index(["\ud800"], dtype=object)
+    before, after = (pd.DataFrame(np.ones((rows, 1)), columns=name) for rows in (3, 4))
+    html = compare(before, after).report(tmp_path / "r.html", title="\udfff").read_text("utf-8")
+    assert r"<bdi>\ud800</bdi>" in html or r">\ud800</a>" in html
+    assert r"<title>\udfff</title>" in html
+
+
+def test_the_interval_stands_beside_the_estimate_that_it_is_around(found, tmp_path):
+    values = found.results["number"].values
+    corrected, ends = report.number(values["kl_corrected"]), report.interval(values)
+    assert corrected != report.number(values["kl"])
+    html = found.report(tmp_path / "r.html").read_text("utf-8")
+    for text in (html, found._repr_html_()):
+        cells = parsed(text).text
+        at = cells.index(ends)
+        assert [one for one in cells[:at] if one.strip()][-1] == corrected
+    assert f"corrected {corrected}, {ends}; p " in html
 
 
 def test_names_written_from_right_to_left_stay_apart(tmp_path):

@@ -1,0 +1,216 @@
+"""Readers of files, a piece at a time; a column has one type for the whole file, wherever the pieces end."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from klnumba.optional import load
+from klnumba.tables.columns import Column, Unusable, frame_columns
+from klnumba.tables.counting import all_missing
+
+DECODER = json.JSONDecoder()
+
+
+class Reader(Protocol):
+    """A file that can be read any number of times."""
+
+    narrow: bool  # whether columns that nobody wants need not be read
+
+    def names(self) -> list[str]:
+        """The columns."""
+
+    def pieces(self, columns: list[str] | None) -> Iterator[Any]:
+        """The rows, about so many at a time, with these columns alone."""
+
+
+@dataclass
+class Parquet:
+    """A .parquet file; an index that pandas wrote is no column."""
+
+    path: Path
+    rows: int
+    narrow = True
+
+    def names(self) -> list[str]:
+        """The columns."""
+        with load("pyarrow.parquet", "parquet").ParquetFile(self.path) as file:
+            return _columns_of(file.schema_arrow)
+
+    def pieces(self, columns: list[str] | None) -> Iterator[Any]:
+        """The rows."""
+        pa = load("pyarrow", "parquet")
+        with load("pyarrow.parquet", "parquet").ParquetFile(self.path) as file:
+            names = _columns_of(file.schema_arrow) if columns is None else columns
+            batches = file.iter_batches(self.rows, columns=names)
+            tables = (pa.Table.from_batches([one]).select(names) for one in batches)
+            yield from _some(tables, file.schema_arrow.empty_table().select(names))
+
+
+@dataclass
+class Feather:
+    """A .feather or .arrow file; its pieces are those in which it was written."""
+
+    path: Path
+    rows: int
+    narrow = True
+
+    def names(self) -> list[str]:
+        """The columns."""
+        pa = load("pyarrow", "parquet")
+        with pa.memory_map(str(self.path)) as source, pa.ipc.open_file(source) as file:
+            return _columns_of(file.schema)
+
+    def pieces(self, columns: list[str] | None) -> Iterator[Any]:
+        """The rows."""
+        pa = load("pyarrow", "parquet")
+        with pa.memory_map(str(self.path)) as source:
+            with pa.ipc.open_file(source) as file:
+                schema = file.schema
+            names = _columns_of(schema) if columns is None else columns
+            options = pa.ipc.IpcReadOptions(included_fields=[schema.get_field_index(name) for name in names])
+            with pa.ipc.open_file(source, options=options) as file:
+                batches = (file.get_batch(k) for k in range(file.num_record_batches))
+                tables = (pa.Table.from_batches([one]).select(names) for one in batches)
+                yield from _some(tables, schema.empty_table().select(names))
+
+
+def _some(tables: Iterator[Any], empty: Any) -> Iterator[Any]:
+    """The tables, or an empty one where there are none: its columns count."""
+    yield next(tables, empty)
+    yield from tables
+
+
+def _columns_of(schema: Any) -> list[str]:
+    """The columns of a file of Arrow's, but for an index that pandas wrote."""
+    twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
+    if twice:
+        raise ValueError(f"column names must differ, but {', '.join(map(repr, twice))} stand there twice")
+    index = (schema.pandas_metadata or {}).get("index_columns", [])
+    return [name for name in schema.names if name not in [one for one in index if isinstance(one, str)]]
+
+
+class Survey(NamedTuple):
+    """What is known of a file that has been read once."""
+
+    names: list[str]
+    mixed: set[str]  # columns of one kind in one piece and of another in the next
+
+
+@dataclass
+class Untyped(ABC):
+    """A file of text: its types are guessed from the values, and so from all of them before the first is counted."""
+
+    path: Path
+    rows: int
+    surveys: dict[tuple[str, ...] | None, Survey] = field(default_factory=dict, init=False, repr=False)
+
+    @abstractmethod
+    def frames(self, columns: list[str] | None, survey: Survey | None) -> Iterator[Any]:
+        """The pieces, each with the types that it has by itself, but for what the survey found mixed."""
+
+    def pieces(self, columns: list[str] | None) -> Iterator[Any]:
+        """The rows; a file of one piece is read once, a longer one first to see its types."""
+        key = None if columns is None else tuple(columns)
+        if key not in self.surveys:
+            frames = self.frames(columns, None)
+            start = [*islice(frames, 2)]
+            if len(start) < 2:
+                yield from start
+                return
+            self.surveys[key] = _surveyed(chain(start, frames))
+        yield from self.frames(columns, self.surveys[key])
+
+
+def _surveyed(frames: Iterable[Any]) -> Survey:
+    kinds: dict[str, set[str]] = {}
+    for frame in frames:
+        for name, column in frame_columns(frame, "file").items():
+            held = kinds.setdefault(name, set())
+            if column.kind not in held and _has_values(column):
+                held.add(column.kind)
+    return Survey([*kinds], {name for name, held in kinds.items() if len(held) > 1})
+
+
+def _has_values(column: Column) -> bool:
+    """Whether the kind of a column means anything; what cannot be read says so where it is counted."""
+    with suppress(Exception):
+        return isinstance(column, Unusable) or not all_missing(column)
+    return True
+
+
+class Csv(Untyped):
+    """A .csv or .csv.gz file: a column that is not all numbers or all truth values is text as it stands."""
+
+    narrow = True
+
+    def names(self) -> list[str]:
+        """The columns."""
+        return [*load("pandas").read_csv(self.path, nrows=0).columns]
+
+    def frames(self, columns: list[str] | None, survey: Survey | None) -> Iterator[Any]:
+        """The pieces."""
+        text = dict.fromkeys(survey.mixed if survey is not None else (), str)
+        options: dict[str, Any] = {"usecols": columns, "dtype": text, "low_memory": False}
+        with load("pandas").read_csv(self.path, chunksize=self.rows, **options) as reader:
+            yield from (frame if columns is None else frame[columns] for frame in reader)
+
+
+class JsonLines(Untyped):
+    """A .jsonl file: values have the types that JSON gives them, and a key that a line lacks is missing there."""
+
+    narrow = False  # a line is read whole
+
+    def names(self) -> list[str]:
+        """The columns: every key of any line."""
+        return _keys(record for records in self._records() for record in records)
+
+    def frames(self, columns: list[str] | None, survey: Survey | None) -> Iterator[Any]:
+        """The pieces."""
+        mixed = survey.mixed if survey is not None else ()
+        for records in self._records():
+            names = columns or (survey.names if survey is not None else _keys(records))
+            held = {name: _series([one.get(name) for one in records], name in mixed) for name in names}
+            yield load("pandas").DataFrame(held)
+
+    def _records(self) -> Iterator[list[dict[str, Any]]]:
+        with self.path.open(encoding="utf-8-sig") as file:
+            lines = ((number, text) for number, line in enumerate(file, 1) if (text := line.strip()))
+            while piece := [_record(*one) for one in islice(lines, self.rows)]:
+                yield piece
+
+
+def _keys(records: Iterable[Collection[str]]) -> list[str]:
+    return [*dict.fromkeys(chain.from_iterable(records))]
+
+
+def _record(number: int, line: str) -> dict[str, Any]:
+    try:
+        found, end = DECODER.raw_decode(line)
+    except json.JSONDecodeError as error:  # its own text counts this as line 1
+        raise ValueError(f"line {number}: {error.msg}, at character {error.pos + 1}") from error
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"line {number}: {error}") from error
+    if not isinstance(found, dict) or end < len(line):
+        raise ValueError(f"line {number}: not one object")
+    return found
+
+
+def _series(values: list[Any], mixed: bool) -> Any:
+    """A column; of a mixed one the values are categories also in a piece that has numbers alone."""
+    pd = load("pandas")
+    if mixed:
+        with suppress(TypeError):  # lists and objects cannot be told apart; the column's status will say so
+            objects = np.empty(len(values), object)
+            objects[:] = values
+            codes, found = pd.factorize(objects)
+            return pd.Series(pd.Categorical.from_codes(codes, categories=pd.Index(found, dtype=object)))
+    return pd.Series(values, dtype=None if any(one is not None for one in values) else float)
