@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from klnumba.kernels import cpu, threads
 from klnumba.kernels.binning import LANES, cell_count
 from klnumba.kernels.tiles import TILE
-from klnumba.tables import codes
 from klnumba.tables.arrow import MOST_UNSEEN
 from klnumba.tables.cells import Array, Categories, Cells, Label
-from klnumba.tables.codes import Counted, frozen
+from klnumba.tables.codes import frozen
 from klnumba.tables.columns import (
     BLOCK,
     Column,
@@ -29,24 +30,38 @@ from klnumba.tables.fitting import plain
 
 Progress = Callable[[int, int], None]
 
+BUCKETS = 1024  # by which categories without a name are counted, where there are too many to remember them
+
 
 @dataclass
 class Tally:
     """What a column holds: counts (int64), or sums of weights with the sums of their squares (float64), of each cell.
 
-    `unseen` has the counts of the categories that the cells do not name, or None where there were too many.
+    `unseen` has the same of the categories that the cells do not name, or None where there were too many of them; then
+    they are counted by `buckets` (see `bucket_of`), which are exact however the rows are split.
     """
 
     counts: Array
     squares: Array | None
     rows: int
-    unseen: dict[Label, int] | None
+    unseen: dict[Label, Any] | None
+    buckets: Array | None = None
 
     def __add__(self, other: Tally) -> Tally:
         if (self.squares is None) != (other.squares is None):
             raise ValueError("one has weights, the other has none")
         squares = None if self.squares is None or other.squares is None else self.squares + other.squares
-        return Tally(self.counts + other.counts, squares, self.rows + other.rows, _together(self.unseen, other.unseen))
+        counts, unseen, buckets = self.counts + other.counts, _together(self.unseen, other.unseen), None
+        if unseen is None:
+            buckets = self.in_buckets() + other.in_buckets()
+        return Tally(counts, squares, self.rows + other.rows, unseen, buckets)
+
+    def in_buckets(self) -> Array:
+        """The categories that the cells do not name, by bucket."""
+        if self.buckets is not None:
+            return self.buckets
+        unseen = self.unseen or {}
+        return in_buckets(unseen, np.array([*unseen.values()], self.counts.dtype))
 
     def effective(self, cells: Array | None = None) -> float:
         """The effective number of rows in some cells: (sum of weights)^2 / sum of their squares."""
@@ -65,7 +80,22 @@ def empty(cells: Cells, weighted: bool) -> Tally:
     return Tally(np.zeros(cells.size, np.int64), None, 0, {})
 
 
-def _together(first: dict[Label, int] | None, second: dict[Label, int] | None) -> dict[Label, int] | None:
+def bucket_of(label: Label) -> int:
+    """The bucket of a category: one of `BUCKETS`, by its text alone. Numbers that are equal share one."""
+    if not isinstance(label, str):
+        whole = isinstance(label, int) or label.is_integer()
+        label = f"#{int(label) if whole else label}"
+    return zlib.crc32(label.encode("utf-8", "surrogatepass")) % BUCKETS
+
+
+def in_buckets(labels: Iterable[Label], counts: Array) -> Array:
+    """Counts of categories by bucket."""
+    found = np.zeros(BUCKETS, counts.dtype)
+    np.add.at(found, np.fromiter(map(bucket_of, labels), np.int64, counts.size), counts)
+    return found
+
+
+def _together(first: dict[Label, Any] | None, second: dict[Label, Any] | None) -> dict[Label, Any] | None:
     if first is None or second is None:
         return None
     both = dict(first)
@@ -178,51 +208,72 @@ def _numbers(column: Numbers, cells: Cells, weights: Array | None, start: int, s
     else:
         tally = Tally(cells.fold(sums), cells.fold(squares), raw.size, {})
     if isinstance(cells, Categories) and tally.counts[-2] > 0:
-        tally.unseen = _new_numbers(raw, cells)
+        tally.unseen, tally.buckets = _new_numbers(raw, cells, None if weights is None else weights[start:stop])
     return tally
 
 
-def _new_numbers(raw: Array, cells: Categories) -> dict[Label, int] | None:
+Unseen = tuple[dict[Label, Any] | None, Array | None]  # as a tally has them
+
+
+def _new_numbers(raw: Array, cells: Categories, weights: Array | None) -> Unseen:
     """The counts of the numbers that are none of the categories."""
     values = as_float(raw)
-    values = values[~np.isnan(values) & ~np.isin(values, np.array(cells.names, np.float64))]
-    found, counts = np.unique(values, return_counts=True)
-    if found.size > MOST_UNSEEN:
-        return None
-    return {plain(value): int(number) for value, number in zip(found, counts, strict=True)}
+    new = ~np.isnan(values) & ~np.isin(values, np.array(cells.names, np.float64))
+    found, places = np.unique(values[new], return_inverse=True)
+    counts = np.bincount(places, None if weights is None else weights[new], found.size)
+    return _remembered([plain(value) for value in found], counts)
+
+
+def _remembered(labels: list[Label], counts: Array) -> Unseen:
+    """New categories, by bucket if they are too many."""
+    if len(labels) > MOST_UNSEEN:
+        return None, in_buckets(labels, counts)
+    found: dict[Label, Any] = {}
+    for label, count in zip(labels, counts.tolist(), strict=True):
+        found[label] = found.get(label, 0) + count
+    return found, None
 
 
 def _labels(column: Labels, cells: Cells, weights: Array | None) -> Tally:
     assert isinstance(cells, Categories)
     known = [name for name in cells.names if isinstance(name, str)]
-    if weights is None:
+    labels, sums, missing = _summed(column, known, weights)
+    where, new = _cells_of(labels, sums[0], cells)
+    totals = np.zeros((len(sums), cells.size), sums.dtype)
+    for total, one in zip(totals, sums, strict=True):
+        np.add.at(total, where, one)
+    totals[:, -1] += missing
+    if any(labels[k] is None for k in new):
+        labels, sums, _ = _summed(column, None, weights)
+        new = [k for k in _cells_of(labels, sums[0], cells)[1] if labels[k] is not None]
+    remembered = _remembered([label_of(labels[k]) for k in new], sums[0, new])
+    return Tally(totals[0], None if weights is None else totals[1], column.rows, *remembered)
+
+
+def _summed(column: Labels, known: list[str] | None, weights: Array | None) -> tuple[list[Any], Array, Array]:
+    """Labels, their counts (or sums of weights and of their squares) as rows, and those of what is missing.
+
+    Against a list of `known` labels only some of the others are told apart.
+    """
+    if weights is None or known is None:
         found = column.count(known)
-        where, unseen = _cells_of(found, cells)
-        counts = np.zeros(cells.size, np.int64)
-        np.add.at(counts, where, found.counts)
-        counts[-1] += found.missing
-        return Tally(counts, None, column.rows, unseen)
+        if weights is None:
+            return found.labels, found.counts[None], np.array([found.missing])
+        known = [label for label in found.labels if isinstance(label, str)]
     numbers, labels = column.read(known)
-    where, unseen = _cells_of(codes.counted(numbers, labels), cells)
-    places = np.append(where, cells.size - 1)[numbers]  # a code of -1 takes the last, which is the cell for missing
-    sums = np.bincount(places, weights, cells.size)
-    return Tally(sums, np.bincount(places, weights * weights, cells.size), column.rows, unseen)
+    places = np.where(numbers < 0, len(labels), numbers)
+    sums = np.stack([np.bincount(places, one, len(labels) + 1) for one in (weights, weights * weights)])
+    return labels, sums[:, :-1], sums[:, -1]
 
 
-def _cells_of(found: Counted, cells: Cells) -> tuple[Array, dict[Label, int] | None]:
-    """The cell of each label, and the counts of those that have none of their own."""
-    assert isinstance(cells, Categories)
-    where = np.full(len(found.labels), cells.size - 2)
-    unseen: dict[Label, int] = {}
-    nameless = False
-    for k in map(int, np.flatnonzero(found.counts)):
-        if found.labels[k] is None:
-            nameless = True
-            continue
-        label = label_of(found.labels[k])
-        place = cells.place.get(label)
-        if place is not None:
-            where[k] = place
+def _cells_of(labels: list[Any], counts: Array, cells: Categories) -> tuple[Array, list[int]]:
+    """The cell of each label, and which of those that occur have none of their own."""
+    where = np.full(len(labels), cells.size - 2)
+    new: list[int] = []
+    for k in map(int, np.flatnonzero(counts)):
+        place = None if labels[k] is None else cells.place.get(label_of(labels[k]))
+        if place is None:
+            new.append(k)
         else:
-            unseen[label] = unseen.get(label, 0) + int(found.counts[k])
-    return where, None if nameless or len(unseen) > MOST_UNSEEN else unseen
+            where[k] = place
+    return where, new

@@ -148,7 +148,8 @@ class NumberDraft:
             return categories("number", self.few)
         sample = np.concatenate([values for _, values in self.sample]) if self.sample else np.empty(0)
         sample = sample[np.isfinite(sample)]
-        return Bins(self.kind, rules.edges(self.rule, sample, self.finite, self.low, self.high), self.aware)
+        edges = rules.edges(self.rule, sample, self.finite, self.low, self.high)
+        return Bins(self.kind, edges, self.aware, isinstance(self.rule, (str, int, np.integer)))
 
 
 @dataclass

@@ -29,6 +29,7 @@ def written(
             "counts": tally.counts.tolist(),
             "squares": None if tally.squares is None else tally.squares.tolist(),
             "unseen": None if tally.unseen is None else sorted(map(list, tally.unseen.items()), key=repr),
+            "buckets": None if tally.buckets is None else tally.buckets.tolist(),
             "known": name in known,
         }
     return {"klnumba_profile": VERSION, "columns": columns, "problems": dict(problems)}
@@ -62,6 +63,7 @@ def _parts(found: dict[str, Any]) -> Parts:
         unseen = None if column["unseen"] is None else dict(column["unseen"])
         if counts.shape != (one.size,) or (squares is not None and squares.shape != counts.shape):
             raise ValueError(f"text: a damaged profile: column {name!r} has {counts.size} counts, not {one.size}")
-        cells[name], tallies[name] = one, Tally(counts, squares, column["rows"], unseen)
+        buckets = np.array(column["buckets"], kind) if column.get("buckets") is not None else None
+        cells[name], tallies[name] = one, Tally(counts, squares, column["rows"], unseen, buckets)
     known = frozenset(name for name, column in found["columns"].items() if column["known"])
     return cells, tallies, dict(found["problems"]), known
