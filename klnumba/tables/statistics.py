@@ -47,7 +47,8 @@ class Pair:
         """Some of the columns."""
         sides = (self.reference, self.n, self.current, self.m, self.groups, self.doubtful, self.sure)
         told = None if self.told is None else self.told.select(columns)
-        return Pair(*(None if side is None else side[columns] for side in sides), told=told)  # type: ignore[arg-type]
+        found: Any = (*(None if side is None else side[columns] for side in sides), told)
+        return Pair(*found)
 
 
 @dataclass(frozen=True)

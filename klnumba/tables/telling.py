@@ -13,6 +13,7 @@ import numpy as np
 
 from klnumba.tables.cells import Array, Bins, Categories, Cells
 from klnumba.tables.counting import BUCKETS, Tally, bucket_of
+from klnumba.tables.statistics import SPARSE
 
 CHANCE = 1e-4  # what chance does more seldom than this is told apart
 
@@ -88,17 +89,17 @@ def _bins(cells: Bins, found: Told, n: float, m: float) -> Told:
     return found
 
 
-def _outside(cells: Bins, found: Told, moved: list[int]) -> None:
+def _outside(cells: Bins, found: Told, empty: list[int]) -> None:
     """All of the reference lies in one bin: nothing is left but to ask how much lies outside.
 
-    Two numbers of the reference made the bin. Around a circle, on which what is below follows what is above, they are
-    one edge more than a sample has that tells nothing; so one of them counts as outside.
+    If two of its numbers made the bin, as many count as outside.
     """
-    found.doubtful[moved] = True
-    if cells.edges[0] < cells.edges[-1] and moved:
+    found.doubtful[empty] = True
+    if empty and cells.edges[0] < cells.edges[-1]:
         place = int(found.reference.argmax())
-        found.reference[place] -= 1.0
-        found.reference[moved[0]] += 1.0
+        more = min(2.0, found.reference[place] / 2.0)
+        found.reference[place] -= more
+        found.reference[empty[0]] += more
 
 
 def _named(found: Told, n: float, current: Side) -> Told:
@@ -123,13 +124,13 @@ def _named(found: Told, n: float, current: Side) -> Told:
 def _hashed(cells: Categories, reference: Side, current: Side) -> Told:
     """Where there are too many categories to name all, cells that do not depend on any sample: `BUCKETS` of them.
 
-    Those that have a name happened to be the most frequent ones, and another sample has fewer of them.
+    Those that have a name happened to be the most frequent ones, and another sample has fewer of them. So many cells
+    with few rows each are more than the interval's law bears.
     """
     left, right = (_in_buckets(cells, side) for side in (reference, current))
-    nothing = np.zeros(left.size, bool)
-    lost = nothing.copy()
-    lost[-1] = True
-    return Told(left, right, lost, nothing)
+    sparse = (left + right) * min(reference.rows, current.rows) / (reference.rows + current.rows) < SPARSE
+    sparse[-1] = True
+    return Told(left, right, sparse, np.zeros(left.size, bool))
 
 
 def _in_buckets(cells: Categories, side: Side) -> Array:
