@@ -50,7 +50,7 @@ class Abundance:
 
     def mean(self, rows: Array) -> Array:
         """By law, the expected rates of such categories together: (laws,)."""
-        found = np.full(len(self.weights), rows[rows > RARE].sum())
+        found = np.full(len(self.weights), float(rows[rows > RARE].sum()))
         for count, number in zip(*np.unique(rows[(rows > 0) & (rows <= RARE)], return_counts=True), strict=True):
             found += number * (self._given(float(count)) @ self.rates)
         return found

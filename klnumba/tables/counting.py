@@ -26,7 +26,7 @@ from klnumba.tables.columns import (
     as_float,
     label_of,
 )
-from klnumba.tables.fitting import plain
+from klnumba.tables.fitting import mixed, plain
 
 Progress = Callable[[int, int], None]
 
@@ -38,7 +38,7 @@ class Tally:
     """What a column holds: counts (int64), or sums of weights with the sums of their squares (float64), of each cell.
 
     `unseen` has the same of the categories that the cells do not name, or None where there were too many of them; then
-    they are counted by `buckets` (see `bucket_of`), which are exact however the rows are split.
+    they are counted by `buckets` (see `buckets_of`), which are exact however the rows are split.
     """
 
     counts: Array
@@ -80,18 +80,24 @@ def empty(cells: Cells, weighted: bool) -> Tally:
     return Tally(np.zeros(cells.size, np.int64), None, 0, {})
 
 
-def bucket_of(label: Label) -> int:
-    """The bucket of a category: one of `BUCKETS`, by its text alone. Numbers that are equal share one."""
+def buckets_of(labels: Iterable[Label]) -> Array:
+    """The bucket of each category: one of `BUCKETS`, by its text alone. Numbers that are equal share one."""
+    sums = np.fromiter((zlib.crc32(_text(label)) for label in labels), np.uint64)
+    found: Array = (mixed(sums) % np.uint64(BUCKETS)).astype(np.int64)
+    return found
+
+
+def _text(label: Label) -> bytes:
     if not isinstance(label, str):
         whole = isinstance(label, int) or label.is_integer()
         label = f"#{int(label) if whole else label}"
-    return zlib.crc32(label.encode("utf-8", "surrogatepass")) % BUCKETS
+    return label.encode("utf-8", "surrogatepass")
 
 
 def in_buckets(labels: Iterable[Label], counts: Array) -> Array:
     """Counts of categories by bucket."""
     found = np.zeros(BUCKETS, counts.dtype)
-    np.add.at(found, np.fromiter(map(bucket_of, labels), np.int64, counts.size), counts)
+    np.add.at(found, buckets_of(labels), counts)
     return found
 
 

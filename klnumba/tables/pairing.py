@@ -31,10 +31,10 @@ def pair_of(profile: Profile, tallies: dict[str, Tally], names: list[str], missi
         told.append(telling.told(one, telling.Side(first, left[k], n[k]), telling.Side(second, right[k], m[k])))
     evidence = Pair(
         _rows([one.reference for one in told]), n, _rows([one.current for one in told]), m,
-        _rows([np.zeros(one.reference.size, np.int64) for one in told]),
-        _rows([one.doubtful for one in told]), _rows([one.sure for one in told]),
+        _rows([np.zeros(one.reference.size) for one in told], np.int64),
+        _rows([one.doubtful for one in told], bool), _rows([one.sure for one in told], bool),
     )  # fmt: skip
-    return Pair(_rows(left), n, _rows(right), m, _rows(groups), told=evidence)
+    return Pair(_rows(left), n, _rows(right), m, _rows(groups, np.int64), told=evidence)
 
 
 def _scaled(counts: Array, kept: Array, n: float) -> Array:
@@ -46,10 +46,9 @@ def _scaled(counts: Array, kept: Array, n: float) -> Array:
     return scaled
 
 
-def _rows(lists: Sequence[Array]) -> Array:
+def _rows(lists: Sequence[Array], kind: type = np.float64) -> Array:
     """Rows of one length, padded with zeros."""
-    size = max((one.size for one in lists), default=1)
-    found = np.zeros((len(lists), size), lists[0].dtype if lists else np.float64)
+    found: Array = np.zeros((len(lists), max((one.size for one in lists), default=1)), kind)
     for k, one in enumerate(lists):
         found[k, : one.size] = one
     return found

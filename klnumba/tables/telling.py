@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from klnumba.tables.cells import Array, Bins, Categories, Cells
-from klnumba.tables.counting import BUCKETS, Tally, bucket_of
+from klnumba.tables.counting import Tally, in_buckets
 from klnumba.tables.statistics import SPARSE
 
 CHANCE = 1e-4  # what chance does more seldom than this is told apart
@@ -122,7 +122,8 @@ def _named(found: Told, n: float, current: Side) -> Told:
 
 
 def _hashed(cells: Categories, reference: Side, current: Side) -> Told:
-    """Where there are too many categories to name all, cells that do not depend on any sample: `BUCKETS` of them.
+    """Where there are too many categories to name all, cells that do not depend on any sample: those of
+    `klnumba.tables.counting.buckets_of`.
 
     Those that have a name happened to be the most frequent ones, and another sample has fewer of them. So many cells
     with few rows each are more than the interval's law bears.
@@ -135,12 +136,6 @@ def _hashed(cells: Categories, reference: Side, current: Side) -> Told:
 
 def _in_buckets(cells: Categories, side: Side) -> Array:
     """The counts of all categories, by bucket; then what is missing, and what could not be told apart."""
-    places = [bucket_of(name) for name in cells.names]
-    found = np.bincount(places, side.tally.counts[:-2], BUCKETS) * side.scale
-    if side.tally.buckets is not None:
-        found += side.tally.buckets * side.scale
-    else:
-        for label, count in (side.tally.unseen or {}).items():
-            found[bucket_of(label)] += count * side.scale
+    found = (in_buckets(cells.names, side.tally.counts[:-2]) + side.tally.in_buckets()) * side.scale
     missing = side.counts[-1]
     return np.append(found, [missing, max(side.counts[:-1].sum() - found.sum(), 0.0)])
