@@ -5,26 +5,23 @@ this flags are brought to a common mass and read again, and those that this
 flags too go the exact way (`kernels.exact`), as every other divergence of
 probabilities does. KL of normalised logarithms has its own quick way
 (`kernels.logits`); what it flags, and all else of logarithms, goes through
-`kernels.logs`. Short rows have loops that take many at a time. A row longer
-than `CHUNK` is cut into pieces, whose sums are added in order, so that several
-threads share it; its answer does not depend on how many there are.
+`kernels.logs`. Short rows have loops that take many at a time. Rows longer
+than `CHUNK` are for `long_rows`.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from klnumba.arrays import FLOAT64, Block, Rows
-from klnumba.formulas.finish import finish_difference, finish_sum, kl_finish
+from klnumba.arrays import FLOAT64, Block
 from klnumba.formulas.primitives import fma
-from klnumba.kernels import cpu, exact, exact_short, fast, logits, logs, threads
-from klnumba.kernels.tiles import CHUNK, STEP, combine
+from klnumba.kernels import cpu, exact_short, fast, logits, threads
+from klnumba.kernels.tiles import STEP
 
 NAMES = {"d": "float64", "f": "float32"}
 AGREE = "argmax_agree"
@@ -108,7 +105,7 @@ def _logs(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarra
         if not index.size:
             return
     room = threads.scratch(FLOAT64)
-    for name, weight in _attempts(task):
+    for name, weight in attempts(task):
         loop = cpu.log_rows(name, dtype_name)
         loop(
             block.p, block.a, block.ps, block.q, block.b, block.qs, _frozen(index), d,
@@ -155,7 +152,7 @@ def _runs(index: np.ndarray) -> list[slice]:
     return [slice(a, b) for a, b in zip(starts.tolist(), stops.tolist(), strict=True)]
 
 
-def _attempts(task: Task) -> list[tuple[str, float]]:
+def attempts(task: Task) -> list[tuple[str, float]]:
     """The cells to try in turn, with their weights.
 
     KL of rows as they are may cancel in either of its two forms. There the weight is the limit on how much.
@@ -169,167 +166,6 @@ def _attempts(task: Task) -> list[tuple[str, float]]:
 def _frozen(index: np.ndarray) -> np.ndarray:
     index.flags.writeable = False
     return index
-
-
-# --- one long row ---------------------------------------------------------------------------------------------------
-
-
-class LongRow:
-    """One row in pieces of `CHUNK` cells."""
-
-    def __init__(self, task: Task, rows: Rows, row: int, count: int, order: str) -> None:
-        self.task, self.rows, self.row, self.threads, self.order = task, rows, row, count, order
-        self.starts = range(0, rows.d, CHUNK)
-
-    def value(self) -> float:
-        if self.task.name == AGREE:
-            return self._agreement()
-        if self.task.logs:
-            return self._logs()
-        if self.task.name == "kl" and self.task.normalize:
-            value = self._kl()
-            if value >= 0.0:
-                return value
-        return self._exact()
-
-    def _sweep(self, states: np.ndarray, call: Callable[[Block, np.ndarray, np.ndarray], None]) -> np.ndarray:
-        """Run `call(block, stops, states)` on every piece."""
-
-        def piece(i: int) -> None:
-            start = self.starts[i]
-            stop = min(start + CHUNK, self.rows.d)
-            block = self.rows.piece(self.row, start, stop).ordered(self.order)
-            call(block, _frozen(np.array([stop - start])), states[i : i + 1])
-
-        threads.run(piece, range(len(self.starts)), self.threads)
-        return states
-
-    def _states(self) -> np.ndarray:
-        return np.zeros((len(self.starts), exact.SIZE))
-
-    def _kl(self) -> float:
-        dtype = self.rows.dtype
-        loop = cpu.kl_pieces(NAMES[dtype.char])
-        zero = _frozen(np.zeros(1, np.int64))
-
-        def call(block: Block, stops: np.ndarray, states: np.ndarray) -> None:
-            loop(block.p, block.a, block.q, block.b, zero, stops, states, *threads.scratch(dtype))
-
-        states = self._sweep(self._states(), call)
-        g, ge, p, pe, q, qe, held = map(float, combine(states))
-        if held < len(states) or not 0.0 < p + pe < math.inf:
-            return -1.0
-        return kl_finish(g + ge, p + pe, q + qe, *fast.constants(dtype)[2:])
-
-    def _exact(self) -> float:
-        task = self.task
-        factors = np.ones(2)
-        sums = self._sums(1.0, 1.0)
-        if task.normalize:
-            if not np.isfinite(sums[[0, 2]]).all():
-                factors[:] = np.where(np.isfinite(sums[[0, 2]]), 1.0, exact.SHRINK)
-                sums = self._sums(float(factors[0]), float(factors[1]))
-            exact.raise_up(sums, factors)
-        fp, fq = map(float, factors)
-        if task.name == "kl" and not task.normalize:
-            value = self._cells("kl", sums, fp, fq, finish_difference)
-            return self._cells("rel_entr", sums, fp, fq, finish_sum) if value != value else value
-        return self._cells(task.name, sums, fp, fq, cpu.finish_of(task.name))
-
-    def _sums(self, fp: float, fq: float) -> np.ndarray:
-        loop = cpu.exact_piece_sums(NAMES[self.rows.dtype.char])
-        zero = _frozen(np.zeros(1, np.int64))
-
-        def call(block: Block, stops: np.ndarray, states: np.ndarray) -> None:
-            room = threads.scratch(FLOAT64)
-            loop(block.p, block.a, block.q, block.b, zero, stops, fp, fq, states, *room)
-
-        return combine(self._sweep(self._states(), call))
-
-    def _cells(self, name: str, sums: np.ndarray, fp: float, fq: float, finish: Callable[..., float]) -> float:
-        task = self.task
-        loop = cpu.exact_piece_cells(name, NAMES[self.rows.dtype.char])
-        zero = _frozen(np.zeros(1, np.int64))
-
-        def call(block: Block, stops: np.ndarray, states: np.ndarray) -> None:
-            room = threads.scratch(FLOAT64)
-            loop(
-                block.p, block.a, block.q, block.b, zero, stops, fp, fq, sums, task.normalize, task.weight,
-                states, *room,
-            )  # fmt: skip
-
-        states = self._sweep(self._states(), call)
-        common = float(states[0, 6])
-        g, ge = combine(states, 4 if name == cpu.LARGEST else None)[4:6]
-        p, pe, q, qe, _, _, negative = map(float, sums)
-        return float(finish(p, pe, q, qe, float(g), float(ge), negative, common, task.normalize))
-
-    def _logs(self) -> float:
-        task, name = self.task, NAMES[self.rows.dtype.char]
-        inverse, tail = task.inverse_temperature()
-        zero = _frozen(np.zeros(1, np.int64))
-        c = np.array([0.0, 0.0, inverse, tail, 0.0, 0.0, 0.0, 0.0])
-        largest = cpu.log_piece_largest(name)
-
-        def first(block: Block, stops: np.ndarray, states: np.ndarray) -> None:
-            largest(block.p, block.a, block.q, block.b, zero, stops, states, threads.scratch(FLOAT64)[2])
-
-        c[:2] = self._sweep(self._states(), first)[:, :2].max(axis=0)
-        if logs.barred(c, task.normalize):
-            return math.nan
-        value = math.nan
-        for cell, weight in _attempts(task):
-            value = self._log_value(cell, weight, c)
-            if value == value:
-                break
-        return value
-
-    def _log_value(self, cell: str, weight: float, c: np.ndarray) -> float:
-        task, name = self.task, NAMES[self.rows.dtype.char]
-        zero = _frozen(np.zeros(1, np.int64))
-        sweep, rest = cpu.log_piece_sweep(cell, name), cpu.log_piece_rest(name)
-
-        def second(block: Block, stops: np.ndarray, states: np.ndarray) -> None:
-            room = threads.scratch(FLOAT64)
-            sweep(block.p, block.a, block.q, block.b, zero, stops, c, weight, states, *room)
-
-        def third(block: Block, stops: np.ndarray, states: np.ndarray) -> None:
-            room = threads.scratch(FLOAT64)
-            rest(block.p, block.a, block.q, block.b, zero, stops, c, states, *room)
-
-        marks = cell == "kl", cell == cpu.LARGEST, cell == "rel_entr", weight
-        for attempt in range(logs.ROUNDS):
-            states = self._sweep(self._states(), second)
-            f, fe, mass, low_mass, gap, low_gap, _ = map(float, combine(states, 0 if cell == cpu.LARGEST else None))
-            mass, gap = mass + low_mass, gap + low_gap
-            value, done = logs.judge(f if math.isinf(f) else f + fe, mass, gap, task.normalize, *marks, attempt)
-            if done:
-                break
-            logs.sharpen(c, mass, gap)
-            if cpu.CELLS[cell][1] in logs.SURPRISES:
-                states = self._sweep(self._states(), third)
-                sums = states.sum(axis=0)
-                c[5] = logs.log_normaliser(sums[0] + sums[1], sums[2])
-                c[6] = logs.log_normaliser(sums[3] + sums[4], sums[5])
-        return float(value)
-
-    def _agreement(self) -> bool:
-        """The first largest cells of p and q, piece by piece: a later piece wins only if it is larger."""
-        states = self._states()
-        d = self.rows.d
-
-        def call(block: Block, stops: np.ndarray, states: np.ndarray) -> None:
-            for k, (flat, start) in enumerate(((block.p, block.a), (block.q, block.b))):
-                cells = flat[start : start + int(stops[0])]
-                at = int(cells.argmax())
-                states[0, 2 * k : 2 * k + 2] = cells[at], at
-
-        self._sweep(states, call)
-        places = []
-        for k in (0, 2):
-            best = int(states[:, k].argmax())
-            places.append(self.starts[best] + int(states[best, k + 1]) if not np.isnan(states[:, k]).any() else d - k)
-        return places[0] == places[1]
 
 
 # --- the statistic that is no divergence ----------------------------------------------------------------------------

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from typing import Any
 
 
@@ -15,3 +17,9 @@ def as_json(item: Any) -> Any:
     if isinstance(item, float):
         return None if math.isnan(item) else str(item) if math.isinf(item) else item
     return item if isinstance(item, (str, int, bool)) or item is None else str(item)
+
+
+def dumps(item: Any, indent: int | None = None) -> str:
+    """JSON that can be written to a file: half a surrogate pair, which UTF-8 has no bytes for, becomes an escape."""
+    text = json.dumps(item, indent=indent, ensure_ascii=False, allow_nan=False)
+    return re.sub("[\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from klnumba import arrays, fixed_point, labelled
+from klnumba import arrays, fixed_point, labelled, long_rows
 from klnumba.arrays import Back, Rows, one_of, take
-from klnumba.engine import AGREE, LongRow, Task, values
+from klnumba.diagnosis import diagnosis
+from klnumba.engine import AGREE, Task, values
 from klnumba.gpu.borders import any_on_device
 from klnumba.kernels import threads
 from klnumba.kernels.tiles import CHUNK
@@ -233,7 +234,7 @@ class Found:
         elif rows.d > CHUNK:
             for row in range(rows.n):
                 for task, order, result in self.wanted:
-                    self._keep(task, result, row, np.array([LongRow(task, rows, row, count, order).value()]))
+                    self._keep(task, result, row, np.array([long_rows.value(task, rows, row, count, order)]))
         else:
             threads.run(self._block, rows.blocks(), count)
         if self.strict and self.bad:
@@ -277,27 +278,3 @@ class Found:
     def _sum_over(self, rows: int) -> float:
         whole, rest = (sum(parts) for parts in zip(*self.sums.values(), strict=True)) if self.sums else (0, 0.0)
         return fixed_point.rounded(int(whole), rest, rows)
-
-
-def diagnosis(rows: Rows, task: Task, row: int) -> str:
-    """What is wrong with a row: argument, row, cell and rule."""
-    at = tuple(map(int, np.unravel_index(row, rows.outer))) if rows.outer else ()
-    named = rows.named or labelled.Named()
-    place = f"row {named.row(at[0])!r}" if len(at) == 1 else f"row {at}" if at else "the row"
-    mask = rows.held(at)
-    for name, view in (("p", rows.p), ("q", rows.q)):
-        cells = np.asarray(view[at], np.float64).reshape(-1)
-        held = np.ones(cells.size, bool) if mask is None else mask.reshape(-1)
-        rules = [(np.isnan(cells), "is NaN")]
-        if task.logs:
-            rules.append((cells == math.inf, "is +inf: no finite mass"))
-        else:
-            rules += [(cells < 0.0, "is negative"), (np.isinf(cells), "is infinite")]
-        for wrong, rule in rules:
-            hits = np.flatnonzero(wrong & held)
-            if hits.size:
-                return f"{name}: {place}, cell {named.cell(int(hits[0]))!r} {rule} ({cells[hits[0]]})"
-        mass = np.where(held, np.exp(np.minimum(cells, 0.0)) if task.logs else cells, 0.0)
-        if not mass.any() and not (task.logs and (cells[held] > -math.inf).any()):
-            return f"{name}: {place} has no mass"
-    return f"p and q: {place} is not a number"

@@ -68,6 +68,7 @@ def write_pages(app: Sphinx) -> None:
         "tables_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "tables.json", "rows"),
         "what_changed.md": notebook(DOCS / "notebooks" / "what_changed.ipynb"),
         "without_gradients.md": without_gradients(),
+        "without_closed_form.md": without_closed_form(),
     }
     table = _reference("semantics").markdown_table
     pages |= {f"semantics_{name}.md": _without_first_column(table((name,))) for name in FUNCTIONS}
@@ -198,13 +199,51 @@ def without_gradients() -> str:
     from klnumba.distributions import registered_pairs
     from klnumba.distributions.gradient import refused
     from klnumba.distributions.odds import ByForm
+    from klnumba.distributions.vector_gradients import RULES
 
     finite = (pair for pair in registered_pairs() if pair.function.__name__ != "infinite")
-    by_hand = ("MultivariateNormal", "MultivariateNormal")
-    others = (pair for pair in finite if (pair.p.__name__, pair.q.__name__) != by_hand)
+    by_hand = {("MultivariateNormal", "MultivariateNormal"), *((p.__name__, q.__name__) for p, q in RULES)}
+    others = (pair for pair in finite if (pair.p.__name__, pair.q.__name__) not in by_hand)
     return _by_p(
         pair for pair in others if refused(pair.p, pair.q) or not (pair.compiled or isinstance(pair.function, ByForm))
     )
+
+
+def without_closed_form() -> str:
+    """One line for each family p and fallback: the families q for which there is no closed form, whole or in part."""
+    from klnumba.distributions import infinite
+    from klnumba.distributions.registry import find
+
+    counts = _discrete()
+    partial = {
+        ("Logistic", "Logistic"): "unequal scale",
+        ("NegativeBinomial", "NegativeBinomial"): "unequal total_count",
+    }
+    lines = [_line(("p", "q", "what serves instead")), _line(["---"] * 3)]
+    for families, method in ((infinite.CONTINUOUS, "quadrature"), (counts, "sum")):
+        for p in families:
+            found = []
+            for q in families:
+                names = (p.__name__, q.__name__)
+                try:
+                    find(p, q)
+                except NotImplementedError:
+                    found.append(q.__name__)
+                else:
+                    found += [f"{q.__name__} ({partial[names]})"] if names in partial else []
+            lost = {q.split(" ")[0] for q in found if "VonMises" in (p.__name__, q)}
+            served = [q for q in found if q not in lost]
+            lines += [_line((p.__name__, ", ".join(served), f'``method="{method}"``'))] if served else []
+    lines.append(_line(("Mixture", "Mixture, and what its components have a pair with", '``method="bounds"``')))
+    return "\n".join([*lines, ""])
+
+
+def _discrete() -> tuple[Any, ...]:
+    """The families over counts."""
+    from klnumba import distributions
+
+    names = ("Bernoulli", "Binomial", "Geometric", "NegativeBinomial", "Poisson")
+    return tuple(getattr(distributions, name) for name in names)
 
 
 def _by_p(pairs: Iterable[Any]) -> str:

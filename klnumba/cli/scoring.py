@@ -44,6 +44,7 @@ KIND = typer.Option(help="What the cells hold.")
 TEMPERATURE = typer.Option(help="Divide logits by this first.")
 WIDTH = typer.Option("--valid-width", help="Read only so many first cells of a row: padded vocabularies.", min=1)
 MEMORY = typer.Option(help="What the process may hold at most, such as 512MiB or 2GB.", metavar="LIMIT")
+THREADS = typer.Option(help="How many threads may work.", show_default="all", min=1)
 PROGRESS = typer.Option(help="Show progress on standard error.", show_default="in a terminal")
 HEADER = typer.Option(help="Whether .csv files begin with names.", show_default="looks at the first line")
 WRITTEN = typer.Option("--output", "-o", help="Write the values, a line a row, to this .npy, .csv or .parquet file.")
@@ -85,7 +86,7 @@ def score_files(
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run that was interrupted, if any.")] = False,
     checkpoint_every: Annotated[float, typer.Option(help="Seconds from one checkpoint to the next.")] = EVERY,
     limit: Annotated[str, typer.Option("--memory", help=MEMORY.help, metavar="LIMIT")] = "1GiB",
-    threads: Annotated[int | None, typer.Option(help="How many threads may work.", show_default="all", min=1)] = None,
+    threads: Annotated[int | None, THREADS] = None,
     progress: Annotated[bool | None, PROGRESS] = None,
     to_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
@@ -123,6 +124,7 @@ def cache_files(
     dtype: Annotated[Precision, typer.Option(help="Of the log-probabilities.")] = Precision.float32,
     valid_width: Annotated[int | None, WIDTH] = None,
     header: Annotated[bool | None, HEADER] = None,
+    threads: Annotated[int | None, THREADS] = None,
     limit: Annotated[str, typer.Option("--memory", help=MEMORY.help, metavar="LIMIT")] = "1GiB",
     progress: Annotated[bool | None, PROGRESS] = None,
 ) -> None:
@@ -130,7 +132,8 @@ def cache_files(
     with one_line():
         cache_reference(
             logits, output, kind=kind.value, temperature=temperature, top_k=top_k, dtype=dtype.value,
-            valid_width=valid_width, memory=_left(limit), progress=progress, header=header,
+            valid_width=valid_width, memory=_left(limit), threads=threads, progress=progress,
+            header=header,
         )  # fmt: skip
 
 

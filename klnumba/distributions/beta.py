@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from klnumba.distributions.constraint import POSITIVE
 from klnumba.distributions.distribution import Distribution, Parameter, Support, unmoved, unscaled
 from klnumba.distributions.exponential import Exponential
-from klnumba.distributions.gamma import Gamma
+from klnumba.distributions.gamma import TINY, Gamma
 from klnumba.distributions.gumbel import Gumbel
 from klnumba.distributions.laplace import Laplace
 from klnumba.distributions.normal import Normal
@@ -30,6 +31,7 @@ from klnumba.formulas.special import (
     excess_of_nearly,
     excess_of_products,
     exp_excess,
+    log_gamma,
     log_gamma_bregman,
     stirling,
     stirling_bregman,
@@ -134,7 +136,39 @@ def quick_beta_beta(a: float, b: float, c: float, d: float) -> tuple[float, bool
 @with_quick_form(quick_beta_beta)
 def beta_beta(a: float, b: float, c: float, d: float) -> float:
     """The remainders of log-gamma of both exponents, less that of their sum, each split by Stirling's formula."""
-    return beta_apart(a, b, c, d, c - a, d - b, difference_of_products(a, d, c, b) / (a + b))
+    s = a + b
+    unit = 2.0**-500 if s > 1e150 else 2.0**500 if s < 1e-150 else 1.0  # keeps the products in range
+    off = difference_of_products(a * unit, d, c * unit, b) / (s * unit)
+    return beta_apart(a, b, c, d, c - a, d - b, off)
+
+
+def remainder_of_log_gamma(x: float, y: float, d: float) -> float:
+    """`log_gamma_bregman` for numbers of any size, d = y - x."""
+    if x < TINY:
+        return excess(x, y, d) + log_gamma(1.0 + y)
+    if y < TINY:
+        return (x * digamma(x) - log_gamma(x)) - log(y)
+    return log_gamma_bregman(x, y, d)
+
+
+def beta_extreme(a: float, b: float, c: float, d: float) -> float:
+    """`beta_beta` where terms of the other form leave the range of numbers; of fewer digits where it is small."""
+    if a > b:
+        return beta_extreme_of(b, a, d, c)
+    return beta_extreme_of(a, b, c, d)
+
+
+def beta_extreme_of(a: float, b: float, c: float, d: float) -> float:
+    """The same for an a that is the smaller exponent of p, and may be lost in the sum."""
+    t = c + d
+    first = remainder_of_log_gamma(a, c, c - a)
+    if a + b > b:
+        rest = remainder_of_log_gamma(b, d, d - b) - remainder_of_log_gamma(a + b, t, t - (a + b))
+    else:
+        slope = (digamma(b) - digamma(d)) * c - remainder_of_log_gamma(d, t, c)
+        rest = (a * (t - b)) * trigamma(b) + slope
+    found = first + rest
+    return max(found, 0.0) if found == found else math.inf
 
 
 def beta_apart(a: float, b: float, c: float, d: float, first: float, second: float, off: float) -> float:
@@ -144,9 +178,16 @@ def beta_apart(a: float, b: float, c: float, d: float, first: float, second: flo
     those of q.
     """
     if a < 0.1 * min(1.0, b, d):
-        return one_small(a, b, c, d, first, second)
-    if b < 0.1 * min(1.0, a, c):
-        return one_small(b, a, d, c, second, first)
+        found = one_small(a, b, c, d, first, second)
+    elif b < 0.1 * min(1.0, a, c):
+        found = one_small(b, a, d, c, second, first)
+    else:
+        found = by_means(a, b, c, d, first, second, off)
+    return found if found < math.inf else beta_extreme(a, b, c, d)
+
+
+def by_means(a: float, b: float, c: float, d: float, first: float, second: float, off: float) -> float:
+    """`beta_apart` for an a and a b that are not that small."""
     s = a + b
     t = c + d
     both = first + second

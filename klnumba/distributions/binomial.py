@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from klnumba.distributions.bernoulli import Bernoulli
 from klnumba.distributions.constraint import COUNT, LOGIT, PROBABILITY
 from klnumba.distributions.distribution import Parameter, Support, unmoved
 from klnumba.distributions.odds import (
@@ -276,6 +277,30 @@ def binomial_logits(n: float, a: float, m: float, b: float) -> float:
 
 
 register_kl(Binomial, Binomial)(by_form(binomial_probs, binomial_logits))
+
+
+def one_of_more_probs(p: float, m: float, q: float) -> float:
+    """That of a Binomial of one draw."""
+    return binomial_probs(1.0, p, m, q)
+
+
+def one_of_more_logits(a: float, m: float, b: float) -> float:
+    """`one_of_more_probs` from log-odds."""
+    return binomial_logits(1.0, a, m, b)
+
+
+def more_of_one_probs(n: float, p: float, q: float) -> float:
+    """That to a Binomial of one draw."""
+    return binomial_probs(n, p, 1.0, q)
+
+
+def more_of_one_logits(n: float, a: float, b: float) -> float:
+    """`more_of_one_probs` from log-odds."""
+    return binomial_logits(n, a, 1.0, b)
+
+
+register_kl(Bernoulli, Binomial)(by_form(one_of_more_probs, one_of_more_logits))
+register_kl(Binomial, Bernoulli)(by_form(more_of_one_probs, more_of_one_logits))
 
 
 def poisson_to_binomial(p: Poisson, q: Binomial) -> Chosen:

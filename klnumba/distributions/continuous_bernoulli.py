@@ -183,8 +183,8 @@ def from_to(a: float, b: float, d: float) -> float:
         for i in range(12):
             total += WEIGHTS[i] * (1.0 - NODES[i]) * curvature(a + d * NODES[i])
         return d * d * total
-    x = abs(a)
     sign = 1.0 if a >= 0.0 else -1.0
+    x = sign * a  # abs(a), with a slope at 0
     fall = slope(x) - 0.5 if x <= SMALL else 1.0 / expm1(x) - 1.0 / x
     return tilted(sign * b) - (tilted(x) + fall * (sign * d))
 

@@ -137,6 +137,15 @@ class Distribution(Parametric):
         """The same batch with `count` more axes of length 1 at its end."""
         return self._reshaped(lambda batch, event: batch + (1,) * count + event)
 
+    def with_axes(self, place: int, count: int) -> Self:
+        """The same batch with `count` more axes of length 1 before the axis at `place`."""
+        given = {}
+        for name, value in self._given.items():
+            parameter: Parameter = getattr(type(self), name)
+            wide = np.broadcast_to(value, self.batch_shape + parameter.split(value.shape)[1])
+            given[name] = wide.reshape(wide.shape[:place] + (1,) * count + wide.shape[place:])
+        return self._rebuilt(given)
+
     def one(self, at: tuple[int, ...], shape: tuple[int, ...] | None = None) -> Self:
         """The distribution at one place of the batch, broadcast to `shape`."""
         wide = self.batch_shape if shape is None else shape

@@ -28,6 +28,7 @@ TORCH: dict[str, tuple[str, ...]] = {
     "Kumaraswamy": ("concentration1", "concentration0"),
     "Laplace": ("loc", "scale"),
     "LogNormal": ("loc", "scale"),
+    "LowRankMultivariateNormal": ("loc", "cov_factor", "cov_diag"),
     "MultivariateNormal": ("loc", "scale_tril"),
     "Normal": ("loc", "scale"),
     "Pareto": ("scale", "alpha"),
@@ -36,6 +37,16 @@ TORCH: dict[str, tuple[str, ...]] = {
     "Uniform": ("low", "high"),
     "VonMises": ("loc", "concentration"),
     "Weibull": ("scale", "concentration"),
+    "Wishart": ("df", "scale_tril"),
+}
+# Transforms of torch.distributions: the attributes that are the parameters of ours, in their order.
+TORCH_TRANSFORMS: dict[str, tuple[str, ...]] = {
+    "AbsTransform": (),
+    "AffineTransform": ("loc", "scale"),
+    "ExpTransform": (),
+    "PowerTransform": ("exponent",),
+    "SigmoidTransform": (),
+    "TanhTransform": (),
 }
 # Those with probabilities or log-odds, whichever they were made of, after the other attributes.
 TORCH_ODDS: dict[str, tuple[str, ...]] = {
@@ -60,6 +71,10 @@ NEW_SCIPY: dict[str, tuple[str, dict[str, str]]] = {
 # Frozen distributions of SciPy over vectors and matrices.
 FROZEN_VECTORS: dict[str, tuple[str, dict[str, str]]] = {
     "dirichlet_frozen": ("Dirichlet", {"alpha": "concentration"}),
+    "matrix_normal_frozen": (
+        "MatrixNormal",
+        {"mean": "loc", "rowcov": "row_covariance", "colcov": "column_covariance"},
+    ),
     "invwishart_frozen": ("InverseWishart", {"df": "df", "scale": "scale"}),
     "multinomial_frozen": ("Multinomial", {"n": "total_count", "p": "probs"}),
     "multivariate_normal_frozen": ("MultivariateNormal", {"mean": "loc", "cov": "covariance_matrix"}),
@@ -197,7 +212,25 @@ def _from_torch(value: Any, name: str) -> Distribution:
         if kind == "Independent":
             inner = ours(value.base_dist, name)
             return _family(kind)(inner, value.reinterpreted_batch_ndims)  # type: ignore[no-any-return]
+        if kind == "MixtureSameFamily":
+            parts = value.mixture_distribution, value.component_distribution
+            return _family("Mixture")(*(ours(x, name) for x in parts))  # type: ignore[no-any-return]
+        if kind == "TransformedDistribution" and _has_counterpart(value):
+            chain = [_transform(x) for x in value.transforms]
+            return _family(kind)(ours(value.base_dist, name), chain)  # type: ignore[no-any-return]
     raise TypeError(f"{name}: torch.distributions' {type(value).__name__} has no counterpart here")
+
+
+def _has_counterpart(value: Any) -> bool:
+    """Whether a transformed distribution of PyTorch is made of what is here."""
+    base = type(value.base_dist).__name__
+    known = base in TORCH or base in TORCH_ODDS or base in ("Independent", "TransformedDistribution")
+    return known and all(type(x).__name__ in TORCH_TRANSFORMS for x in value.transforms)
+
+
+def _transform(value: Any) -> Any:
+    kind = type(value).__name__
+    return _family(kind)(*(_numbers(getattr(value, x)) for x in TORCH_TRANSFORMS[kind]))
 
 
 def _odds(value: Any) -> str:

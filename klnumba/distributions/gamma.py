@@ -33,6 +33,8 @@ from klnumba.formulas.special import (
     stirling_slope,
 )
 
+TINY = 1e-100  # below it log-gamma(x) is -log(x) to all digits
+
 
 def gamma_entropy(concentration: float, rate: float) -> float:
     """The differential entropy, in nats."""
@@ -101,9 +103,22 @@ def quick_gamma_gamma(shape_p: float, rate_p: float, shape_q: float, rate_q: flo
 @with_quick_form(quick_gamma_gamma)
 def gamma_gamma(shape_p: float, rate_p: float, shape_q: float, rate_q: float) -> float:
     """The excess of the means' ratio, times the shape of q, and what Stirling's formula leaves of log-gamma."""
-    d = shape_q - shape_p
     means = shape_q * excess_of_products(shape_p, rate_q, shape_q, rate_p)
-    return means + (0.5 * excess(shape_p, shape_q, d) + stirling_bregman(shape_p, shape_q, d))
+    if means == math.inf:  # the ratio, but not the means, beyond the range
+        ratio = rate_q / rate_p
+        means = shape_p * ratio if ratio < math.inf else rate_q * (shape_p / rate_p)
+    return means + of_equal_mean(shape_p, shape_q, shape_q - shape_p)
+
+
+def of_equal_mean(a: float, c: float, d: float) -> float:
+    """KL of gamma distributions of shapes a and c = a + d with the same mean."""
+    if a < TINY:
+        return excess(a, c, d)
+    if c < TINY:
+        return -log(c) + (0.5 * log(a) - (0.5 + HALF_LOG_2PI)) + (a * stirling_slope(a) - stirling(a))
+    if a < 1.0 and c / a > 1e300:
+        return c * (0.5 / a - stirling_slope(a))
+    return 0.5 * excess(a, c, d) + stirling_bregman(a, c, d)
 
 
 @register_kl(Gamma, Exponential, compiled=True)

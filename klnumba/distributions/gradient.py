@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from klnumba.distributions import gradient_rules, normal_gradient  # noqa: F401  registers its rules
+from klnumba.distributions import gradient_rules, normal_gradient, vector_gradients  # noqa: F401  registers its rules
 from klnumba.distributions.bernoulli import Bernoulli
 from klnumba.distributions.binomial import Binomial
 from klnumba.distributions.continuous_bernoulli import log_odds
@@ -24,6 +24,7 @@ from klnumba.duals.twin import slopes, twin
 # Pairs without derivatives, and why.
 REFUSED: tuple[tuple[type[Distribution], type[Distribution], str], ...] = (
     (Delta, Distribution, "the divergence is finite at single points v only, so it has no derivative by v"),
+    (Binomial, Bernoulli, "the divergence is finite where p is of one draw only, which is a Bernoulli"),
     (Poisson, Bernoulli, "the divergence is finite at rate 0 only, so it has no derivative by the rate"),
     (Poisson, Binomial, "the divergence is finite at rate 0 only, so it has no derivative by the rate"),
 )
@@ -95,6 +96,9 @@ def kl_divergence_grad(p: Distribution, q: Distribution) -> tuple[Any, Gradient]
             raise TypeError(f"{name}: a distribution of klnumba.distributions, not {type(x).__name__}")
     if isinstance(p, MultivariateNormal) and isinstance(q, MultivariateNormal):
         return divergence(p, q), Gradient(*normal_gradient.gradient(p, q))
+    if (type(p), type(q)) in vector_gradients.RULES:
+        value = divergence(p, q)
+        return value, Gradient(*vector_gradients.gradient(p, q, value))
     formula, of_p, of_q = _scalar(find(type(p), type(q)), p, q)
     why = refused(type(p), type(q))
     if why:

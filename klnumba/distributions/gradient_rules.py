@@ -126,7 +126,7 @@ def fewer_of_more(n: Any, p: Any, other: Any, m: Any, q: Any, *rest: Any) -> Any
     v, w = value_of(p), value_of(q)
     counts, more = value_of(n), value_of(m)
     odds = (tf.log(v) - tf.log(1.0 - v)) - (tf.log(w) - tf.log(1.0 - w))
-    ways = _mean_over(counts, v, more, lambda k, n, m: tf.log((n - k) / (m - k)))
+    ways = _mean_over(counts, v, more, lambda k, n, m: tf.log(Twofold(n - k) / (m - k)))
     of_q = (more * w - counts * v) / (w * (1.0 - w))
     value = _each(binomial.fewer_of_more, n, p, other, m, q, *rest)
     return chain(value, (p, counts * (ways + odds)), (q, of_q))

@@ -24,6 +24,10 @@ class Holder(Distribution):
         """The same, where no axis is added."""
         return self if count == 0 else self._refuse()
 
+    def with_axes(self, place: int, count: int) -> Self:
+        """The same, where no axis is added."""
+        return self if count == 0 else self._refuse()
+
     def one(self, at: tuple[int, ...], shape: tuple[int, ...] | None = None) -> Self:
         """Itself, where it is no batch."""
         return self if self.batch_shape == () else self._refuse()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -54,6 +54,18 @@ class Independent(Holder):
             base_distribution=base,
             reinterpreted_batch_ndims=count,
         )
+
+    def spread(self, count: int) -> Self:
+        """The same batch with `count` more axes of length 1 at its end."""
+        base = self.base_distribution.with_axes(len(self.batch_shape), count)
+        return type(self)(base, self.reinterpreted_batch_ndims)
+
+    def one(self, at: tuple[int, ...], shape: tuple[int, ...] | None = None) -> Self:
+        """The distribution at one place of the batch, broadcast to `shape`."""
+        cut = len(self.batch_shape)
+        wide = self.batch_shape if shape is None else shape
+        base = self.base_distribution.one(at, wide + self.base_distribution.batch_shape[cut:])
+        return type(self)(base, self.reinterpreted_batch_ndims)
 
     @property
     def support(self) -> Support:

@@ -111,8 +111,7 @@ def log_uniform_pareto(low: float, high: float, scale: float, alpha: float) -> f
     if low < scale:
         return math.inf
     width = log_width(low, high)
-    below = log_width(scale, low) if scale < low else 0.0
-    return alpha * (below + 0.5 * width) - (log(alpha) + log(width))
+    return alpha * (log_width(scale, low) + 0.5 * width) - (log(alpha) + log(width))
 
 
 @register_kl(LogUniform, Uniform, compiled=True)

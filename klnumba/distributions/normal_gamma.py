@@ -89,4 +89,5 @@ class NormalGamma(Distribution):
 def normal_gammas(m: float, s: float, a: float, b: float, n: float, t: float, c: float, d: float) -> float:
     """That of the gamma distributions, and the mean of that of the normal ones."""
     off = m - n
-    return gamma_gamma(a, b, c, d) + 0.5 * (excess(s, t, t - s) + (t * (a / b)) * off * off)
+    apart = 0.0 if off == 0.0 else (t * (a / b)) * off * off
+    return gamma_gamma(a, b, c, d) + 0.5 * (excess(s, t, t - s) + apart)

@@ -13,7 +13,8 @@ The largest errors found are recorded in ``docs/_data/special_errors.json``.
 
 from __future__ import annotations
 
-from klnumba.formulas.elementary import log, log1p
+from klnumba.formulas.elementary import log, log1p, two_sum
+from klnumba.formulas.primitives import fma
 from klnumba.formulas.special import HALF_LOG_2PI, excess
 
 LARGE = 25.0  # where 24 terms of the asymptotic series give every digit
@@ -136,17 +137,38 @@ def bessel_ratio_slope(x: float) -> float:
         for k in range(22, -1, -1):
             tail = tail * y + (k + 1.0) * (k + 2.0) * HANKEL[k]
         return y * y * (0.5 + y * tail)
-    z = 0.25 * x * x
-    term = 1.0
-    above = 0.5
-    below = 1.0
-    m = 0.0
+    return slope_small(0.0, x)
+
+
+def slope_small(n: float, x: float) -> float:
+    """The derivative of I(n+1, x)/I(n, x) for an x that is not large: a ratio of two sums with the same terms.
+
+    The terms, and the sums, carry what they lose to rounding, which would add up along the way.
+    """
+    half = 0.5 * x
+    z = half * half
+    z_low = fma(half, half, -z)
+    term, low = 1.0, 0.0
+    above, above_low = 0.5 / (n + 1.0), 0.0
+    below, below_low = 1.0, 0.0
+    k = 0.0
     while term > 1e-18 * below:
-        m += 1.0
-        term *= z * (4.0 * m - 2.0) / (m * m * m)
-        above += 0.5 * term / ((m + 1.0) * (m + 1.0))
-        below += term
-    return above / below
+        k += 1.0
+        over = 2.0 * (2.0 * n + 2.0 * k - 1.0)
+        under = k * (2.0 * n + k) * (n + k)
+        c = over / under
+        c_low = fma(-c, under, over) / under
+        step = z * c
+        step_low = fma(z, c, -step) + (z * c_low + z_low * c)
+        moved = term * step
+        low = fma(term, step, -moved) + (term * step_low + low * step)
+        term = moved
+        share = (2.0 * n + 1.0) / ((2.0 * n + k + 1.0) * (2.0 * n + 2.0 * k + 2.0))
+        above, lost = two_sum(above, term * share)
+        above_low += lost + low * share
+        below, lost = two_sum(below, term)
+        below_low += lost + low
+    return (above + above_low) / (below + below_low)
 
 
 def log_bessel(x: float) -> float:

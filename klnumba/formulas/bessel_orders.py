@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 
-from klnumba.formulas.bessel import NODES, WEIGHTS
+from klnumba.formulas.bessel import NODES, WEIGHTS, slope_small
 from klnumba.formulas.elementary import exp, log, log1p
 from klnumba.formulas.special import HALF_LOG_2PI, excess, stirling
 
@@ -195,17 +195,7 @@ def slope_of_orders(n: float, x: float) -> float:
         p = n / s
         v = (x / s) * (x / s)
         return (n / (n + s) + (0.5 * (v - p * p) + debye(n, x, s, 2)) / s) / s
-    z = 0.25 * x * x
-    term = 1.0
-    above = (2.0 * n + 1.0) / ((2.0 * n + 1.0) * (2.0 * n + 2.0))
-    below = 1.0
-    k = 0.0
-    while term > 1e-18 * below:
-        k += 1.0
-        term *= z * (2.0 * (2.0 * n + 2.0 * k - 1.0)) / (k * (2.0 * n + k) * (n + k))
-        above += term * (2.0 * n + 1.0) / ((2.0 * n + k + 1.0) * (2.0 * n + 2.0 * k + 2.0))
-        below += term
-    return above / below
+    return slope_small(n, x)
 
 
 def log_above(n: float, x: float, linear: float) -> float:

@@ -52,7 +52,7 @@ def beta_moment(a: float, b: float, z: float) -> tuple[float, float, float]:
         term = 1.0
         total = 0.0
         n = 0.0
-        while term > 1e-18 * total:
+        while term > 1e-34 * total:  # what derivatives need
             term *= z * ((b + n) / ((s + n) * (n + 1.0)))
             total += term
             n += 1.0

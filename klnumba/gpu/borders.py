@@ -7,6 +7,7 @@ passes through the host, and no device is waited for (but see `_Jax`).
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import sys
 from dataclasses import dataclass
@@ -15,11 +16,12 @@ from typing import Any
 import numpy as np
 
 from klnumba.gpu import required
-from klnumba.gpu.layout import Layout
+from klnumba.gpu.layout import Layout, adjacent
 
 CUDA = 2  # kDLCUDA and
 CUDA_MANAGED = 13  # kDLCUDAManaged of DLPack
 REAL = "fiub"
+ELSEWHERE = "in the memory of the CPU"
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,21 +70,8 @@ def any_on_device(*arguments: Any) -> bool:
     return any(is_on_device(x) for x in arguments)
 
 
-def place_of(x: Any, name: str) -> str:
-    """Where an argument lies, for an error text."""
-    return f"on device cuda:{take(x, name).device}" if is_on_device(x) else "in the memory of the CPU"
-
-
-def device_of(**arguments: Any) -> Any:
-    """A context in which kernels start where the first argument on a device lies."""
-    required()
-    from klnumba.kernels.cuda import machine
-
-    return machine.at(next(take(x, name).device for name, x in arguments.items() if is_on_device(x)))
-
-
-def all_of(**arguments: Any) -> list[Array]:
-    """The arrays behind arguments by name, which must be on one device.
+def all_of(**arguments: Any) -> dict[str, Array]:
+    """The arrays behind arguments by name, of which None and True are none; they must be on one device.
 
     Raises
     ------
@@ -94,12 +83,21 @@ def all_of(**arguments: Any) -> list[Array]:
         If a dtype is complex, text or object.
     """
     required()
-    places = {name: place_of(x, name) for name, x in arguments.items()}
+    given = {name: x for name, x in arguments.items() if x is not None and x is not True}
+    found = {name: take(x, name) for name, x in given.items() if is_on_device(x)}
+    if len(found) == len(given) and len({array.device for array in found.values()}) == 1:
+        return found
+    places = {name: f"on device cuda:{found[name].device}" if name in found else ELSEWHERE for name in given}
     (first, place), *others = places.items()
-    for name, other in others:
-        if other != place:
-            raise ValueError(f"{first} and {name}: {first} is {place}, {name} is {other}; move one to the other")
-    return [take(x, name) for name, x in arguments.items()]
+    name, other = next((name, other) for name, other in others if other != place)
+    raise ValueError(f"{first} and {name}: {first} is {place}, {name} is {other}; move one to the other")
+
+
+def at_work(found: dict[str, Array]) -> Any:
+    """A context in which kernels start where arrays lie."""
+    from klnumba.kernels.cuda import machine
+
+    return machine.at(next(iter(found.values())).device)
 
 
 def stream_of(stream: Any, array: Array) -> int:
@@ -137,28 +135,41 @@ def take(x: Any, name: str) -> Array:
 
 def _checked(name: str, dtype: str) -> str:
     """The dtype by NumPy's name."""
+    found, fault = _known(dtype)
+    if fault:
+        raise TypeError(f"{name}: dtype {dtype} is not {fault}")
+    return found
+
+
+@functools.lru_cache  # a call asks for that of each of its arrays
+def _known(dtype: str) -> tuple[str, str]:
+    """(NumPy's name of a dtype, what it is not if it cannot be used)."""
     if dtype in ("bfloat16", "bool"):
-        return dtype
+        return dtype, ""
     try:
         kind = np.dtype(dtype)
     except TypeError:
-        kind = None
-    if kind is None or kind.kind not in REAL:
-        raise TypeError(f"{name}: dtype {dtype} is not a real number type")
-    if not kind.isnative:
-        raise TypeError(f"{name}: dtype {dtype} is not in this machine's byte order")
-    return kind.name
+        return dtype, "a real number type"
+    if kind.kind not in REAL:
+        return dtype, "a real number type"
+    return kind.name, "" if kind.isnative else "in this machine's byte order"
 
 
 def _steps(strides: tuple[int, ...] | None, shape: tuple[int, ...], item: int, name: str) -> Layout:
     """A layout from strides in bytes; None stands for adjacent cells."""
-    from klnumba.gpu.layout import adjacent
+    found = _layout(None if strides is None else tuple(strides), tuple(shape), item)
+    if found is None:
+        raise ValueError(f"{name}: strides {strides} are no multiples of the size of a cell, {item} bytes")
+    return found
 
+
+@functools.lru_cache(maxsize=1024)
+def _layout(strides: tuple[int, ...] | None, shape: tuple[int, ...], item: int) -> Layout | None:
     if strides is None:
-        return adjacent(tuple(shape))
+        return adjacent(shape)
     if any(stride % item for stride in strides):
-        raise ValueError(f"{name}: strides {tuple(strides)} are no multiples of the size of a cell, {item} bytes")
-    return Layout(tuple(shape), tuple(stride // item for stride in strides))
+        return None
+    return Layout(shape, tuple(stride // item for stride in strides))
 
 
 # --- the libraries ----------------------------------------------------------------------------------------------------

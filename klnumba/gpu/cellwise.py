@@ -20,17 +20,14 @@ def pointwise(
     """A formula of two numbers over two arrays, its values over `over`, with the ufuncs' `out`, `where`, `dtype`."""
     if isinstance(out, tuple):
         (out,) = out
-    with borders.device_of(**{names[0]: x, names[1]: y, "out": out, "where": where}):
-        return _pointwise(name, x, y, out, where, dtype, names, over)
+    found = borders.all_of(**{names[0]: x, names[1]: y, "where": where, "out": out})
+    with borders.at_work(found):
+        return _pointwise(name, found, out, dtype, names, over)
 
 
-def _pointwise(name: str, x: Any, y: Any, out: Any, where: Any, dtype: Any, names: tuple[str, str], over: float) -> Any:
+def _pointwise(name: str, found: dict[str, Array], out: Any, dtype: Any, names: tuple[str, str], over: float) -> Any:
     from klnumba.kernels.cuda import flat
 
-    given = {names[0]: x, names[1]: y}
-    given |= {} if where is True else {"where": where}
-    given |= {} if out is None else {"out": out}
-    found = dict(zip(given, borders.all_of(**given), strict=True))
     first, second, mask, target = found[names[0]], found[names[1]], found.get("where"), found.get("out")
     shape = arrays.common_shape(first, second)  # type: ignore[arg-type]
     place = Place.of(first)
@@ -60,14 +57,14 @@ def _pointwise(name: str, x: Any, y: Any, out: Any, where: Any, dtype: Any, name
 
 def total(name: str, x: Any, y: Any, over: int, dtype: Any, names: tuple[str, str]) -> Any:
     """The sum of a formula over all cells, exact, over an integer, rounded once; NaN over 0."""
-    with borders.device_of(**{names[0]: x, names[1]: y}):
-        return _total(name, x, y, over, dtype, names)
+    found = borders.all_of(**{names[0]: x, names[1]: y})
+    with borders.at_work(found):
+        return _total(name, found[names[0]], found[names[1]], over, dtype)
 
 
-def _total(name: str, x: Any, y: Any, over: int, dtype: Any, names: tuple[str, str]) -> Any:
+def _total(name: str, first: Array, second: Array, over: int, dtype: Any) -> Any:
     from klnumba.kernels.cuda import sums as kernels
 
-    first, second = borders.all_of(**{names[0]: x, names[1]: y})
     shape = arrays.common_shape(first, second)  # type: ignore[arg-type]
     place = Place.of(first)
     made, target = _target(None, (), dtype or compute_dtype(first.dtype, second.dtype), place)

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from klnumba import arrays
+from klnumba.diagnosis import diagnosis
 from klnumba.engine import Task
 from klnumba.gpu import borders
 from klnumba.gpu.borders import Array
 from klnumba.gpu.place import Place
 from klnumba.gpu.rows import flat_view
-from klnumba.reduction import diagnosis
 
 
 def fetched(array: Array, stream: int | None = None) -> np.ndarray:
@@ -33,8 +33,9 @@ def fetched(array: Array, stream: int | None = None) -> np.ndarray:
 
 def numbers(x: Any, name: str = "result") -> np.ndarray:
     """A copy of an array of any library in the memory of the host. Waits for the device."""
-    with borders.device_of(**{name: x}):
-        return fetched(borders.take(x, name))
+    found = borders.all_of(**{name: x})
+    with borders.at_work(found):
+        return fetched(found[name])
 
 
 def giver(like: Any) -> Callable[[Any], Any]:

@@ -25,8 +25,9 @@ def reduce(
     unit = reduction.unit_of(base)
     arrays.one_of(how, ("none", "mean", "sum"), "reduction")
     arrays.one_of(invalid, ("nan", "raise"), "invalid")
-    with borders.device_of(p=p, q=q, where=where, out=out):
-        call = Call(p, q, axis, where, task, dtype, out, stream)
+    found = borders.all_of(p=p, q=None if q is p else q, where=where, out=out)
+    with borders.at_work(found):
+        call = Call(found, axis, task, dtype, stream)
         shape = call.shape(keepdims)
         result, target = call.result(shape if how == "none" else (), dtype)
         if how == "none":
@@ -50,8 +51,9 @@ def statistics(
     arrays.one_of(invalid, ("nan", "raise"), "invalid")
     unit = reduction.unit_of(base)
     task = reduction._task("kl", kind, normalize, temperature, 0.5)
-    with borders.device_of(p=p, q=q, where=where):
-        call = Call(p, q, axis, where, task, dtype, None, stream)
+    found = borders.all_of(p=p, q=None if q is p else q, where=where)
+    with borders.at_work(found):
+        call = Call(found, axis, task, dtype, stream)
         plan = tuple(reduction.SOURCES[name] for name in stats)
         shape = call.shape(keepdims)
         made = [call.result(shape, np.bool_ if source == AGREE else dtype) for source, _ in plan]
@@ -68,12 +70,7 @@ def statistics(
 class Call:
     """The rows of a call on its device and stream."""
 
-    def __init__(self, p: Any, q: Any, axis: Any, where: Any, task: Task, dtype: Any, out: Any, stream: Any) -> None:
-        given = {"p": p}
-        given |= {} if q is p else {"q": q}
-        given |= {} if where is None or where is True else {"where": where}
-        given |= {} if out is None else {"out": out}
-        found = dict(zip(given, borders.all_of(**given), strict=True))
+    def __init__(self, found: dict[str, Array], axis: Any, task: Task, dtype: Any, stream: Any) -> None:
         first = found["p"]
         second, mask = found.get("q", first), found.get("where")
         if mask is not None and mask.dtype != "bool":

@@ -25,8 +25,9 @@ class DeviceValues:
     @classmethod
     def filled(cls, fill: Callable[[Any], None], like: Any, shape: tuple[int, ...]) -> DeviceValues:
         """What `fill` puts into a float64 array of the library and device of `like`."""
-        with borders.device_of(p=like):
-            place = Place.of(borders.take(like, "p"))
+        found = borders.all_of(p=like)
+        with borders.at_work(found):
+            place = Place.of(found["p"])
             made, out = place.new(shape, "float64")
             fill(made)
             return cls(place, flat_view(out, out.layout)[0], int(np.prod(shape, dtype=np.int64)))
@@ -34,8 +35,9 @@ class DeviceValues:
     @classmethod
     def of(cls, array: Any, name: str) -> DeviceValues:
         """A copy of an array of any layout and dtype."""
-        with borders.device_of(**{name: array}):
-            found = borders.take(array, name)
+        taken = borders.all_of(**{name: array})
+        with borders.at_work(taken):
+            found = taken[name]
             place, count = Place.of(found), int(np.prod(found.shape, dtype=np.int64))
             if not count:
                 return cls(place, place.room(0, "float64"), 0)

@@ -1,7 +1,7 @@
 """Row values into the states of `klnumba.metrics`: exact sums, counts and a sketch of the distribution, in one pass.
 
 A loop takes rows until one has no interval in the sketch, and says how many it took. Tiles of one group whose values
-are all positive and of moderate size are summed over vectors (`_swept`); others go row by row. Both are exact.
+are all positive and of moderate size are summed over vectors (`swept`); others go row by row. Both are exact.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ NEGATIVE, POSITIVE, SHIFT = 0, 3, 6
 PART_BITS = 62  # a weight is kept as a whole number and as a count of 2**-62
 PART = 1 << PART_BITS
 
-_magnitude = scalar(integers.magnitude)
-_product = scalar(integers.product)
+magnitude = scalar(integers.magnitude)
+product = scalar(integers.product)
 _bucket = scalar(integers.bucket)
 _fma = scalar(primitives.fma)
 
@@ -51,7 +51,7 @@ def _put(sums: Any, g: Any, s: Any, m: Any, e: Any, sign: Any) -> None:
 
 @helper
 def _put_product(sums: Any, g: Any, s: Any, m: Any, n: Any, e: Any, sign: Any) -> None:
-    low, high = _product(m, n)
+    low, high = product(m, n)
     _put(sums, g, s, low, e, sign)
     _put(sums, g, s, high, e + 2 * integers.HALF_BITS, sign)
 
@@ -82,7 +82,7 @@ def _kind(counts: Any, g: Any, x: Any) -> Any:
 
 
 @helper
-def _place(x: Any, layout: Any) -> Any:
+def column_of(x: Any, layout: Any) -> Any:
     """The column of a value, -1 where it has none; without intervals, every finite value counts as zero."""
     if math.isinf(x):
         return np.int64(ABOVE if x > 0.0 else BELOW)
@@ -106,17 +106,17 @@ def _distribute(
 
 
 @helper
-def _plain_row(
+def plain_row(
     x: Any, g: Any, thresholds: Any, counts: Any, extremes: Any, sums: Any, whole: Any, part: Any, layout: Any
 ) -> Any:
     """Take in a row of weight one; False where it has no interval yet."""
-    place = _place(x, layout)
+    place = column_of(x, layout)
     if place < 0:
         return False
     if _kind(counts, g, x):
         _distribute(x, g, place, np.int64(1), np.int64(0), thresholds, extremes, whole, part)
         if x != 0.0 and not math.isinf(x):
-            m, e = _magnitude(x)
+            m, e = magnitude(x)
             _put(sums, g, 0, m, e, np.int64(1) if x > 0.0 else np.int64(-1))
             _put_product(sums, g, 1, m, m, 2 * e, np.int64(1))
     return True
@@ -159,7 +159,7 @@ def _sweep(cells: Any, sums: Any, s: Any) -> None:
     """
     top = _largest(cells)
     while top > 0.0:
-        exponent = _magnitude(top)[1] + 54 if top >= _LEAST_ANCHORED else np.int64(-1022)
+        exponent = magnitude(top)[1] + 54 if top >= _LEAST_ANCHORED else np.int64(-1022)
         anchor = np.int64((exponent + 1023) << _ULP_BITS | np.int64(1 << (_ULP_BITS - 1))).view(np.float64)
         origin = np.float64(anchor).view(np.int64)
         count = np.int64(0)
@@ -187,7 +187,7 @@ def _add_up(cells: Any, sums: Any, room: Any) -> None:
 
 
 @helper
-def _swept(
+def swept(
     cells: Any, thresholds: Any, counts: Any, extremes: Any, sums: Any, whole: Any, part: Any, layout: Any, room: Any
 ) -> Any:
     """Take in rows of weight one of the one group; False, with nothing done, where these are not for vectors."""
@@ -195,7 +195,7 @@ def _swept(
     low, high = np.int64(least).view(np.float64), np.int64(most).view(np.float64)
     if least <= 0 or not (low >= _LEAST_SWEPT and high <= _MOST_SWEPT):
         return False
-    if _place(low, layout) < 0 or _place(high, layout) < 0:
+    if column_of(low, layout) < 0 or column_of(high, layout) < 0:
         return False
     counts[0, FINITE] += cells.size
     extremes[0, 0], extremes[0, 1] = min(extremes[0, 0], low), max(extremes[0, 1], high)
@@ -214,26 +214,6 @@ def _swept(
     return True
 
 
-def plain() -> Callable[..., Any]:
-    """Rows of weight one. `sums` holds the sums of x and of x**2."""
-
-    def accumulate(
-        values: Any, labels: Any, thresholds: Any, counts: Any, extremes: Any, sums: Any, whole: Any, part: Any,
-        layout: Any, room: Any,
-    ) -> Any:  # fmt: skip
-        for start in range(0, values.size, SWEPT):
-            cells = values[start : start + SWEPT]
-            if not labels.size and _swept(cells, thresholds, counts, extremes, sums, whole, part, layout, room):
-                continue
-            for k in range(cells.size):
-                g = labels[start + k] if labels.size else np.int64(0)
-                if not _plain_row(cells[k], g, thresholds, counts, extremes, sums, whole, part, layout):
-                    return start + k
-        return values.size
-
-    return accumulate
-
-
 def exact_sum() -> Callable[..., Any]:
     """Add values to a fixed-point number; False, with the sum spoiled, where one is infinite or NaN."""
 
@@ -250,7 +230,7 @@ def exact_sum() -> Callable[..., Any]:
                 _sweep(copy, sums, 0)
             else:
                 for k in range(cells.size):
-                    m, e = _magnitude(cells[k])
+                    m, e = magnitude(cells[k])
                     _put(sums, 0, 0, m, e, np.int64(1) if cells[k] >= 0.0 else np.int64(-1))
         return True
 
@@ -270,7 +250,7 @@ def weighted() -> Callable[..., Any]:
         for i in range(values.size):
             x, w = values[i], weights[i]
             g = labels[i] if labels.size else np.int64(0)
-            place = _place(x, layout)
+            place = column_of(x, layout)
             if place < 0:
                 return i
             if not _kind(counts, g, x):
@@ -279,14 +259,14 @@ def weighted() -> Callable[..., Any]:
             _distribute(x, g, place, units, np.int64((w - units) * PART), thresholds, extremes, whole, part)
             if math.isinf(x):
                 continue
-            n, f = _magnitude(w)
+            n, f = magnitude(w)
             _put(masses, g, 0, n, f, np.int64(1))
             _put_product(masses, g, 1, n, n, 2 * f, np.int64(1))
             if x != 0.0:
-                m, e = _magnitude(x)
+                m, e = magnitude(x)
                 sign = np.int64(1) if x > 0.0 else np.int64(-1)
                 _put_product(sums, g, 0, m, n, e + f, sign)
-                low, high = _product(m, m)
+                low, high = product(m, m)
                 _put_product(sums, g, 1, low, n, f + 2 * e, np.int64(1))
                 _put_product(sums, g, 1, high, n, f + 2 * e + 2 * integers.HALF_BITS, np.int64(1))
         return values.size

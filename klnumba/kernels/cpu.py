@@ -9,7 +9,7 @@ import numpy as np
 from numba import from_dtype, types
 
 from klnumba.formulas import divergences, finish, log_cells
-from klnumba.kernels import accumulate, binning, exact, exact_short, fast, logits, logs, pointwise, words
+from klnumba.kernels import accumulate, binning, exact, exact_short, fast, groups, logits, logs, pointwise, words
 from klnumba.kernels.compiler import loop, once
 from klnumba.kernels.tiles import FLAGS, FLOAT, INDEX, INT, STATES, VALUES, buffer_of, cells_of, room_of
 
@@ -191,7 +191,7 @@ def accumulated(weighted: bool) -> Any:
     first = (NUMBERS, NUMBERS) if weighted else (NUMBERS,)
     sums = (_LIMBS, _LIMBS) if weighted else (_LIMBS,)
     signature = INT(*first, INDEX, NUMBERS, _COUNTS, STATES, *sums, _COUNTS, _COUNTS, INDEX, VALUES)
-    build = accumulate.weighted if weighted else accumulate.plain
+    build = accumulate.weighted if weighted else groups.plain
     return loop(_name("accumulate", "weighted" if weighted else "plain"), build(), signature)
 
 

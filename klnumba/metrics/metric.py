@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 import warnings
 from collections.abc import Iterable, Mapping
 from operator import index
@@ -22,6 +21,7 @@ from klnumba.metrics.labels import Label
 from klnumba.metrics.mergeable import Mergeable
 from klnumba.metrics.running import RunningStatistics
 from klnumba.metrics.summary import Summary
+from klnumba.metrics.turns import Turns
 from klnumba.metrics.uninterrupted import uninterrupted
 
 Array = np.ndarray[Any, Any]
@@ -80,7 +80,7 @@ class RowMetric(Mergeable):
         self._agreed = RunningStatistics(quantile_error=None) if agreement else None
         self._kept = None if self.reduction != "none" else Buffer() if spill is None else Spill(spill)
         self._waiting: list[DeviceValues] = []  # kept rows whose values are still on a device
-        self._lock = threading.RLock()
+        self._lock = Turns()
         self._back: arrays.Back | None = None
 
     def _try_options(self) -> None:
@@ -116,11 +116,37 @@ class RowMetric(Mergeable):
         self.check_shapes(p, q)
         shape = self._shape_of_rows(p, where)
         values = self._rows_values(p, q, where, self.axis, shape)
+        agreed = None if self._agreed is None else self._agreement(p, q, where)
+        return self._take_values(values, agreed, weights, groups, shape, self._back_to(p))
+
+    def update_values(self, values: Any, agreed: Any = None, weights: Any = None, groups: Any = None) -> None:
+        """Take in rows whose values were computed elsewhere, as this metric computes them.
+
+        Parameters
+        ----------
+        values : array_like, (rows,)
+            The divergence of each row, in the unit of `base`.
+        agreed : array_like of bool, (rows,), optional
+            Whether the largest cells agree, where the metric keeps that.
+        weights, groups : array_like, optional
+            As of `update`.
+
+        Raises
+        ------
+        ValueError
+            If an argument does not fit, or `agreed` is missing; nothing is changed then.
+        """
+        shape = tuple(np.shape(values))
+        if self._agreed is not None and np.shape(agreed) != shape:
+            raise ValueError(f"agreed: whether the largest cells of each row agree, of shape {shape}")
+        self._take_values(values, None if agreed is None else np.asarray(agreed, float), weights, groups, shape, None)
+
+    def _take_values(
+        self, values: Any, agreed: Any, weights: Any, groups: Any, shape: tuple[int, ...], back: arrays.Back | None
+    ) -> Batch:
         if groups is not None and self._kept is not None:
             raise ValueError("groups: with reduction 'none' all rows are kept in one list; use 'mean' or 'sum'")
-        agreed = None if self._agreed is None else self._agreement(p, q, where)
         batch = Batch.of(values, weights, groups, shape)
-        back = self._back_to(p)
         with self._lock, uninterrupted():
             changes = [self.statistics.ready(batch)]
             if self._agreed is not None:
@@ -129,7 +155,7 @@ class RowMetric(Mergeable):
                 self._keep(batch.values)
             for change in changes:
                 change()
-            self._back = back
+            self._back = back or self._back
         return batch
 
     def _shape_of_rows(self, p: Any, where: Any) -> tuple[int, ...]:

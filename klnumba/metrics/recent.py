@@ -8,6 +8,8 @@ from typing import Any
 
 from klnumba.metrics.metric import RowMetric
 from klnumba.metrics.summary import Summary
+from klnumba.metrics.turns import Turns
+from klnumba.metrics.uninterrupted import uninterrupted
 from klnumba.reduction import real
 
 
@@ -142,26 +144,29 @@ class Decayed:
         if self._empty.reduction != "mean":
             raise ValueError(f"metric: its reduction must be 'mean', not {self._empty.reduction!r}")
         self._fade = 2.0 ** (-1.0 / half_life)
+        self._lock = Turns()
         self.reset()
 
     def reset(self) -> None:
         """Forget all rows."""
-        self.weight, self.mean, self._variance = 0.0, math.nan, 0.0
-        self.not_finite = 0
-        self._limit = 0.0  # what infinite and NaN rows have made of the mean of all rows
+        with self._lock:
+            self.weight, self.mean, self._variance = 0.0, math.nan, 0.0
+            self.not_finite = 0
+            self._limit = 0.0  # what infinite and NaN rows have made of the mean of all rows
 
     def update(self, p: Any, q: Any, weights: Any = None, where: Any = None) -> None:
         """Take in a batch, as `KLDivergence.update` does."""
         batch = _empty_twin(self._empty)
         batch.update(p, q, weights, where)
-        found = batch.summary()
-        self.weight *= self._fade
-        if found.weight:
-            self._join(*batch.statistics.moments())
-        lost = found.inf + found.nan
-        if lost:
-            self.not_finite += lost
-            self._limit += found.mean
+        found, moments = batch.summary(), batch.statistics.moments()
+        with self._lock, uninterrupted():
+            self.weight *= self._fade
+            if found.weight:
+                self._join(*moments)
+            lost = found.inf + found.nan
+            if lost:
+                self.not_finite += lost
+                self._limit += found.mean
 
     def _join(self, weight: float, mean: float, spread: float) -> None:
         total = self.weight + weight

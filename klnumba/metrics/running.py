@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import numbers
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -19,6 +18,7 @@ from klnumba.metrics.reading import Read, values_of
 from klnumba.metrics.sketch import shift_for
 from klnumba.metrics.state import State, check_load
 from klnumba.metrics.summary import Summary
+from klnumba.metrics.turns import Turns
 from klnumba.metrics.uninterrupted import uninterrupted
 
 Array = np.ndarray[Any, Any]
@@ -54,7 +54,7 @@ class RunningStatistics(Mergeable):
     def __init__(self, *, quantile_error: float | None = 0.01, thresholds: Iterable[float] = ()) -> None:
         self.quantile_error = _checked_error(quantile_error)
         self.thresholds = _checked_thresholds(thresholds)
-        self._lock = threading.RLock()
+        self._lock = Turns()
         self._clear()
 
     def _clear(self) -> None:

@@ -50,7 +50,8 @@ def score(
     kind : {"prob", "log_prob", "logit"}, default "prob"
         What a cell holds: a probability (or a count), its logarithm, or a logit.
     axis : int, tuple of int or None, default -1
-        The axis or axes along which a row lies. Rows that lie along the first axis have to fit into memory.
+        The axis or axes along which a row lies. Where it is the first, a file is read as often as it takes to bring
+        rows together within `memory`; iterators and .csv files then have to fit.
     normalize : bool, default True
         Divide rows by their sums.
     base : float, optional
@@ -136,7 +137,7 @@ def score(
     if mask is not None:
         sources["mask"] = open_source(mask, "mask", header=header)
     places = Places.of(output, report, checkpoint, [path for source in sources.values() for path in source.files()])
-    match = matched(sources["p"], sources["q"], options, mask is not None)
+    match = matched(sources["p"], sources["q"], options, mask is not None, threads)
     pairing = Pairing(match.p, match.q, sources.get("mask"), match.options.axis, match.width)
     about = {name: source.name for name, source in sources.items()} | options.told() | match.about
     try:

@@ -15,7 +15,7 @@ from klnumba.files import replacing
 from klnumba.scoring import memory as limits
 from klnumba.scoring.blocks import BLOCK, SHARE, Watch
 from klnumba.scoring.errors import InputError
-from klnumba.scoring.logarithms import coarsened, largest_cells, logarithms, normalised, pieces
+from klnumba.scoring.logarithms import coarsened, largest_cells, logarithms, normalised, spread
 from klnumba.scoring.opening import open_source
 from klnumba.scoring.outputs import check_place
 from klnumba.scoring.progress import shown
@@ -29,8 +29,8 @@ MANY = 10**15  # rows; the header leaves room for so many
 def cache_reference(
     source: Any, path: str | os.PathLike[str], *, kind: Literal["prob", "log_prob", "logit"] = "logit",
     temperature: float = 1.0, top_k: int | None = None, dtype: Literal["float32", "float16"] = "float32",
-    valid_width: int | None = None, memory: str | int = "1GiB", progress: bool | Watch | None = False,
-    header: bool | None = None,
+    valid_width: int | None = None, memory: str | int = "1GiB", threads: int | None = None,
+    progress: bool | Watch | None = False, header: bool | None = None,
 ) -> Path:  # fmt: skip
     """Store the log-probabilities of a reference once, for `score` to compare any number of models with.
 
@@ -51,7 +51,7 @@ def cache_reference(
         Of the log-probabilities. They are computed in float64 and rounded once.
     valid_width : int, optional
         Only so many first cells of a row: padded vocabularies.
-    memory, progress, header
+    memory, threads, progress, header
         As in `score`.
 
     Returns
@@ -67,6 +67,7 @@ def cache_reference(
     Notes
     -----
     Formula: log p = x/T - log sum exp(x/T). The file is complete or, when the work is interrupted, as it was before.
+    Its bytes do not depend on the number of threads.
 
     Examples
     --------
@@ -85,9 +86,9 @@ def cache_reference(
     rows = open_source(source, "source", header=header)
     if isinstance(rows, Reference):
         raise InputError(f"{rows.name}: is a cached reference already")
-    width = _checked(rows, target, kind, temperature, top_k, dtype, valid_width)
+    width = _checked(rows, target, kind, temperature, top_k, dtype, valid_width, threads)
     check_place(target, rows.files())
-    writer = _Writer(rows, kind, temperature, top_k, np.dtype(dtype), width)
+    writer = _Writer(rows, kind, temperature, top_k, np.dtype(dtype), width, threads)
     with shown(progress) as watch, replacing(target.resolve()) as file:
         writer.write(file, target.resolve().parent, limits.parse(memory), watch)
     rows.close()
@@ -95,8 +96,9 @@ def cache_reference(
 
 
 def _checked(
-    rows: Source, target: Path, kind: str, temperature: float, top_k: int | None, dtype: str, width: int | None
-) -> int:
+    rows: Source, target: Path, kind: str, temperature: float, top_k: int | None, dtype: str, width: int | None,
+    threads: int | None,
+) -> int:  # fmt: skip
     """The number of cells of a row that are cached, if all arguments are in their ranges."""
     if target.suffix.lower() != ".safetensors":
         raise InputError(f"{target}: a reference is a .safetensors file")
@@ -111,6 +113,8 @@ def _checked(
         raise InputError(f"temperature: a positive number, which only logits have, not {temperature!r} for {kind}")
     if width is not None and not 1 <= width <= cells:
         raise InputError(f"valid_width: from 1 to {cells:,}, the cells of {rows.name}, not {width:,}")
+    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
+        raise InputError(f"threads: a positive integer, not {threads!r}")
     width = width or cells
     if top_k is not None and (len(rows.shape) != 2 or not 1 <= top_k <= width):
         raise InputError(f"top_k: from 1 to {width:,}, the cells of a row, of two axes, not {top_k:,}")
@@ -121,10 +125,11 @@ class _Writer:
     """Rows of a source, in blocks, into the tensors of a file."""
 
     def __init__(
-        self, rows: Source, kind: str, temperature: float, top_k: int | None, dtype: np.dtype[Any], width: int
-    ) -> None:
+        self, rows: Source, kind: str, temperature: float, top_k: int | None, dtype: np.dtype[Any], width: int,
+        threads: int | None,
+    ) -> None:  # fmt: skip
         self.rows, self.kind, self.temperature, self.top_k = rows, kind, temperature, top_k
-        self.dtype, self.width = dtype, width
+        self.dtype, self.width, self.threads = dtype, width, threads
 
     def write(self, file: IO[bytes], folder: Path, limit: int, watch: Watch | None) -> None:
         """The log-probabilities as they come, then the places, which wait in a file of their own; the header last."""
@@ -155,14 +160,18 @@ class _Writer:
         return max(1, int(min(SHARE * limit - self.rows.resident, BLOCK) // max(each, 1)))
 
     def _block(self, part: Array, file: IO[bytes], waiting: IO[bytes]) -> None:
-        for piece in pieces(part):
-            cells = logarithms(part[piece][..., : self.width], self.kind, self.temperature)
-            logs = normalised(cells)
-            if self.top_k is not None:
-                places = largest_cells(logs, self.top_k)
-                logs = coarsened(logs, places)
-                waiting.write(places.astype("<i4").tobytes())
-            file.write(logs.astype(self.dtype.newbyteorder("<")).tobytes())
+        rows = part[..., : self.width]
+        for logs, places in spread(rows, lambda few: self._stored(rows[few]), self.threads):
+            file.write(logs)
+            waiting.write(places)
+
+    def _stored(self, rows: Array) -> tuple[bytes, bytes]:
+        """The log-probabilities of some rows as they are stored, and the places of the cells that are kept."""
+        logs, places = normalised(logarithms(rows, self.kind, self.temperature)), b""
+        if self.top_k is not None:
+            largest = largest_cells(logs, self.top_k)
+            logs, places = coarsened(logs, largest), largest.astype("<i4").tobytes()
+        return logs.astype(self.dtype.newbyteorder("<")).tobytes(), places
 
     def _header(self, rows: int) -> bytes:
         inner = self.rows.row_shape[:-1]

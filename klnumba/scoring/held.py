@@ -42,6 +42,10 @@ class Held(Source):
             return None
         return Held(self.array.reshape(-1, *self.array.shape[axes:]), self.name) if self.array.size else None
 
+    def turn(self, axes: int) -> Source | None:
+        lengths = [math.prod(part) for part in (self.array.shape[:axes], self.array.shape[axes:])]
+        return Held(self.array.reshape(lengths).T, self.name) if self.array.flags.c_contiguous else None
+
 
 class Sliced(Source):
     """Something with a shape and a dtype that gives rows for a slice: arrays of Zarr and Dask, data sets of HDF5."""
@@ -100,6 +104,7 @@ class Batches(Stream):
     """An iterator of batches, which can be read once; how many rows there are shows at its end."""
 
     copies = 2.0
+    again = False
 
     def __init__(self, batches: Iterable[Any], name: str) -> None:
         self._ahead = iter(batches)

@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 import numpy as np
 
+from klnumba.kernels import threads
 from klnumba.scoring.source import Array
 
+Result = TypeVar("Result")
 CELLS = 1 << 20  # that are worked on at a time
 
 
-def pieces(rows: Array) -> Iterator[slice]:
-    """Slices of rows with about `CELLS` cells each."""
-    step = max(1, CELLS // max(rows.shape[-1], 1))
-    for first in range(0, len(rows), step):
-        yield slice(first, first + step)
+def spread(rows: Array, work: Callable[[slice], Result], count: int | None) -> Iterator[Result]:
+    """What `work` makes of every slice of some rows, in their order, on so many threads.
+
+    Together the threads have `CELLS` cells in hand.
+    """
+    count = threads.choose(count, rows.size)
+    whole = max(1, CELLS // max(rows.shape[-1], 1))
+    for first in range(0, len(rows), whole):
+        last = min(first + whole, len(rows))
+        step = -(-(last - first) // count)
+        parts = [slice(start, min(start + step, last)) for start in range(first, last, step)]
+        found: list[Any] = [None] * len(parts)
+
+        def one(k: int, parts: list[slice] = parts, found: list[Any] = found) -> None:
+            found[k] = work(parts[k])
+
+        threads.run(one, range(len(parts)), count)
+        yield from found
 
 
 def logarithms(rows: Array, kind: str, temperature: float) -> Array:

@@ -92,6 +92,11 @@ class Mapped(Source):
         shape = (math.prod(lengths[:axes]), *lengths[axes:])
         return Mapped(self.path, self.name, self.dtype, shape, self.offset)
 
+    def turn(self, axes: int) -> Source | None:
+        if not self.fortran or len(self.shape) > 2:
+            return None
+        return Mapped(self.path, self.name, self.dtype, tuple(int(n or 0) for n in self.shape[::-1]), self.offset)
+
     def close(self) -> None:
         if self._open is not None:
             os.close(self._open)

@@ -12,6 +12,7 @@ from klnumba import arrays
 from klnumba.scoring.errors import InputError
 from klnumba.scoring.memory import text
 from klnumba.scoring.source import Array, Source
+from klnumba.scoring.turned import turned
 
 
 @dataclass
@@ -67,8 +68,8 @@ class Side:
 def _too_large(source: Source, rows: int) -> InputError:
     size = rows * source.row_bytes * max(source.copies, 1.0)
     return InputError(
-        f"{source.name}: has to be held as a whole, since rows lie along its first axis or it serves for all rows, and "
-        f"takes {text(size)} or more, which the limit on memory does not allow"
+        f"{source.name}: has to be held as a whole, since it serves for all rows, or rows lie along its first axis and "
+        f"it can be read only once, and takes {text(size)} or more, which the limit on memory does not allow"
     )
 
 
@@ -96,11 +97,8 @@ class Pairing:
             raise InputError(f"axis: {error}" if "axis: " not in str(error) else str(error)) from error
         if width is not None and self.reduced != (ndim - 1,):
             raise InputError(f"valid_width: rows must lie along the last axis, not {axis}")
-        if 0 not in self.reduced:
-            sides, self.reduced, flat = _flattened(sides, self.reduced, ndim)
-            self.outer: tuple[int, ...] | None = flat
-        else:
-            self.outer = None
+        arrange = _turned if 0 in self.reduced else _flattened
+        sides, self.reduced, self.outer = arrange(sides, self.reduced, ndim)
         self.sides = sides
         self._fit()
 
@@ -230,9 +228,26 @@ def _check_width(sources: list[Source], width: int) -> None:
             raise InputError(f"valid_width: {width:,}, but {source.name} has rows of {cells:,} cells")
 
 
-def _flattened(
-    sides: list[Side], reduced: tuple[int, ...], ndim: int
-) -> tuple[list[Side], tuple[int, ...], tuple[int, ...] | None]:
+Arranged = tuple[list[Side], tuple[int, ...], tuple[int, ...] | None]
+
+
+def _turned(sides: list[Side], reduced: tuple[int, ...], ndim: int) -> Arranged:
+    """Rows along the first axes turned to lie along the last, where all lies so and can be read more than once."""
+    lead = len(reduced)
+    shapes = [side.source.shape for side in sides]
+    if reduced != tuple(range(lead)) or lead == ndim or any(len(shape) < ndim or None in shape for shape in shapes):
+        return sides, reduced, None
+    parts = [(shape[:lead], shape[lead:]) for shape in shapes]
+    if any(len({part for part in column if set(part) != {1}}) > 1 for column in zip(*parts, strict=True)):
+        return sides, reduced, None
+    found = [turned(side.source, lead) for side in sides]
+    rest = np.broadcast_shapes(*(tuple(int(n or 0) for n in part[1]) for part in parts))
+    if any(source is None for source in found):
+        return sides, reduced, None
+    return [Side(source, None) for source in found if source is not None], (1,), rest if len(rest) > 1 else None
+
+
+def _flattened(sides: list[Side], reduced: tuple[int, ...], ndim: int) -> Arranged:
     """Leading axes taken as one, where all lies so, so that a block may hold any number of rows."""
     kept = ndim - len(reduced)
     if kept < 2 or reduced != tuple(range(kept, ndim)):

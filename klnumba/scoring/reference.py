@@ -10,7 +10,7 @@ import numpy as np
 
 from klnumba.scoring.archives import open_safetensors, safetensors_header
 from klnumba.scoring.errors import InputError
-from klnumba.scoring.logarithms import coarsened, logarithms, pieces
+from klnumba.scoring.logarithms import coarsened, logarithms, spread
 from klnumba.scoring.options import Options
 from klnumba.scoring.source import Array, Source
 
@@ -69,17 +69,20 @@ def open_tensors(path: Path, member: str | None = None) -> Source:
 class Logarithms(Source):
     """Rows of a model as logarithms in float64."""
 
-    def __init__(self, model: Source, kind: str, temperature: float) -> None:
+    def __init__(self, model: Source, kind: str, temperature: float, threads: int | None) -> None:
         super().__init__(model.name, np.dtype(np.float64), model.shape)
-        self.model, self.kind, self.temperature = model, kind, temperature
+        self.model, self.kind, self.temperature, self.threads = model, kind, temperature, threads
         self.grain = model.grain
         self.copies = 1.0 + model.copies * model.dtype.itemsize / 8
 
     def read(self, start: int, stop: int) -> Array:
         rows = self.model.read(start, stop)
         found = np.empty(rows.shape)
-        for part in pieces(rows):
-            found[part] = logarithms(rows[part], self.kind, self.temperature)
+
+        def fill(few: slice) -> None:
+            found[few] = logarithms(rows[few], self.kind, self.temperature)
+
+        list(spread(rows, fill, self.threads))
         return found
 
     def identity(self) -> Any:
@@ -92,11 +95,11 @@ class Logarithms(Source):
 class Coarsened(Source):
     """Rows of a model with the cells that the reference keeps, and one for all others; logarithms in float64."""
 
-    def __init__(self, model: Source, reference: Reference, kind: str, temperature: float) -> None:
+    def __init__(self, model: Source, reference: Reference, kind: str, temperature: float, threads: int | None) -> None:
         assert reference.places is not None
         super().__init__(model.name, np.dtype(np.float64), (*model.shape[:-1], reference.row_shape[-1]))
         self.model, self.places, self.width = model, reference.places, reference.width
-        self.kind, self.temperature, self.grain = kind, temperature, model.grain
+        self.kind, self.temperature, self.threads, self.grain = kind, temperature, threads, model.grain
         of_model = model.row_bytes * model.copies + self.places.row_bytes
         self.copies = 1.0 + of_model / max(self.row_bytes, 1)
         self.agree: Array = np.empty(0, bool)  # of the rows read last: whether the largest cell is the reference's
@@ -111,11 +114,14 @@ class Coarsened(Source):
             )
         found = np.empty((len(rows), *self.row_shape))
         self.agree = np.empty(len(rows), bool)
-        for part in pieces(rows):
-            cells = logarithms(rows[part], self.kind, self.temperature)
-            found[part] = coarsened(cells, places[part].astype(np.int64))
+
+        def fill(few: slice) -> None:
+            cells = logarithms(rows[few], self.kind, self.temperature)
+            found[few] = coarsened(cells, places[few].astype(np.int64))
             top = cells.argmax(axis=-1)
-            self.agree[part] = (top == places[part][:, 0]) & ~np.isnan(found[part]).any(axis=-1)
+            self.agree[few] = (top == places[few][:, 0]) & ~np.isnan(found[few]).any(axis=-1)
+
+        list(spread(rows, fill, self.threads))
         return found
 
     def identity(self) -> Any:
@@ -136,7 +142,7 @@ class Match:
     about: dict[str, Any] = field(default_factory=dict)
 
 
-def matched(p: Source, q: Source, options: Options, masked: bool) -> Match:
+def matched(p: Source, q: Source, options: Options, masked: bool, threads: int | None) -> Match:
     """The sources as they are, or brought to what a reference holds."""
     if isinstance(q, Reference):
         raise InputError(f"{q.name}: a cached reference stands in the place of P, not of Q")
@@ -146,10 +152,10 @@ def matched(p: Source, q: Source, options: Options, masked: bool) -> Match:
     cached = {"dtype": str(p.dtype), "temperature": p.temperature, "width": p.width, "top_k": p.top_k}
     about = {"reference": cached, "coarsened": p.top_k is not None}
     if p.top_k is not None:
-        model: Source = Coarsened(q, p, options.kind, options.temperature)
+        model: Source = Coarsened(q, p, options.kind, options.temperature, threads)
         return Match(p, model, replace(options, kind="log_prob", temperature=1.0, valid_width=None), None, about)
     if options.kind == "prob" or options.temperature != 1.0:
-        model = Logarithms(q, options.kind, options.temperature)
+        model = Logarithms(q, options.kind, options.temperature, threads)
         return Match(p, model, replace(options, kind="log_prob", temperature=1.0), options.valid_width, about)
     return Match(p, q, options, options.valid_width, about)
 

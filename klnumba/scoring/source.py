@@ -35,11 +35,14 @@ class Source(ABC):
         Rows that lie together, so that parts had better end at multiples of it.
     copies : float
         Bytes that the process holds while it reads, for each byte of the part.
+    again : bool
+        Whether rows can be read more than once.
     """
 
     columns: tuple[str, ...] | None = None
     grain = 1
     copies = 1.0
+    again = True
 
     def __init__(self, name: str, dtype: np.dtype[Any], shape: tuple[int | None, ...]) -> None:
         self.name, self.dtype, self.shape = name, dtype, shape
@@ -84,6 +87,10 @@ class Source(ABC):
 
     def flatten(self, axes: int) -> Source | None:
         """The same with the first `axes` axes as one, or None where its parts do not lie so."""
+        return None
+
+    def turn(self, axes: int) -> Source | None:
+        """The same with the first `axes` axes last, as two axes, or None where its numbers do not lie so already."""
         return None
 
     def close(self) -> None:  # noqa: B027 - most sources hold nothing open

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from klnumba.optional import load
 from klnumba.tables import codes
 from klnumba.tables.cells import Array
 from klnumba.tables.codes import Coded, Counted, frozen
@@ -24,6 +25,7 @@ def holds(series: Any) -> bool:
 def _chunks(series: Any) -> list[Any]:
     """The Arrow arrays of a column."""
     native = series.to_native()
+    load("pyarrow", "parquet")  # where polars has no Arrow to hand its words to, the error names the line to type
     if series.implementation.is_pandas_like():
         native = native.array.__arrow_array__()
     elif not series.implementation.is_pyarrow():

@@ -15,6 +15,8 @@ from klnumba.kernels.binning import cell_count
 Label = str | int | float | bool
 Array = np.ndarray
 
+LARGEST = float(np.finfo(np.float64).max)  # as an edge: all finite numbers up to infinity
+
 # Which part of the divergence a cell belongs to.
 CORE, TAIL, NEW, MISSING = range(4)
 GROUPS = ("within", "tails", "new", "missing")
@@ -189,7 +191,7 @@ def _duration(microseconds: int) -> str:
 def _numbers(edges: Sequence[float] | Array) -> list[str]:
     """As few digits as tell the edges apart."""
     for digits in (4, 6, 9, 12):
-        text = [f"{value:.{digits}g}" for value in edges]
+        text = [f"{value:.{digits}g}" if abs(value) < LARGEST else str(value * math.inf) for value in edges]
         if len(set(text)) == len({float(value) for value in edges}):
             return text
     return [repr(float(value)) for value in edges]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,18 @@ class Chunks:
     make: Callable[[], Iterable[Any]]
     title: str = "chunks"
     rows: int | None = None  # how many there are, where that is known beforehand
+    _last: Iterator[Any] | None = field(default=None, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not callable(self.make):
+            raise TypeError("make: a function that begins from the first piece, each time it is called")
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.make())
+        made = iter(self.make())
+        if made is self._last:
+            raise ValueError("make: returns one iterator over and over, which does not begin again")
+        object.__setattr__(self, "_last", made)
+        return made
 
 
 def scan(path: str | Path, *, columns: Iterable[Any] | None = None, rows: int = ROWS) -> Chunks:

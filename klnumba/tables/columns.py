@@ -5,6 +5,7 @@ narwhals knows the frames (pandas, polars, pyarrow, Modin, cuDF); behind this mo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,11 +13,14 @@ from typing import Any
 import numpy as np
 
 from klnumba.optional import load
-from klnumba.tables import arrow, codes
-from klnumba.tables.cells import Array
+from klnumba.tables import arrow, codes, whole
+from klnumba.tables.cells import Array, Label
 from klnumba.tables.codes import Coded, Counted
 
 BLOCK = 1 << 17  # numbers that are converted and counted at a time
+KINDS = {"number": "numbers", "boolean": "truth values", "datetime": "times", "timedelta": "durations",
+         "category": "categories"}  # fmt: skip
+MICROSECONDS = {"ms": 10**3, "s": 10**6, "m": 6 * 10**7, "h": 36 * 10**8, "D": 864 * 10**8, "W": 6048 * 10**8}
 
 
 class ColumnError(ValueError):
@@ -25,12 +29,12 @@ class ColumnError(ValueError):
 
 @dataclass(frozen=True)
 class Numbers:
-    """A column of numbers, or of times in microseconds."""
+    """A column of numbers, or of times in microseconds; NaN, NaT and None are missing."""
 
     name: str
     kind: str  # "number", "boolean", "datetime" or "timedelta"
     rows: int
-    read: Callable[[], Array]  # of a real dtype, datetime64 or timedelta64; NaN and NaT are missing
+    read: Callable[[], Array]  # of a real dtype, datetime64, timedelta64 or, by `whole.kept`, of numbers as objects
     aware: bool = False
     view: bool = False  # reading takes no memory
 
@@ -72,8 +76,7 @@ def as_float(values: Array) -> Array:
     if values.dtype.kind in "mM":
         missing = np.isnat(values)
         unit = "M8[us]" if values.dtype.kind == "M" else "m8[us]"
-        if np.datetime_data(values.dtype)[0] in {"s", "m", "h", "D"} and values.size:
-            _check_range(values[~missing])
+        _check_range(values[~missing])
         found = values.astype(unit).view(np.int64).astype(np.float64)
         found[missing] = np.nan
         return found
@@ -82,9 +85,10 @@ def as_float(values: Array) -> Array:
 
 def _check_range(values: Array) -> None:
     """NumPy would wrap round where microseconds do not fit."""
-    limit = np.iinfo(np.int64).max // 1_000_000
-    seconds = values.astype(f"{values.dtype.kind}8[s]").view(np.int64)
-    if values.size and (seconds.max() > limit or seconds.min() < -limit):
+    unit, count = np.datetime_data(values.dtype)
+    limit = np.iinfo(np.int64).max // (count * MICROSECONDS.get(unit, 1))
+    whole_units = values.view(np.int64)
+    if values.size and (whole_units.max() > limit or whole_units.min() < -limit):
         raise ColumnError("holds times that do not fit into microseconds")
 
 
@@ -110,6 +114,8 @@ def _pandas_column(nw: Any, name: str, native: Any) -> Column:
     if isinstance(dtype, np.dtype) and dtype.kind in "fiu":
         return Numbers(name, "number", len(native), native.to_numpy, view=True)
     if type(dtype).__name__ == "CategoricalDtype":
+        if dtype.categories.inferred_type == "boolean":
+            return Numbers(name, "boolean", len(native), lambda: native.to_numpy(np.float64, na_value=np.nan))
         return _pandas_labels(name, native)
     return _column(nw, name, nw.from_native(native, series_only=True))
 
@@ -167,7 +173,9 @@ def _naive(values: Array) -> Array:
 def _numeric(nw: Any, name: str, series: Any) -> Column:
     rows = len(series)
     if series.dtype.is_decimal():
-        return Numbers(name, "number", rows, lambda: series.cast(nw.Float64).to_numpy())
+        return Numbers(
+            name, "number", rows, lambda: whole.kept(series.cast(nw.Float64).to_numpy(), lambda: series.to_list())
+        )
     return Numbers(name, "number", rows, lambda: _real(series))
 
 
@@ -177,6 +185,8 @@ def _real(series: Any) -> Array:
         values = values.astype(np.float64)
     if values.dtype.kind not in "fiub":
         raise ColumnError(f"holds {values.dtype}, not real numbers")
+    if values.dtype.kind == "f" and series.dtype.is_integer():  # because some are missing
+        return whole.kept(values, lambda: series.to_list())
     return values
 
 
@@ -199,9 +209,20 @@ def _pandas_codes(native: Any) -> Coded:
         return native.array.codes, native.array.categories.to_numpy(object).tolist()
     try:
         numbers, found = load("pandas").factorize(native, use_na_sentinel=True)
+        if native.dtype == object and any(not isinstance(one, str) and one in (0, 1) for one in found):
+            numbers, found = load("pandas").factorize(_apart(native), use_na_sentinel=True)
     except TypeError as error:
         raise ColumnError(f"holds values that cannot be told apart: {error}") from error
     return numbers, list(found)
+
+
+def _apart(native: Any) -> Array:
+    """Values among which truth values are no longer equal to the numbers 0 and 1."""
+    values: Array = native.to_numpy(object).copy()
+    for k, value in enumerate(values):
+        if isinstance(value, (bool, np.bool_)):
+            values[k] = label_of(value)
+    return values
 
 
 _NUMBERS = {"integer", "floating", "mixed-integer-float", "decimal"}
@@ -216,7 +237,9 @@ def _object(name: str, series: Any) -> Column:
     if found == "complex":
         return Unusable(name, rows, "holds complex numbers, which have no order")
     if found in _NUMBERS:
-        return Numbers(name, "number", rows, lambda: _converted(pd, native, float))
+        return Numbers(
+            name, "number", rows, lambda: whole.kept(_converted(pd, native, float), lambda: native.to_numpy(object))
+        )
     if found == "boolean":
         return Numbers(name, "boolean", rows, lambda: _converted(pd, native, float))
     if found in _TIMES:
@@ -242,10 +265,13 @@ def _times(native: Any) -> Array:
     return _naive(values)
 
 
-def label_of(value: Any) -> str | int | float | bool:
-    """A category as text, number or truth value, which JSON can hold."""
-    if isinstance(value, (str, bool, int, float)):
-        return value
+def label_of(value: Any) -> Label:
+    """A category as text or finite number, which JSON can hold.
+
+    Truth values and what is not finite carry their type: True equals 1, and "inf" is a text.
+    """
     if isinstance(value, np.generic):
         return label_of(value.item())
-    return str(value)
+    if isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value)):
+        return f"{value} ({type(value).__name__})"
+    return value if isinstance(value, (str, int, float)) else str(value)

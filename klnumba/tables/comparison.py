@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.jsonable import as_json
+from klnumba.jsonable import as_json, dumps
 from klnumba.optional import load
 from klnumba.tables.cells import GROUPS, Array, Cells
 from klnumba.tables.counting import Tally
@@ -85,6 +84,10 @@ class Comparison:
         By column, why nothing was found.
     settings : Settings
         The options.
+    extra : dict of str to dict
+        More columns of the table: by their name, a value for each column that was compared.
+    notes : dict of str to str
+        By column, why a value of `extra` is not there.
 
     Examples
     --------
@@ -105,6 +108,7 @@ class Comparison:
     problems: dict[str, str]
     settings: Settings
     extra: dict[str, Any] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
 
     def rows(self) -> list[dict[str, Any]]:
         """One dict of plain values a column, in the order of `to_frame`.
@@ -129,11 +133,11 @@ class Comparison:
             "cells": int(found.used.sum()),
         }
         row |= {key: found.values[key] for key in VALUES}
-        row["dof"] = int(row["dof"]) if found.empty is None else None
+        row["dof"] = int(row["dof"]) if math.isfinite(row["dof"]) else None
         row["largest_cell"] = labels[found.largest] if found.empty is None else None
         row |= {key: found.values[key] for key in PARTS}
         row |= {key: values.get(name) for key, values in self.extra.items()}
-        return row | {"status": found.empty or OK}
+        return row | {"status": found.empty or self.notes.get(name, OK)}
 
     def _problem(self, name: str, reason: str) -> dict[str, Any]:
         row: dict[str, Any] = {"column": name, "kind": None}
@@ -156,8 +160,8 @@ class Comparison:
             values = self.results[name].values
             return values["p_adjusted"], -values["ci_low"], -values["kl"]
 
-        empty = [name for name, found in self.results.items() if found.empty is not None]
-        return sorted((name for name in self.results if name not in empty), key=order) + empty
+        untold = [name for name, found in self.results.items() if math.isnan(found.values["p_adjusted"])]
+        return sorted((name for name in self.results if name not in untold), key=order) + untold
 
     def to_frame(self) -> Any:
         """One row a column.
@@ -231,7 +235,7 @@ class Comparison:
         -------
         str
         """
-        return json.dumps(as_json(self.to_dict()), indent=indent, ensure_ascii=False, allow_nan=False)
+        return dumps(as_json(self.to_dict()), indent)
 
     def plot(self, column: str | None = None, *, ax: Any = None) -> Any:
         """Draw the intervals of all columns, or both distributions of one.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import zlib
 from collections.abc import Callable, Iterable, Sequence
@@ -13,11 +14,13 @@ import numpy as np
 from klnumba.kernels import cpu, threads
 from klnumba.kernels.binning import LANES, cell_count
 from klnumba.kernels.tiles import TILE
+from klnumba.tables import whole
 from klnumba.tables.arrow import MOST_UNSEEN
 from klnumba.tables.cells import Array, Categories, Cells, Label
 from klnumba.tables.codes import frozen
 from klnumba.tables.columns import (
     BLOCK,
+    KINDS,
     Column,
     ColumnError,
     Labels,
@@ -26,7 +29,7 @@ from klnumba.tables.columns import (
     as_float,
     label_of,
 )
-from klnumba.tables.fitting import mixed, plain
+from klnumba.tables.fitting import mixed
 
 Progress = Callable[[int, int], None]
 
@@ -38,7 +41,9 @@ class Tally:
     """What a column holds: counts (int64), or sums of weights with the sums of their squares (float64), of each cell.
 
     `unseen` has the same of the categories that the cells do not name, or None where there were too many of them; then
-    they are counted by `buckets` (see `buckets_of`), which are exact however the rows are split.
+    they are counted by `buckets` (see `buckets_of`), which are exact however the rows are split. Where neither is
+    there, they were not told apart. Shares (float64) without squares are a distribution that is known: no rows were
+    counted, and none can be added.
     """
 
     counts: Array
@@ -47,12 +52,19 @@ class Tally:
     unseen: dict[Label, Any] | None
     buckets: Array | None = None
 
+    @property
+    def known(self) -> bool:
+        """Whether these are the shares of a distribution, and not counts."""
+        return self.squares is None and self.counts.dtype.kind == "f"
+
     def __add__(self, other: Tally) -> Tally:
         if (self.squares is None) != (other.squares is None):
             raise ValueError("one has weights, the other has none")
+        if self.known or other.known:
+            raise ValueError("is a known distribution, without counts to which others could be added")
         squares = None if self.squares is None or other.squares is None else self.squares + other.squares
         counts, unseen, buckets = self.counts + other.counts, _together(self.unseen, other.unseen), None
-        if unseen is None:
+        if unseen is None and not any(one.unseen is None and one.buckets is None for one in (self, other)):
             buckets = self.in_buckets() + other.in_buckets()
         return Tally(counts, squares, self.rows + other.rows, unseen, buckets)
 
@@ -64,7 +76,9 @@ class Tally:
         return in_buckets(unseen, np.array([*unseen.values()], self.counts.dtype))
 
     def effective(self, cells: Array | None = None) -> float:
-        """The effective number of rows in some cells: (sum of weights)^2 / sum of their squares."""
+        """The effective number of rows in some cells: (sum of weights)^2 / sum of their squares; of shares, inf."""
+        if self.known:
+            return math.inf
         counts = self.counts if cells is None else self.counts[cells]
         total = float(counts.sum())
         if self.squares is None:
@@ -160,8 +174,8 @@ def _part(column: Column, cells: Cells, weights: Array | None, start: int, stop:
         if isinstance(column, Unusable):
             raise ColumnError(column.reason)
         if column.kind != cells.kind or column.aware != getattr(cells, "aware", False):
-            if _all_missing(column):
-                return _missing(cells, stop - start, None if weights is None else weights[start:stop])
+            if _open(cells) or all_missing(column):
+                return _presence(column, cells, weights, start, stop)
             raise ColumnError(f"holds {_kind(column)}, but the reference {_kind(cells)}")
         if isinstance(column, Labels):
             return _labels(column, cells, weights)
@@ -170,32 +184,45 @@ def _part(column: Column, cells: Cells, weights: Array | None, start: int, stop:
         return str(error) or type(error).__name__
 
 
-def _all_missing(column: Numbers | Labels) -> bool:
-    """Whether a column has no value, which leaves its type open: an empty column of a file reads as numbers."""
+def _open(cells: Cells) -> bool:
+    """Whether the reference had no value, which leaves its type open: an empty column of a file reads as numbers."""
+    return not (cells.names or cells.folded) if isinstance(cells, Categories) else not cells.edges.size
+
+
+def all_missing(column: Numbers | Labels) -> bool:
+    """Whether a column has no value, which leaves its type open too."""
     if isinstance(column, Labels):
         return column.count(()).missing == column.rows
     return bool(np.isnan(column.values()).all())
 
 
-def _missing(cells: Cells, rows: int, weights: Array | None) -> Tally:
-    tally = empty(cells, weights is not None)
-    tally.rows = rows
-    if weights is None or tally.squares is None:
-        tally.counts[-1] = rows
-    else:
-        tally.counts[-1], tally.squares[-1] = weights.sum(), (weights * weights).sum()
-    return tally
+def _presence(column: Numbers | Labels, cells: Cells, weights: Array | None, start: int, stop: int) -> Tally:
+    """The rows with a value and those without, where one side has no values and the types may differ."""
+    lost = column.read(())[0] < 0 if isinstance(column, Labels) else np.isnan(as_float(column.read()[start:stop]))
+    index = np.where(lost, cells.size - 1, cells.size - 2 if isinstance(cells, Categories) else 0)
+    unseen: dict[Label, int] | None = {} if lost.all() or not isinstance(cells, Categories) else None
+    return _tally(index, cells, None if weights is None else weights[start:stop], unseen)
+
+
+def _tally(
+    index: Array, cells: Cells, weights: Array | None, unseen: dict[Label, Any] | None, buckets: Array | None = None
+) -> Tally:
+    """The counts of the cells from the cell of each row."""
+    if weights is None:
+        return Tally(np.bincount(index, minlength=cells.size), None, index.size, unseen, buckets)
+    sums, squares = (np.bincount(index, values, cells.size) for values in (weights, weights * weights))
+    return Tally(sums, squares, index.size, unseen, buckets)
 
 
 def _kind(item: Column | Cells) -> str:
-    names = {"number": "numbers", "boolean": "truth values", "datetime": "times", "timedelta": "durations",
-             "category": "categories"}  # fmt: skip
     zone = "" if item.kind != "datetime" else " with a zone" if getattr(item, "aware", False) else " without a zone"
-    return names[item.kind] + zone
+    return KINDS[item.kind] + zone
 
 
 def _numbers(column: Numbers, cells: Cells, weights: Array | None, start: int, stop: int) -> Tally:
     raw = column.read()[start:stop]
+    if isinstance(cells, Categories) and (raw.dtype.kind == "O" or whole.beyond(cells.names)):
+        return _exact_numbers(raw, cells, None if weights is None else weights[start:stop])
     edges = frozen(cells.search_edges)
     size = cell_count(edges.size)
     index = np.empty(TILE, np.int64)
@@ -225,9 +252,10 @@ def _new_numbers(raw: Array, cells: Categories, weights: Array | None) -> Unseen
     """The counts of the numbers that are none of the categories."""
     values = as_float(raw)
     new = ~np.isnan(values) & ~np.isin(values, np.array(cells.names, np.float64))
-    found, places = np.unique(values[new], return_inverse=True)
+    found, places = np.unique((raw if raw.dtype.kind in "iu" else values)[new], return_inverse=True)
     counts = np.bincount(places, None if weights is None else weights[new], found.size)
-    return _remembered([plain(value) for value in found], counts)
+    label = bool if cells.kind == "boolean" else whole.plain
+    return _remembered([label(value) for value in found], counts)
 
 
 def _remembered(labels: list[Label], counts: Array) -> Unseen:
@@ -238,6 +266,20 @@ def _remembered(labels: list[Label], counts: Array) -> Unseen:
     for label, count in zip(labels, counts.tolist(), strict=True):
         found[label] = found.get(label, 0) + count
     return found, None
+
+
+def _exact_numbers(raw: Array, cells: Categories, weights: Array | None) -> Tally:
+    """The same as `_numbers` where float64 might take one number for another."""
+    held = ~np.isnan(as_float(raw))
+    found, where = np.unique(raw[held], return_inverse=True)
+    counts = np.bincount(where, None if weights is None else weights[held], found.size)
+    labels = [whole.plain(value) for value in found]
+    other = cells.size - 2
+    places = np.array([cells.place.get(label, other) for label in labels], np.int64)
+    index = np.full(raw.size, cells.size - 1)
+    index[held] = places[where]
+    new = np.flatnonzero(places == other)
+    return _tally(index, cells, weights, *_remembered([labels[k] for k in new], counts[new]))
 
 
 def _labels(column: Labels, cells: Cells, weights: Array | None) -> Tally:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from klnumba.kernels import threads
 from klnumba.tables import fitting, rules
 from klnumba.tables.cells import Array, Cells
 from klnumba.tables.chunks import Chunks
-from klnumba.tables.columns import Column, ColumnError, frame_columns
+from klnumba.tables.columns import Column, ColumnError, Labels, Unusable
+from klnumba.tables.counting import all_missing
 from klnumba.tables.fitting import Draft
 from klnumba.tables.weighting import split_weights
 
@@ -47,7 +48,7 @@ def pieces(table: Any, weights: Any, name: str) -> Iterator[tuple[dict[str, Colu
     if isinstance(table, Chunks) and weights is not None and not isinstance(weights, str):
         raise TypeError("weights: of a table in pieces, the name of a column")
     for piece in table if isinstance(table, Chunks) else (table,):
-        yield split_weights(frame_columns(piece, name), weights, name)
+        yield split_weights(piece, weights, name)
 
 
 def draft(drafts: Drafts, problems: Problems, found: dict[str, Column], bins: Any, start: int = 0) -> None:
@@ -57,7 +58,11 @@ def draft(drafts: Drafts, problems: Problems, found: dict[str, Column], bins: An
         try:
             if name not in found:
                 raise ColumnError("is not in every piece")
-            drafts[name] = fitting.drafted(drafts[name], found[name], rules.rule_of(bins, name), start)
+            rule = rules.rule_of(bins, name)
+            reason = None if _has_categories(found[name]) else _misfit(found[name], rule)
+            if reason is not None:
+                raise ColumnError(reason)
+            drafts[name] = fitting.drafted(drafts[name], found[name], rule, start)
         except Exception as error:  # conversions are other libraries': what they raise is the column's status
             problems[name] = str(error) or type(error).__name__
 
@@ -66,16 +71,32 @@ def draft(drafts: Drafts, problems: Problems, found: dict[str, Column], bins: An
 
 
 def check_names(bins: Any, found: dict[str, Column]) -> None:
-    """Refuse rules for columns that are not there."""
-    for name in bins if isinstance(bins, dict) else ():
-        if str(name) not in found:
+    """Refuse rules for columns that are not there, or of which such a rule makes no bins."""
+    for name, rule in bins.items() if isinstance(bins, dict) else ():
+        if name not in found:
             raise ValueError(f"bins: {name!r} is not in reference")
+        reason = _misfit(found[name], rule)
+        if reason is not None:
+            raise ValueError(f"bins: column {name!r} {reason}")
 
 
-def chosen(found: dict[str, Column], columns: Iterable[Any] | None, name: str) -> dict[str, Column]:
+def _has_categories(column: Column) -> bool:
+    """Whether a rule for all columns does not mean this one."""
+    return isinstance(column, Labels) or column.kind == "boolean"
+
+
+def _misfit(column: Column, rule: Any) -> str | None:
+    """Why a rule makes no bins of a column; one without values has no kind yet."""
+    if isinstance(column, Unusable):
+        return None
+    reason = rules.misfit(rule, column.kind, column.aware)
+    return None if reason is None or all_missing(column) else reason
+
+
+def chosen(found: Mapping[str, Any], columns: Iterable[Any] | None, name: str) -> dict[str, Any]:
     """The wanted columns, in the order in which they are wanted."""
     if columns is None:
-        return found
+        return dict(found)
     if isinstance(columns, str):
         raise TypeError(f"columns: a sequence of names, not the text {columns!r}")
     wanted: Sequence[str] = [str(one) for one in columns]

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.tables import rules, words
+from klnumba.tables import rules, whole, words
 from klnumba.tables.cells import Array, Bins, Categories, Cells, Label
 from klnumba.tables.codes import Counted
 from klnumba.tables.columns import Column, ColumnError, Labels, Numbers, Unusable, as_float, label_of
@@ -87,7 +87,6 @@ class NumberDraft:
         if not isinstance(self.rule, (str, int, np.integer)):  # edges that are given
             self.finite = self.finite or _some_finite(raw)
             return
-        self._take(raw, start, stop)
         values = as_float(raw)
         low, high = (float(values.min()), float(values.max())) if values.size else (math.nan, math.nan)
         if not (math.isfinite(low) and math.isfinite(high)):
@@ -95,8 +94,10 @@ class NumberDraft:
             low, high = (float(values.min()), float(values.max())) if values.size else (math.inf, -math.inf)
         self.finite += values.size
         self.low, self.high = min(self.low, low), max(self.high, high)
+        exact = whole.exact(raw, low, high)
+        self._take(raw, start, stop, exact)
         if self.few is not None:
-            self._count(values)
+            self._count(raw if exact else values, exact)
 
     def join(self, other: NumberDraft) -> None:
         """What comes after, drafted elsewhere."""
@@ -109,12 +110,13 @@ class NumberDraft:
         if self.name != "category" and self.few is not None and len(self.few) > FEW:
             self.few = None
 
-    def _take(self, raw: Array, start: int, stop: int) -> None:
+    def _take(self, raw: Array, start: int, stop: int, exact: bool) -> None:
         """Add the piece's part of the sample, and thin what was taken before."""
         level = level_of(stop)
         self._thin(level)
         at = (_whole if start == 0 else places)(start, stop, level)
-        self.sample.append((at, as_float(raw if at.size == raw.size else raw[at - start])))
+        taken = raw if at.size == raw.size else raw[at - start]
+        self.sample.append((at, taken if exact else as_float(taken)))
 
     def _thin(self, level: int, *, force: bool = False) -> None:
         """Keep those rows of the sample that are in the one of this level."""
@@ -125,13 +127,14 @@ class NumberDraft:
                 self.sample[k] = at[kept], values[kept]
             self.level = level
 
-    def _count(self, values: Array) -> None:
+    def _count(self, values: Array, exact: bool) -> None:
         """Count the different numbers while they are few and whole, or, for the rule "category", all of them."""
         if self.name == "category":
-            counts: dict[Label, int] | None = _distinct(values)
+            counts: dict[Label, int] | None = whole.distinct(values)
         elif self.name == "auto":
             taken = self.sample[-1][1]
-            counts = _few_whole(values) if _few_whole(taken[np.isfinite(taken)]) is not None else None
+            few = _few_exact if exact else _few_whole
+            counts = few(values) if few(taken[np.isfinite(as_float(taken))]) is not None else None
         else:
             counts = None
         self.few = None if self.few is None or counts is None else _together(self.few, counts)
@@ -143,10 +146,13 @@ class NumberDraft:
         if isinstance(self.rule, str) and self.rule == "category" and self.kind not in ("number", "boolean"):
             raise ColumnError(f"bins: a column of kind {self.kind} has no categories")
         if self.kind == "boolean":
-            return Categories("boolean", (False, True))
+            return Categories("boolean", () if self.open else (False, True))
         if self.few:
             return categories("number", self.few)
-        sample = np.concatenate([values for _, values in self.sample]) if self.sample else np.empty(0)
+        parts = [values for _, values in self.sample]
+        if whole.blurred(parts):
+            raise ColumnError('holds whole numbers that float64 cannot tell apart; bins="category" can')
+        sample = np.concatenate([as_float(part) for part in parts]) if parts else np.empty(0)
         sample = sample[np.isfinite(sample)]
         edges = rules.edges(self.rule, sample, self.finite, self.low, self.high)
         return Bins(self.kind, edges, self.aware, isinstance(self.rule, (str, int, np.integer)))
@@ -240,7 +246,7 @@ def categories(kind: str, counts: Mapping[Label, int]) -> Categories:
     order = sorted(counts, key=lambda label: (-counts[label], str(label)))
     kept = order[:MOST_CATEGORIES]
     if kind == "number":
-        kept.sort(key=float)
+        kept.sort(key=lambda label: float(label) if isinstance(label, str) else label)
     return Categories(kind, tuple(kept), len(order) - len(kept))
 
 
@@ -258,9 +264,12 @@ def _some_finite(raw: Array) -> int:
     return next(filter(None, counts), 0)
 
 
-def _distinct(values: Array) -> dict[Label, int]:
-    found, counts = np.unique(values, return_counts=True)
-    return {plain(value): int(count) for value, count in zip(found, counts, strict=True)}
+def _few_exact(values: Array) -> dict[Label, int] | None:
+    """The different values if they are few and whole, else None, where float64 would round them."""
+    if values.dtype.kind != "O" and np.unique(values).size > FEW:
+        return None
+    found = whole.distinct(values)
+    return found if len(found) <= FEW and all(isinstance(value, int) for value in found) else None
 
 
 def _few_whole(values: Array) -> dict[Label, int] | None:
@@ -271,16 +280,8 @@ def _few_whole(values: Array) -> dict[Label, int] | None:
     if max(abs(low), abs(high)) >= 2.0**53 or (values != np.rint(values)).any():
         return None
     if high - low >= 1 << 16:
-        found = _distinct(values)
+        found = whole.distinct(values)
         return found if len(found) <= FEW else None
     counts = np.bincount((values - low).astype(np.int64))
     held = np.flatnonzero(counts)
     return {int(low) + int(k): int(counts[k]) for k in held} if held.size <= FEW else None
-
-
-def plain(value: float) -> Label:
-    """A whole number as an integer, an infinity as a text, for JSON has neither."""
-    number = float(value)
-    if math.isinf(number):
-        return str(number)
-    return int(number) if number.is_integer() and abs(number) < 2.0**53 else number

@@ -15,6 +15,7 @@ from klnumba.tables.cells import Categories
 from klnumba.tables.chunks import Chunks
 from klnumba.tables.comparison import Comparison, Result, Settings
 from klnumba.tables.counting import Tally
+from klnumba.tables.drafting import chosen
 from klnumba.tables.pairing import pair_of
 from klnumba.tables.profile import Profile
 from klnumba.tables.statistics import CORRECTIONS, adjusted, measure
@@ -41,13 +42,14 @@ def compare(
         Which columns; by default all of `reference`, and a line for each that only `current` has.
     weights : str, pair of array_like, optional
         A column with the weights of the rows, in both tables or in the one that has it; or the weights of the two
-        tables (None for a side without).
-    bins : {"auto", "quantile", "sturges", "doane", "fd", "category"}, int, sequence of float, or dict
+        tables (None for a side without); a Series needs the index of the rows.
+    bins : {"auto", "quantile", "sturges", "doane", "fd", "category"}, int, sequence of float or of times, or dict
         How the cells of numbers and times are chosen; a dict has a rule by column, and "auto" for the rest.
         "auto" makes up to 20 bins of equal reference mass, of 25 rows or more, and takes whole numbers of at most 32
         different values as categories; "quantile" makes 10 bins of equal mass; "sturges", "doane", "fd" and an integer
         make bins of equal width, at most 256 of them; a sequence gives the edges; "category" takes every different
-        number as a category. Every rule but "auto" and "category" makes bins of whole numbers too.
+        number as a category. Every rule but "auto" and "category" makes bins of whole numbers too. Edges are of the
+        column's kind, and the outer ones may be infinite.
     smoothing : {"jeffreys", "laplace", "perks", "james-stein", "none"} or float
         Pseudo-counts for the divergences; a number is added to each cell that either side has. The test, the
         bias-corrected value and the interval use the counts as they are.
@@ -60,7 +62,8 @@ def compare(
     correction : {"bh", "bonferroni", "holm", "none"}
         How p-values are adjusted for the number of columns.
     like : {"evidently", "psi10", "great_expectations", "tfdv", "scipy"}, optional
-        Add a column with what that tool reports for the same two columns; needs both tables as frames.
+        Add a column with what that tool reports for the same two columns; needs both tables as frames, without
+        weights. Where the tool's own way breaks down, the value is NaN and the status says why.
     progress : bool or callable
         True shows a bar (with tqdm, if it is installed); a function is called with how many columns are counted, and
         of how many.
@@ -73,8 +76,9 @@ def compare(
     Raises
     ------
     ValueError
-        If an option is out of its range, a column in `columns` or `bins` is not there, weights are negative, or names
-        stand twice; of two profiles, if their cells differ (the text names the column).
+        If an option is out of its range, a column in `columns` or `bins` is not there or is of a kind of which the
+        rule makes no bins, weights are negative or have other labels than the rows, or names stand twice; of two
+        profiles, if their cells differ (the text names the column).
     TypeError
         If an argument is no data frame.
 
@@ -86,8 +90,9 @@ def compare(
     Notes
     -----
     Up to 1,000 categories are named, by frequency in the reference; all others share the cell "other". Cells that
-    neither side has take no part. Formulas and sources stand with the functions in ``klnumba.tables.statistics`` and
-    ``klnumba.tables.interval``.
+    neither side has take no part. Which categories have a cell, the reference sample decides; the test and the interval
+    take this into account (see the documentation, "Comparing tables"). Formulas and sources stand with the functions in
+    ``klnumba.tables.statistics`` and ``klnumba.tables.interval``.
 
     Examples
     --------
@@ -108,13 +113,16 @@ def compare(
     profile, raw = _reference(reference, columns, first, bins, report)
     tallies, problems, others = _current(profile, current, columns, second, report)
     _warn_of_twins(profile, tallies)
-    extra = {}
+    extra: dict[str, dict[str, float]] = {}
+    notes: dict[str, str] = {}
     if like is not None:
+        if weights is not None:
+            raise ValueError("like: what these tools report knows no weights of rows")
         if raw is None or isinstance(raw, Chunks) or isinstance(current, (Chunks, Profile)):
             raise TypeError("like: needs both tables as data frames, whose values it looks at again")
         compared = [name for name in profile.cells if name in tallies and name not in problems]
-        extra = likeness.column(like, raw, current, compared)
-    return _measured(profile, tallies, problems, others, settings, extra)
+        extra, notes = likeness.column(like, raw, current, compared)
+    return _measured(profile, tallies, problems, others, settings, extra, notes)
 
 
 def _settings(smoothing: Any, base: Any, missing: Any, confidence: Any, correction: Any, like: Any) -> Settings:
@@ -184,10 +192,7 @@ def _reference(reference: Any, columns: Any, weights: Any, bins: Any, report: An
         raise ValueError("weights: a profile holds no rows that they could belong to")
     if columns is None:
         return reference, None
-    wanted = [str(one) for one in columns]
-    for one in wanted:
-        if one not in reference.cells and one not in reference.problems:
-            raise ValueError(f"columns: {one!r} is not in reference")
+    wanted = chosen({**reference.cells, **reference.problems}, columns, "reference")
     kept = {name: reference.cells[name] for name in wanted if name in reference.cells}
     problems = {name: reason for name, reason in reference.problems.items() if name in wanted}
     return Profile(kept, {name: reference.tallies[name] for name in kept}, problems, reference.known), None
@@ -231,7 +236,7 @@ def _warn_of_twins(profile: Profile, tallies: dict[str, Tally]) -> None:
 
 def _measured(
     profile: Profile, tallies: dict[str, Tally], problems: dict[str, str], others: list[str], settings: Settings,
-    extra: dict[str, Any],
+    extra: dict[str, Any], notes: dict[str, str],
 ) -> Comparison:  # fmt: skip
     names = [name for name in profile.cells if name in tallies and name not in problems]
     statuses = dict(profile.problems) | problems | dict.fromkeys(others, "is not in reference")
@@ -247,4 +252,5 @@ def _measured(
             shares=found.shares[k, :size], values={key: value[k].item() for key, value in found.columns.items()},
         )  # fmt: skip
     order = [*profile.cells, *profile.problems, *others]
-    return Comparison(profile, results, {name: statuses[name] for name in order if name in statuses}, settings, extra)
+    lost = {name: statuses[name] for name in order if name in statuses}
+    return Comparison(profile, results, lost, settings, extra, notes)

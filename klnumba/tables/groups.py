@@ -16,6 +16,7 @@ from klnumba.tables import smoothing as smoothings
 from klnumba.tables.cells import Array
 from klnumba.tables.rows import frame_of
 from klnumba.tables.statistics import CORRECTIONS, Pair, adjusted, evidence, spread
+from klnumba.tables.weighting import check_index
 
 CELLS = 1 << 28  # groups times values: 2 GiB of counts
 BLOCK = 1 << 21  # of them at a time, where statistics need more room
@@ -226,8 +227,8 @@ def _weights(frame: Any, weights: Any) -> Array:
     labelled = isinstance(weights, load("pandas").Series)
     if isinstance(weights, Hashable) and not labelled:
         weights, labelled = _column(frame, weights, "weights"), True
-    if labelled and not weights.index.equals(frame.index):
-        raise ValueError("weights: a Series with the index of the rows")
+    if labelled:
+        check_index(weights, frame.index)
     found = np.asarray(numbers(weights, "weights") if labelled else weights, np.float64)
     if found.shape != (len(frame),):
         raise ValueError(f"weights: one a row, {len(frame)}, not shape {found.shape}")

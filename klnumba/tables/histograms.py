@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,9 @@ from klnumba.tables.columns import label_of
 from klnumba.tables.counting import Tally
 from klnumba.tables.profile import Profile
 from klnumba.tables.rules import explicit_edges
+from klnumba.tables.whole import plain
+
+MOST_ROWS = int(np.iinfo(np.int64).max)
 
 
 def from_histogram(
@@ -24,7 +28,7 @@ def from_histogram(
     Parameters
     ----------
     edges : (bins + 1,) array_like
-        Increasing edges; a bin has its lower edge, the last has both.
+        Increasing edges; a bin has its lower edge, the last has both. The outer ones may be infinite.
     counts : (bins,) array_like of int
         How many rows each bin has.
     column : str, default "value"
@@ -39,7 +43,7 @@ def from_histogram(
     Raises
     ------
     ValueError
-        If the edges do not increase, or the counts are negative, broken or not one a bin.
+        If the edges do not increase, or the counts are negative, broken, not one a bin, or 2**63 and more in all.
 
     Examples
     --------
@@ -49,16 +53,27 @@ def from_histogram(
     >>> from_histogram(edges, counts, column="size").cells["size"].labels()[1:4]
     ['[1, 2)', '[2, 3)', '[3, 4]']
     """
-    found = explicit_edges(edges)
-    numbers = np.asarray([below, *np.asarray(counts).tolist(), above, 0, 0, missing])
-    if numbers.size != found.size + 4:
-        raise ValueError(f"counts: one a bin, so {found.size - 1}, not {numbers.size - 5}")
-    if numbers.dtype.kind not in "iuf" or not np.isfinite(numbers).all() or (numbers < 0).any():
-        raise ValueError("counts: finite numbers from 0 on")
-    if (numbers != np.rint(numbers)).any():
-        raise ValueError("counts: whole numbers; for shares see from_great_expectations")
-    tally = Tally(numbers.astype(np.int64), None, int(numbers.sum()), {})
+    found = explicit_edges(edges, "edges")
+    inner = np.asarray(counts, object)  # a dtype for all might round some
+    if inner.shape != (found.size - 1,):
+        raise ValueError(f"counts: one a bin, so {found.size - 1}, not an array of shape {inner.shape}")
+    outer = {"below": below, "above": above, "missing": missing}
+    (first,), (last,), (lost,) = (_whole([value], name) for name, value in outer.items())
+    numbers = [first, *_whole(inner.tolist(), "counts"), last, 0, 0, lost]
+    if sum(numbers) > MOST_ROWS:
+        raise ValueError(f"counts: at most 2**63 - 1 rows in all, not {sum(numbers)}")
+    tally = Tally(np.array(numbers, np.int64), None, sum(numbers), {})
     return Profile({column: Bins("number", found)}, {column: tally})
+
+
+def _whole(numbers: Sequence[Any], name: str) -> list[int]:
+    """Counts as integers, none of which is rounded."""
+    numbers = [one.item() if isinstance(one, np.generic) else one for one in numbers]
+    if not all(type(one) in (int, float) and 0 <= one < math.inf for one in numbers):
+        raise ValueError(f"{name}: finite numbers from 0 on")
+    if any(one != int(one) for one in numbers):
+        raise ValueError(f"{name}: whole numbers; for shares see from_great_expectations")
+    return [int(one) for one in numbers]
 
 
 def from_great_expectations(
@@ -148,12 +163,20 @@ def _profile(column: str, cells: Cells, shares: Array, n: float | None) -> Profi
 
 
 def _categories(values: Sequence[Any], weights: Array, tail: float) -> tuple[Cells, Array]:
-    names = tuple(label_of(value) for value in values)
+    found = np.asarray(values, object).tolist()
+    for value in found:
+        if value is None or value != value or (isinstance(value, Real) and abs(value) == math.inf):
+            raise ValueError(f"partition: values that are there and finite, without {value}")
+    flags = [isinstance(value, (bool, np.bool_)) for value in found]
+    numeric = all(isinstance(value, Real) for value in found) and not any(flags)
+    names = tuple(map(plain if numeric else bool if all(flags) else label_of, found))
     if len(names) != weights.size or len(set(names)) < len(names):
         raise ValueError("partition: values differ, and each has a weight")
-    numeric = all(isinstance(name, (int, float)) and not isinstance(name, bool) for name in names)
-    cells = Categories("number" if numeric else "category", names)
-    return cells, np.array([*(weights * (1.0 - tail)), tail, 0.0])
+    shares = dict(zip(names, (weights * (1.0 - tail)).tolist(), strict=True))
+    if found and all(flags):
+        names = (False, True)  # as of every column of truth values
+    cells = Categories("number" if numeric else "boolean" if all(flags) else "category", names)
+    return cells, np.array([*(shares.get(name, 0.0) for name in names), tail, 0.0])
 
 
 def _bins(bins: Array, weights: Array, tails: Array, tail: float, internal: float) -> tuple[Cells, Array]:

@@ -14,10 +14,12 @@ import numpy as np
 
 import klnumba as kl
 from klnumba.tables.cells import Array, Label
-from klnumba.tables.columns import Labels, Numbers, frame_columns
+from klnumba.tables.columns import Column, ColumnError, Labels, Numbers, frame_columns
 from klnumba.tables.fitting import named
 
 Counts = dict[Label, int]
+
+MOST_BINS = 1_000_000  # of a partition
 
 
 def check(like: Any) -> None:
@@ -26,22 +28,32 @@ def check(like: Any) -> None:
         raise ValueError(f"like: one of {', '.join(map(repr, TOOLS))}, not {like!r}")
 
 
-def column(like: str, reference: Any, current: Any, names: list[str]) -> dict[str, dict[str, float]]:
-    """The values of one tool by column, under the name of the column that shows them."""
-    numeric, categorical = TOOLS[like]
+def column(
+    like: str, reference: Any, current: Any, names: list[str]
+) -> tuple[dict[str, dict[str, float]], dict[str, str]]:
+    """The values of one tool by column, under the name of the column that shows them, and why there is none."""
     sides = frame_columns(reference, "reference"), frame_columns(current, "current")
-    found = {}
+    title = f"like_{like}"
+    found: dict[str, float] = {}
+    notes: dict[str, str] = {}
     for name in names:
-        first, second = (side[name] for side in sides)
-        if isinstance(first, Labels) and isinstance(second, Labels):
-            found[name] = categorical(_counts(first), _counts(second))
-        elif isinstance(first, Numbers) and isinstance(second, Numbers):
-            a, b = first.values(), second.values()
-            if first.kind == "boolean":
-                found[name] = categorical(_by_value(a), _by_value(b))
-            else:
-                found[name] = numeric(a, b)
-    return {f"like_{like}": found}
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                found[name] = _value(like, sides[0][name], sides[1][name])
+        except Exception as error:  # what NumPy cannot cut into bins is no reason to lose the table
+            found[name] = math.nan
+            notes[name] = f"{title}: {error}"
+    return {title: found}, notes
+
+
+def _value(like: str, first: Column, second: Column) -> float:
+    numeric, categorical = TOOLS[like]
+    if isinstance(first, Labels) and isinstance(second, Labels):
+        return categorical(_counts(first), _counts(second))
+    if not isinstance(first, Numbers) or not isinstance(second, Numbers):
+        raise ColumnError("one side has no values")
+    a, b = first.values(), second.values()
+    return categorical(_by_value(a), _by_value(b)) if first.kind == "boolean" else numeric(a, b)
 
 
 def _counts(labels: Labels) -> Counts:
@@ -141,7 +153,10 @@ def _great_expectations(reference: Array, current: Array) -> float:
     low, first, third, high = np.quantile(reference, [0, 0.25, 0.75, 1], method="nearest")
     bins = math.ceil(math.log2(reference.size + 1.0))
     if third - first >= 1e-10:
-        bins = max(bins, math.ceil((high - low) / (2.0 * (third - first) / reference.size ** (1.0 / 3.0))))
+        wanted = (high - low) / (2.0 * (third - first) / reference.size ** (1.0 / 3.0))
+        if not wanted <= MOST_BINS:
+            raise ColumnError(f"its partition would have {wanted:.3g} bins, more than {MOST_BINS:,}")
+        bins = max(bins, math.ceil(wanted))
     edges = np.linspace(low, high, bins + 1)
     weights = (np.histogram(reference, edges)[0] / reference.size).tolist()
     tail = (1.0 - _in_turn(weights)) / 2.0

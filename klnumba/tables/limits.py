@@ -95,7 +95,7 @@ def thresholds(
         found[name] = np.nan
         if name in profile.cells:
             draws = np.random.default_rng([seed, zlib.crc32(name.encode("utf-8", "surrogatepass"))])
-            column = _Column(profile.cells[name], profile.tallies[name], name in profile.known, missing, draws)
+            column = _Column(profile.cells[name], profile.tallies[name], missing, draws)
             if column.rows > 0 and method == "chi2":
                 found[name] = _law(column, n, alpha)
             elif column.rows > 0:
@@ -117,16 +117,16 @@ def _asked(profile: Profile, columns: Iterable[Any] | None) -> list[str]:
 class _Column:
     """The counts of a column, scaled to its effective number of rows, and what they say of rows to come."""
 
-    def __init__(self, cells: Cells, tally: Tally, known: bool, missing: str, rng: np.random.Generator) -> None:
+    def __init__(self, cells: Cells, tally: Tally, missing: str, rng: np.random.Generator) -> None:
         kept = cells.groups() != MISSING if missing == "drop" else np.ones(cells.size, bool)
         self.rows, total = tally.effective(kept), float(tally.counts[kept].sum())
-        scale = self.rows / total if total > 0.0 else 1.0
-        self.known, self.rng = known, rng
+        scale = self.rows / total if total > 0.0 and not tally.known else 1.0
+        self.known, self.rng = tally.known, rng
         self.reference: Array = np.where(kept, tally.counts, 0.0) * scale
         self.rates = self.reference[None].copy()  # of each cell, in samples of this size; a row for each law
         self.unseen = 0.0  # rows to be expected where there are none
         self.law: Abundance | None = None
-        if known:
+        if tally.known:
             return
         if isinstance(cells, Categories):
             self._rare(cells, tally, scale)
@@ -174,6 +174,6 @@ def _drawn(column: _Column, n: int, alpha: float, smoothing: str | float, sample
     second = column.rng.multinomial(n, column.shares(samples)).astype(np.float64)
     first = np.broadcast_to(column.reference, second.shape)
     used = (first > 0) | (second > 0)
-    p = smoothings.smooth(first, np.full(samples, np.inf if column.known else column.rows), used, smoothing)
+    p = smoothings.smooth(first, np.full(samples, column.rows), used, smoothing)
     q = smoothings.smooth(second, np.full(samples, float(n)), used, smoothing)
     return float(np.quantile(kl.kl_divergence(p, q), 1.0 - alpha, method="higher"))

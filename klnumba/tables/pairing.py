@@ -24,7 +24,7 @@ def pair_of(profile: Profile, tallies: dict[str, Tally], names: list[str], missi
         one, first, second = profile.cells[name], profile.tallies[name], tallies[name]
         groups.append(one.groups())
         kept = groups[k] != MISSING if missing == "drop" else np.ones(one.size, bool)
-        n[k] = np.inf if name in profile.known else first.effective(kept)
+        n[k] = first.effective(kept)
         m[k] = second.effective(kept)
         left.append(_scaled(first.counts, kept, n[k]))
         right.append(_scaled(second.counts, kept, m[k]))

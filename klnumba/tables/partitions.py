@@ -12,7 +12,7 @@ from typing import Any
 
 from klnumba.optional import load
 from klnumba.tables import fitting, frames, rules
-from klnumba.tables.columns import ColumnError, frame_columns
+from klnumba.tables.columns import ColumnError
 from klnumba.tables.comparison import Comparison
 from klnumba.tables.drafting import Drafts, Problems, cells_of, check_names, chosen, draft
 from klnumba.tables.profile import Profile
@@ -85,7 +85,7 @@ def fit(
     TypeError
         If `reference` is no Dask data frame, or `weights` no name.
     """
-    rules.check_rule(bins)
+    bins = rules.check_rule(bins)
     if weights is not None and not isinstance(weights, str):
         raise TypeError(f"weights: of a Dask data frame, the name of a column, not {weights!r}")
     dask = load("dask", "dask")
@@ -107,7 +107,7 @@ def _parts(table: Any, name: str) -> list[Any]:
 
 
 def _drafted(frame: Any, start: int, columns: list[str] | None, weights: str | None, bins: Any) -> Drafted:
-    found, _ = split_weights(frame_columns(frame, "reference"), weights, "reference")
+    found, _ = split_weights(frame, weights, "reference")
     found = chosen(found, columns, "reference")
     check_names(bins, found)
     drafts: Drafts = dict.fromkeys(found)

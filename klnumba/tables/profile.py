@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from klnumba.jsonable import dumps
 from klnumba.tables import counting, drafting, rules, stored
 from klnumba.tables.cells import Array, Cells
 from klnumba.tables.columns import Column, Unusable
@@ -77,16 +77,20 @@ class Profile:
         Raises
         ------
         ValueError
-            If a column is not there, a name stands there twice, or a rule or a weight is out of its range.
+            If a column is not there or is of a kind of which its rule makes no bins, a name stands there twice, a
+            rule or a weight is out of its range, or a table in pieces has none.
         TypeError
             If `reference` is no data frame.
         """
-        rules.check_rule(bins)
+        bins = rules.check_rule(bins)
         profile = cls.of_cells(*drafting.fitted(reference, columns, weights, bins))
+        begun = False
         for found, numbers in drafting.pieces(reference, weights, "reference"):
-            if not profile.tallies:
-                profile = profile._empty(numbers is not None)
+            if not begun:
+                profile, begun = profile._empty(numbers is not None), True
             profile._add(profile._tallies(found, numbers, progress))
+        if not begun:
+            raise ValueError("reference: no piece of a table")
         return profile
 
     @classmethod
@@ -128,8 +132,8 @@ class Profile:
         Raises
         ------
         ValueError
-            If a column is missing or of another kind, or one side has weights and the other none. The profile is
-            then as it was before.
+            If a column is missing or of another kind, one side has weights and the other none, or the distribution
+            of a column is known, so that it has no counts. The profile is then as it was before.
         TypeError
             If `batch` is no data frame.
         """
@@ -140,7 +144,7 @@ class Profile:
         for name in self.cells:
             if name in more.problems:
                 raise ValueError(f"batch: column {name!r} {more.problems[name]}")
-        self.tallies = {name: tally + more.tallies[name] for name, tally in self.tallies.items()}
+        self.tallies = {name: _sum(tally, more.tallies[name], "batch", name) for name, tally in self.tallies.items()}
         return self
 
     def count(self, batch: Any, weights: Any, progress: Progress | None, title: str) -> Profile:
@@ -191,7 +195,7 @@ class Profile:
         Raises
         ------
         ValueError
-            If the columns or the cells of a column differ; the text names the column.
+            If the columns or the cells of a column differ, or its distribution is known; the text names the column.
 
         Examples
         --------
@@ -214,10 +218,7 @@ class Profile:
             if not one.same_as(other.cells[name]):
                 raise ValueError(f"profiles: column {name!r} has other cells in one than in the other")
             merged.cells[name] = one
-            try:
-                merged.tallies[name] = self.tallies[name] + other.tallies[name]
-            except ValueError as error:
-                raise ValueError(f"profiles: column {name!r}: {error}") from None
+            merged.tallies[name] = _sum(self.tallies[name], other.tallies[name], "profiles", name)
         return merged
 
     def __add__(self, other: Any) -> Profile:
@@ -266,7 +267,7 @@ class Profile:
         -------
         str
         """
-        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
+        return dumps(self.to_dict())
 
     @classmethod
     def from_json(cls, text: str) -> Profile:
@@ -286,3 +287,11 @@ class Profile:
             If the text is no profile, or of a version that this one does not know.
         """
         return cls(*stored.read(text))
+
+
+def _sum(first: Tally, second: Tally, title: str, name: str) -> Tally:
+    """Two tallies of one column together."""
+    try:
+        return first + second
+    except ValueError as error:
+        raise ValueError(f"{title}: column {name!r}: {error}") from None

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from klnumba.tables.cells import Array
-from klnumba.tables.columns import ColumnError
+from klnumba.tables.cells import LARGEST, Array
+from klnumba.tables.columns import KINDS, ColumnError, as_float
 
 Rule = str | int | Sequence[float] | Array
 
@@ -21,43 +24,89 @@ MOST_BINS = 256
 MOST_EDGES = 1000
 
 
-def check_rule(bins: Any) -> None:
-    """Refuse what is no rule, before any work is done."""
+def check_rule(bins: Any, name: str = "bins") -> Any:
+    """Refuse what is no rule, before any work is done; of a mapping, the rules by names as texts."""
     if isinstance(bins, Mapping):
-        for name, rule in bins.items():
+        rules: dict[str, Any] = {}
+        for column, rule in bins.items():
             if isinstance(rule, Mapping):
-                raise TypeError(f"bins: one rule for column {name!r}, not a mapping")
-            check_rule(rule)
-    elif isinstance(bins, str):
+                raise TypeError(f"bins: one rule for column {column!r}, not a mapping")
+            if str(column) in rules:
+                raise ValueError(f"bins: column {str(column)!r} stands there twice")
+            rules[str(column)] = check_rule(rule, f"bins: column {column!r}")
+        return rules
+    if isinstance(bins, str):
         if bins not in RULES:
-            raise ValueError(f"bins: one of {', '.join(map(repr, RULES))}, an integer or edges, not {bins!r}")
+            raise ValueError(f"{name}: one of {', '.join(map(repr, RULES))}, an integer or edges, not {bins!r}")
     elif isinstance(bins, (bool, float)) or bins is None:
-        raise TypeError(f"bins: a rule's name, an integer or edges, not {bins!r}")
+        raise TypeError(f"{name}: a rule's name, an integer or edges, not {bins!r}")
     elif isinstance(bins, (int, np.integer)):
         if not 1 <= bins <= MOST_EDGES:
-            raise ValueError(f"bins: from 1 to {MOST_EDGES}, not {bins}")
+            raise ValueError(f"{name}: from 1 to {MOST_EDGES}, not {bins}")
     else:
-        explicit_edges(bins)
+        explicit_edges(bins, name)
+    return bins
 
 
 def rule_of(bins: Any, column: str) -> Any:
-    """The rule of one column; a mapping leaves "auto" to those it does not name."""
+    """The rule of one column; a mapping, as `check_rule` returns it, leaves "auto" to those it does not name."""
     return bins.get(column, "auto") if isinstance(bins, Mapping) else bins
 
 
-def explicit_edges(edges: Any) -> Array:
-    """Edges that a caller gave."""
-    array = np.asarray(edges)
-    if array.dtype.kind in "mM":
-        array = array.astype(f"{array.dtype.kind}8[us]").view(np.int64)
-    if array.ndim != 1 or array.size < 2 or array.dtype.kind not in "fiu":
-        raise ValueError("bins: edges are a sequence of at least two numbers")
-    found = array.astype(np.float64)
+def misfit(rule: Any, kind: str, aware: bool) -> str | None:
+    """Why a rule makes no bins of a kind of column, if it makes none."""
+    if kind in ("category", "boolean"):
+        fits = isinstance(rule, str) and rule in ("auto", "category")
+        return None if fits else f"holds {KINDS[kind]}, of which no bins are made"
+    if kind not in KINDS or isinstance(rule, (str, int, np.integer)):
+        return None
+    values, zone = _typed(rule)
+    found = {"M": "datetime", "m": "timedelta"}.get(values.dtype.kind, "number")
+    if found != kind:
+        return f"holds {KINDS[kind]}, but the edges are {KINDS[found]}"
+    return "holds times without a zone, but the edges have one" if zone and not aware else None
+
+
+def explicit_edges(edges: Any, name: str = "bins") -> Array:
+    """Edges that a caller gave; the outer ones may be infinite, and then hold all numbers that are finite."""
+    try:
+        array, _ = _typed(edges)
+        if array.ndim != 1 or array.size < 2 or array.dtype.kind not in "fiumM":
+            raise ValueError("edges are a sequence of at least two numbers or times")
+        found = as_float(array).copy()
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name}: {error}") from None
+    for end, largest in ((0, -LARGEST), (-1, LARGEST)):
+        if math.isinf(found[end]) and found[end] * largest > 0:
+            found[end] = largest
     if not np.isfinite(found).all():
-        raise ValueError("bins: edges are finite; what lies outside them has cells of its own")
+        raise ValueError(
+            f"{name}: edges are finite, but for the outer ones; missing and infinite values have own cells"
+        )
     if (np.diff(found) <= 0).any():
-        raise ValueError(f"bins: edges increase, but number {int(np.argmin(np.diff(found) > 0)) + 1} does not")
+        raise ValueError(f"{name}: edges increase, but number {int(np.argmin(np.diff(found) > 0)) + 1} does not")
     return found
+
+
+def _typed(edges: Any) -> tuple[Array, bool]:
+    """Edges as an array of numbers, times or durations, and whether they have a zone; then they are in UTC."""
+    array = np.asarray(edges)
+    if array.dtype.kind != "O" or array.ndim != 1:
+        return array, False
+    if any(value != value for value in array):
+        raise ValueError("edges, none of which is missing")
+    if all(isinstance(value, (dt.date, np.datetime64)) for value in array):
+        zones = {getattr(value, "tzinfo", None) is not None for value in array}
+        if len(zones) > 1:
+            raise ValueError("edges all have a zone, or none has")
+        if zones == {True}:
+            array = np.array([value.astimezone(dt.UTC).replace(tzinfo=None) for value in array], object)
+        return array.astype("M8[us]"), zones == {True}
+    if all(isinstance(value, (dt.timedelta, np.timedelta64)) for value in array):
+        return array.astype("m8[us]"), False
+    if all(isinstance(value, (Real, Decimal)) for value in array):
+        return array.astype(np.float64), False
+    return array, False
 
 
 def edges(rule: Any, sample: Array, finite: int, low: float, high: float) -> Array:

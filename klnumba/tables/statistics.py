@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,13 @@ class Pair:
         told = None if self.told is None else self.told.select(columns)
         found: Any = (*(None if side is None else side[columns] for side in sides), told)
         return Pair(*found)
+
+    def turned(self, columns: Array) -> Pair:
+        """The two sides of some columns exchanged."""
+        here = columns[:, None]
+        first, second = np.where(here, self.current, self.reference), np.where(here, self.reference, self.current)
+        n, m = np.where(columns, self.m, self.n), np.where(columns, self.n, self.m)
+        return replace(self, reference=first, n=n, current=second, m=m)
 
 
 @dataclass(frozen=True)
@@ -99,7 +106,14 @@ def _measure(pair: Pair, smoothing: str | float, confidence: float, unit: float)
 
 
 def evidence(pair: Pair, confidence: float, unit: float) -> dict[str, Array]:
-    """The bias-corrected value, its standard error and interval, in units of `unit` nats, and the test of no change."""
+    """The bias-corrected value, its standard error and interval, in units of `unit` nats, and the test of no change.
+
+    Of two known distributions there is none.
+    """
+    sampled = np.isfinite(pair.n) | np.isfinite(pair.m)
+    if not sampled.all():
+        found = evidence(pair.select(sampled), confidence, unit)
+        return {name: spread(values, sampled) for name, values in found.items()}
     told = pair if pair.told is None else pair.told
     found = {name: value / unit for name, value in _estimate(told, confidence).items()}
     return found | independence(told)
@@ -169,8 +183,9 @@ def independence(pair: Pair) -> dict[str, Array]:
     empty: those in which either sample lets expect fewer than `SPARSE` rows are taken together (W. G. Cochran,
     Biometrics 10, pp. 417-451, 1954), and the p-value divides G by D. A. Williams's factor (Biometrika 63, pp. 33-37,
     1976), which brings its mean to that of the law. Where all are too empty, the fullest cell is held against all
-    others together, by the exact test (`klnumba.tables.fourfold`).
+    others together, by the exact test (`klnumba.tables.fourfold`). The two samples may change places.
     """
+    pair = pair.turned(np.isinf(pair.m))
     reference, current = _pooled(pair, SPARSE)
     known = np.isinf(pair.n)
     both = np.where(known[:, None], reference, reference + current)
@@ -221,6 +236,10 @@ def _williams(both: Array, n: Array, m: Array, dof: Array) -> Array:
 
 def _pooled(pair: Pair, limit: float) -> tuple[Array, Array]:
     """The counts with the sparse cells taken together in one more column, and that with the least one if need be."""
+    turned = np.isinf(pair.m)
+    if turned.any():
+        first, second = _pooled(pair.turned(turned), limit)
+        return np.where(turned[:, None], second, first), np.where(turned[:, None], first, second)
     n, m = pair.n[:, None], pair.m[:, None]
     known = np.isinf(n)
     size = np.where(known, 0.0, n)

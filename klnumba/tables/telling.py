@@ -55,12 +55,12 @@ def told(cells: Cells, reference: Side, current: Side) -> Told:
     return _named(found, reference.rows, current)
 
 
-def surprise(found: Array | float, n: float, m: float) -> Any:
+def surprise(found: Array, n: float, m: float) -> Any:
     """How likely it is that a certain cell, which has `found` rows of `m`, has none of the `n` others.
 
-    The numbers beyond the greatest of a sample follow the same law.
+    The numbers beyond the greatest of a sample follow the same law. Where `m` is infinite, `found` is a probability.
     """
-    return np.power(m / (n + m), found)
+    return np.power(1.0 - found, n) if np.isinf(m) else np.power(m / (n + m), found)
 
 
 def _bins(cells: Bins, found: Told, n: float, m: float) -> Told:
@@ -112,7 +112,8 @@ def _named(found: Told, n: float, current: Side) -> Told:
     counts = np.array([*(current.tally.unseen or {}).values()], np.float64) * current.scale
     counts = np.sort(counts[counts > 0])[::-1]
     m = current.rows
-    counts = counts[surprise(counts, n, m) * (n + m) / counts < CHANCE]
+    most = (1.0 if np.isinf(m) else n + m) / counts
+    counts = counts[surprise(counts, n, m) * most < CHANCE]
     found.current[-2] = max(found.current[-2] - counts.sum(), 0.0)
     nothing = np.zeros(counts.size)
     return Told(
@@ -129,7 +130,8 @@ def _hashed(cells: Categories, reference: Side, current: Side) -> Told:
     with few rows each are more than the interval's law bears.
     """
     left, right = (_in_buckets(cells, side) for side in (reference, current))
-    sparse = (left + right) * min(reference.rows, current.rows) / (reference.rows + current.rows) < SPARSE
+    n, m = reference.rows, current.rows
+    sparse = (right * n if np.isinf(m) else (left + right) * min(n, m) / (n + m)) < SPARSE
     sparse[-1] = True
     return Told(left, right, sparse, np.zeros(left.size, bool))
 

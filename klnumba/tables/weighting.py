@@ -6,14 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from klnumba.optional import load
 from klnumba.tables.cells import Array
-from klnumba.tables.columns import Column, Numbers
+from klnumba.tables.columns import Column, Numbers, frame_columns
 
 LEAST = 1e-100  # squares of weights are added up, and shall be numbers
 
 
-def split_weights(found: dict[str, Column], weights: Any, name: str) -> tuple[dict[str, Column], Array | None]:
-    """The columns that are none of the weights, and the weights of the rows."""
+def split_weights(frame: Any, weights: Any, name: str) -> tuple[dict[str, Column], Array | None]:
+    """The columns of a frame that are none of the weights, and the weights of the rows."""
+    found = frame_columns(frame, name)
     if weights is None:
         return found, None
     if isinstance(weights, str):
@@ -24,6 +26,8 @@ def split_weights(found: dict[str, Column], weights: Any, name: str) -> tuple[di
             raise TypeError(f"weights: column {weights!r} of {name} does not hold numbers")
         rest = {one: other for one, other in found.items() if one != weights}
         return rest, _checked(column.values(), name)
+    if hasattr(weights, "iloc"):  # a Series of pandas
+        check_index(weights, frame.index if hasattr(frame, "iloc") else load("pandas").RangeIndex(len(weights)))
     array = np.asarray(weights)
     if array.dtype.kind not in "fiub" or array.ndim != 1:
         raise TypeError("weights: the name of a column, or a number for each row")
@@ -31,6 +35,12 @@ def split_weights(found: dict[str, Column], weights: Any, name: str) -> tuple[di
     if rows and array.size not in rows:
         raise ValueError(f"weights: {array.size} numbers for the {rows.pop()} rows of {name}")
     return found, _checked(array.astype(np.float64), name)
+
+
+def check_index(weights: Any, index: Any) -> None:
+    """Refuse a Series that has other labels than the rows, or the same in another order."""
+    if not weights.index.equals(index):
+        raise ValueError("weights: a Series with the index of the rows")
 
 
 def _checked(weights: Array, name: str) -> Array:

@@ -80,6 +80,8 @@ def test_a_worker_dies(tmp_path):
         p = da.from_array(P, (100, 6)).map_blocks(slow_rows, meta=np.empty((0, 0)))
         work = client.compute(lazy.accumulate(kl.KLDivergence(agreement=True), p, da.from_array(Q, (100, 6)), WEIGHTS))
         rows = client.compute(lazy.kl_divergence(p, Q, reduction="mean"))
+        long = da.random.default_rng(0).random((2, 400_000), chunks=(2, 40_000)).map_blocks(slow_rows)
+        long_rows = client.compute(lazy.kl_divergence(long, long[::-1], kind="logit"))
         deadline = time.monotonic() + 120
         while not sum(client.processing().values(), ()) and time.monotonic() < deadline:
             time.sleep(0.02)
@@ -87,7 +89,9 @@ def test_a_worker_dies(tmp_path):
         assert not work.done(), "all was done before the worker could die"
         victim = next(iter(client.run(os.getpid).values()))
         os.kill(victim, signal.SIGKILL)
-        found, mean = client.gather([work, rows])
+        found, mean, values = client.gather([work, rows, long_rows])
         assert victim not in client.run(os.getpid).values()
     assert_same(found.state_dict(), directly(kl.KLDivergence(agreement=True), weights=WEIGHTS))
     assert float(mean) == float(kl.kl_divergence(P, Q, reduction="mean"))
+    whole = long.compute(scheduler="threads")
+    assert values.tobytes() == kl.kl_divergence(whole, whole[::-1], kind="logit").tobytes()

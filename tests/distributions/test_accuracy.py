@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 
@@ -185,3 +186,43 @@ def test_mixed_forms_of_a_probability():
     mixed = kl.kl_divergence(D.Bernoulli(p), D.Bernoulli(logits=a))
     plain = kl.kl_divergence(D.Bernoulli(p), D.Bernoulli(1.0 / (1.0 + np.exp(-a))))
     np.testing.assert_allclose(mixed, plain, rtol=1e-12)
+
+
+EXTREME = [1e-300, 1e-150, 1e-5, 1.0, 1e5, 1e150, 1e300]
+
+
+@pytest.mark.parametrize(
+    ("make", "count"), [(D.Gamma, 2), (D.InverseGamma, 2), (D.Beta, 2), (D.Chi, 1), (D.Poisson, 1), (D.NormalGamma, 3)]
+)
+def test_the_ends_of_the_range_of_numbers(make, count):
+    """Never NaN or negative; a result beyond the range is infinite."""
+    numbers = np.array(list(itertools.product(EXTREME, repeat=2 * count))).T
+    moved = [np.zeros(numbers.shape[1])] if make is D.NormalGamma else []
+    found = kl.kl_divergence(make(*moved, *numbers[:count]), make(*moved, *numbers[count:]))
+    assert (found >= 0.0).all()
+    same = (numbers[:count] == numbers[count:]).all(0)
+    np.testing.assert_array_equal(found[same], 0.0)
+
+
+def test_dirichlet_at_the_ends_of_the_range_of_numbers():
+    numbers = np.array(list(itertools.product([1e-300, 1e-5, 1.0, 1e300], repeat=6)))
+    found = kl.kl_divergence(D.Dirichlet(numbers[:, :3]), D.Dirichlet(numbers[:, 3:]))
+    assert (found >= 0.0).all()
+    np.testing.assert_array_equal(found[(numbers[:, :3] == numbers[:, 3:]).all(1)], 0.0)
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "value"),
+    [
+        (D.Gamma(1e-300, 1.0), D.Gamma(2e-300, 1.0), 1.0 - math.log(2.0)),
+        (D.Gamma(2.0, 1.0), D.Gamma(1e-300, 1.0), 300.0 * math.log(10.0) + 2.0 * 0.42278433509846713),
+        (D.Gamma(1e-300, 1e-300), D.Gamma(1e-300, 1e300), 1e300),
+        (D.Beta(1e-300, 1e-300), D.Beta(2e-300, 1e-300), 1.0 - math.log(2.0) - (0.5 - math.log(1.5))),
+        (D.Beta(1e-300, 1e-5), D.Beta(1e-300, 1e-300), math.log(2.0)),
+        (D.Beta(1e-300, 1.0), D.Beta(1e-300, 1e300), math.pi**2 / 6.0),
+        (D.Beta(1e-300, 1.0), D.Beta(1.0, 1.0), 1e300),
+    ],
+    ids=repr,
+)
+def test_values_at_the_ends_of_the_range_of_numbers(p, q, value):
+    assert float(kl.kl_divergence(p, q)) == pytest.approx(value, rel=1e-12)

@@ -128,6 +128,8 @@ class TestTorch:
             "Categorical": lambda x: of.Categorical(vectors * x),
             "Chi2": of.Chi2,
             "Dirichlet": lambda x: of.Dirichlet(vectors * x[0]),
+            "LowRankMultivariateNormal": lambda x: of.LowRankMultivariateNormal(x, x[:, None], x),
+            "Wishart": lambda x: of.Wishart(3.0 + x[0], torch.diag(x)),
             "Multinomial": lambda x: of.Multinomial(10, vectors * x),
             "MultivariateNormal": lambda x: of.MultivariateNormal(x, torch.diag(x)),
             "NegativeBinomial": lambda x: of.NegativeBinomial(3.0, x),
@@ -151,6 +153,20 @@ class TestTorch:
             assert (result >= 0).all()
             return
         torch.testing.assert_close(result, expected, rtol=1e-6, atol=1e-9)
+
+    def test_mixtures_and_transformed_distributions(self):
+        of, torch = self.of, self.torch
+        numbers = torch.tensor([0.3, 0.6], dtype=torch.float64)
+        p, q = (of.MixtureSameFamily(of.Categorical(numbers), of.Normal(numbers, x)) for x in (1.0, 2.0))
+        ours = [D.Mixture(D.Categorical([0.3, 0.6]), D.Normal(np.array([0.3, 0.6]), x)) for x in (1.0, 2.0)]
+        found = kl.kl_divergence(p, q, method="bounds", return_error=True)
+        expected = kl.kl_divergence(*ours, method="bounds", return_error=True)
+        assert [x.item() for x in found] == pytest.approx([float(x) for x in expected], rel=1e-12)
+        chain = [of.AffineTransform(1.0, 2.0), of.ExpTransform()]
+        p, q = (of.TransformedDistribution(of.Normal(numbers, x), chain) for x in (1.0, 2.0))
+        torch.testing.assert_close(kl.kl_divergence(p, q), of.kl_divergence(p, q), rtol=1e-12, atol=0.0)
+        with pytest.raises(TypeError, match="LogisticNormal has no counterpart"):
+            kl.kl_divergence(of.LogisticNormal(numbers, numbers), of.LogisticNormal(numbers, numbers))
 
     def test_single_precision_and_a_mix(self):
         torch = self.torch

@@ -154,3 +154,27 @@ def test_wrong_options(options, words):
 def test_quadrature_is_for_continuous_ones():
     with pytest.raises(ValueError, match="q: method 'quadrature' is for continuous"):
         kl.kl_divergence(D.Normal(), D.Poisson(1.0), method="quadrature")
+
+
+@pytest.mark.parametrize(
+    ("p", "q"),
+    [
+        (D.Kumaraswamy(2.5, 3.0), D.Beta(1.4, 0.8)),
+        (D.Kumaraswamy(0.7, 2.5), D.Kumaraswamy(1.5, 0.9)),
+        (D.Lindley(0.7), D.Lindley(1.6)),
+        (D.Lindley(20.0), D.Laplace(0.1, 0.3)),
+        (D.LogitNormal(0.3, 0.8), D.LogitNormal(-0.5, 1.7)),
+        (D.ContinuousBernoulli(0.3), D.Normal(0.2, 0.7)),
+        (D.ContinuousBernoulli(0.5), D.ContinuousBernoulli(0.9)),
+        (D.ContinuousBernoulli(logits=300.0), D.ContinuousBernoulli(logits=200.0)),
+        (D.ContinuousBernoulli(logits=-300.0), D.ContinuousBernoulli(logits=-200.0)),
+        (D.Beta(2.0, 3.0), D.ContinuousBernoulli(0.3)),
+    ],
+    ids=repr,
+)
+def test_families_that_scipy_does_not_have(p, q):
+    value, error = kl.kl_divergence(p, q, method="quadrature", return_error=True)
+    assert value == pytest.approx(float(kl.kl_divergence(p, q)), rel=1e-8)
+    assert error <= 1e-8 * value
+    draws, spread = kl.kl_divergence(p, q, method="monte_carlo", samples=2000, rng=1, return_error=True)
+    assert abs(draws - value) < 6.0 * spread

@@ -218,7 +218,7 @@ def ptx_of(kernel: Kernel) -> str:
 
     text, _ = cuda.compile(
         kernel.function.py_func, kernel.arguments, cc=Stub.compute_capability, device=False, abi="numba", output="ptx",
-        launch_bounds=kernel.threads,
+        launch_bounds=kernel.function.targetoptions["launch_bounds"],
     )  # fmt: skip
     return str(text)
 
@@ -285,6 +285,19 @@ def hot_loop(ptx: str) -> str | None:
             if inside and (found is None or k - start < found[1] - found[0]):
                 found = start, k
     return None if found is None else "\n".join(lines[found[0] : found[1] + 1])
+
+
+def loops(ptx: str) -> list[str]:
+    """Every innermost loop of the kernel and of what it calls, as text."""
+    lines = ptx.splitlines()
+    labels = {match[1]: k for k, line in enumerate(lines) if (match := re.match(r"(\$L\w+):", line))}
+    backward = [
+        (labels[match[1]], k)
+        for k, line in enumerate(lines)
+        if (match := re.search(r"bra(?:\.uni)?\s+(\$L\w+)", line)) and labels[match[1]] < k
+    ]
+    inner = [one for one in backward if not any(one[0] <= a and b <= one[1] and (a, b) != one for a, b in backward)]
+    return ["\n".join(lines[start : end + 1]) for start, end in inner]
 
 
 def cells_of_group(store: str) -> int:

@@ -55,7 +55,28 @@ def test_loads_are_wide_and_one_read_divides_once_a_cell(store):
     loop = compiled.hot_loop(compiled.ptx_of(kernel))
     assert len(re.findall(compiled.WIDE_LOAD, loop)) == (4 if store == "float64" else 2)
     assert not re.search(r"ld\.global\S*\.[bfus]\d+\s", re.sub(compiled.WIDE_LOAD, "", loop))
-    assert len(re.findall(r"\bdiv\.", loop)) == compiled.cells_of_group(store)
+    once, never = (r"\bdiv\.", r"\brcp\.") if store == "float64" else (r"\brcp\.approx", r"\bdiv\.")
+    assert len(re.findall(once, loop)) == compiled.cells_of_group(store)
+    assert not re.search(never, loop)
+
+
+# Divisions in the loop over the cells of the second read. KL takes it for the rows that one read does not serve;
+# Jensen-Shannon has two ratios a cell, Jeffreys one in two forms.
+DIVISIONS = {"kl": 3, "js": 6, "jeffreys": 2, "cross_entropy": 1, "entropy": 1, "max_log_ratio": 1}
+
+
+@pytest.mark.parametrize("name", compiled.NAMES)
+def test_divisions_of_the_second_read(name):
+    (kernel,) = [kernel for kernel in ALL if kernel.name == f"{name}-prob-normalized-float64"]
+    loops = [loop for loop in compiled.loops(compiled.ptx_of(kernel)) if "ld.global" in loop]
+    assert max(len(re.findall(r"\bdiv\.", loop)) for loop in loops) <= DIVISIONS[name]
+
+
+@pytest.mark.parametrize("store", ["float16", "bfloat16"])
+def test_powers_of_short_cells_are_an_instruction_each(store):
+    (kernel,) = [kernel for kernel in ALL if kernel.name == f"kl-log-{store}-32"]
+    loop = compiled.hot_loop(compiled.ptx_of(kernel))
+    assert len(re.findall(r"\bex2\.approx", loop)) == 2 * compiled.cells_of_group(store)
 
 
 def test_sums_that_keep_their_rounding_error_are_never_contracted():

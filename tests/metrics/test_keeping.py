@@ -283,3 +283,69 @@ def test_labels_in_another_order_give_the_same_state():
     first = of_rows([1.0, 2.0, 3.0], groups=["b", "a", "c"])
     second = of_rows([3.0, 1.0, 2.0], groups=["c", "b", "a"])
     assert_same(first.state_dict(), second.state_dict())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links and permissions are others there")
+def test_a_link_stays_and_so_do_permissions(tmp_path):
+    (tmp_path / "kept").mkdir()
+    target, link = tmp_path / "kept" / "a.npz", tmp_path / "link.npz"
+    MADE[0].save(target)
+    target.chmod(0o640)
+    link.symlink_to(target)
+    MADE[1].save(link)
+    assert link.is_symlink()
+    assert target.stat().st_mode & 0o777 == 0o640
+    assert_same(kl.KLDivergence.load(target).state_dict(), MADE[1].state_dict())
+    link.unlink()
+    link.symlink_to("kept/b.npz")  # there is no such file yet
+    MADE[0].save(link)
+    assert link.is_symlink()
+    assert_same(kl.KLDivergence.load(tmp_path / "kept" / "b.npz").state_dict(), MADE[0].state_dict())
+    assert sorted(path.name for path in (tmp_path / "kept").iterdir()) == ["a.npz", "b.npz"]
+
+
+FORKED = """
+import os, sys, threading, warnings
+import numpy as np
+import klnumba as kl
+warnings.simplefilter("ignore", DeprecationWarning)  # forking beside threads
+p, q = np.random.default_rng(0).dirichlet(np.ones(4), (2, 2000))
+metric, other = kl.KLDivergence(), kl.KLDivergence()
+metric.update(p, q)
+once = float(metric.compute())
+stop = threading.Event()
+
+def busy():
+    while not stop.is_set():
+        metric.update(p, q)
+        metric.summary()
+        (metric + other).state_dict()
+
+threads = [threading.Thread(target=busy) for _ in range(2)]
+for thread in threads:
+    thread.start()
+for _ in range(40):
+    pid = os.fork()
+    if pid == 0:  # the child: every update is there as a whole, and no lock is held
+        whole = metric.rows % 2000 == 0 and float(metric.compute()) == once and metric.summary().mean == once
+        metric.update(p, q)
+        os._exit(0 if whole and float(metric.compute()) == once else 1)
+    assert os.waitpid(pid, 0)[1] == 0
+stop.set()
+for thread in threads:
+    thread.join()
+with metric._lock:  # a thread that forks while it is at work itself
+    pid = os.fork()
+    if pid == 0:
+        metric.update(p, q)
+        os._exit(0 if float(metric.compute()) == once else 1)
+assert os.waitpid(pid, 0)[1] == 0
+metric.update(p, q)
+print("fine")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_fork_while_other_threads_are_inside_a_metric():
+    done = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=120, check=False)
+    assert done.stdout == "fine\n", done.stderr

@@ -1,5 +1,7 @@
 """The metrics: torchmetrics' cases, ours, and updates that fail."""
 
+import copy
+import pickle
 import threading
 import warnings
 
@@ -282,6 +284,38 @@ class TestWindows:
         assert fading.compute() == pytest.approx(mean, rel=1e-12)
         assert fading.std == pytest.approx(np.sqrt(np.average((rows - mean) ** 2, weights=weights)), rel=1e-12)
         assert fading.weight == pytest.approx(weights.sum(), rel=1e-12)
+
+    def test_threads_take_turns(self):
+        """No update is lost, nor half of one."""
+        p, q, parts = batches()
+        whole = kl.KLDivergence()
+        fading, window = Decayed(kl.KLDivergence(), half_life=1e9), Windowed(kl.KLDivergence(), 1000)
+
+        def work():
+            for part in parts * 5:
+                fading.update(p[part], q[part])
+                window.update(p[part], q[part])
+                fading.compute(), window.compute()
+
+        workers = [threading.Thread(target=work) for _ in range(4)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        for _ in range(20):
+            whole.update(p, q)
+        assert_same(window.metric().state_dict(), whole.state_dict())
+        assert fading.weight == pytest.approx(whole.rows, rel=1e-6)
+        assert fading.compute() == pytest.approx(float(whole.compute()), rel=1e-6)
+
+    def test_they_can_be_copied(self):
+        p, q, parts = batches()
+        for made in (Decayed(kl.KLDivergence(), half_life=2), Windowed(kl.KLDivergence(), 2)):
+            made.update(p[parts[0]], q[parts[0]])
+            for twin in (pickle.loads(pickle.dumps(made)), copy.deepcopy(made)):
+                assert twin.compute() == made.compute()
+                twin.update(p[parts[1]], q[parts[1]])
+                assert twin.compute() != made.compute()
 
     def test_decay_does_not_drop_rows_that_are_not_finite(self):
         fading = Decayed(kl.KLDivergence(), half_life=1)

@@ -47,6 +47,32 @@ def test_zero_probability():
     assert not torch.isfinite(kl.KLDivergence()(torch.tensor([[0.5, 0.5]]), torch.tensor([[0.0, 1.0]])))
 
 
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none", None])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_log_probabilities_of_no_mass(dtype, reduction):
+    """A cell of no mass adds nothing, as a probability and as its logarithm; peer's own test of later than 1.9."""
+    p = torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]], dtype=dtype)
+    q = torch.tensor([[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [0.1, 0.4, 0.5]], dtype=dtype)
+    want = kl.functional.kl_divergence(p, q, reduction=reduction)
+    torch.testing.assert_close(kl.functional.kl_divergence(p.log(), q.log(), True, reduction), want)
+    made = kl.KLDivergence(log_prob=True, reduction=reduction)
+    for first, second in zip(p.log().split(1), q.log().split(1), strict=True):
+        made.update(first, second)
+    torch.testing.assert_close(made.compute(), want.double(), rtol=1e-6, atol=0.0)
+
+
+def test_log_probabilities_without_a_common_cell():
+    p, q = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]])
+    assert torch.isposinf(kl.functional.kl_divergence(p.log(), q.log(), log_prob=True))
+    assert torch.isposinf(kl.KLDivergence(log_prob=True)(p.log(), q.log()))
+
+
+def test_log_probabilities_far_below_what_a_probability_can_be():
+    p, q = torch.tensor([[0.0, -1000.0]]), torch.tensor([[-1000.0, 0.0]])
+    assert float(kl.functional.kl_divergence(p, q, log_prob=True)) == 1000.0
+    assert float(kl.KLDivergence(log_prob=True)(p, q)) == 1000.0
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 def test_narrow_dtypes(dtype):
     p, q = torch.rand(2, 8, 5).to(getattr(torch, dtype))

@@ -225,6 +225,8 @@ CLOSED: dict[tuple[str, str], Formula] = {
     ("Binomial.logits", "Binomial.logits"): _of_logits(binomial, 1, 3),
     ("NegativeBinomial", "NegativeBinomial"): negative_binomial,
     ("NegativeBinomial.logits", "NegativeBinomial.logits"): _of_logits(negative_binomial, 1, 3),
+    ("Bernoulli", "Binomial"): lambda p, n, q: binomial(mpf(1), p, n, q),
+    ("Binomial", "Bernoulli"): lambda n, p, q: binomial(n, p, mpf(1), q),
     ("Bernoulli", "Geometric"): bernoulli_geometric,
     ("Bernoulli", "Poisson"): bernoulli_poisson,
     ("Poisson", "Bernoulli"): lambda r, q: -x_log(1, 1 - q) if r == 0 else INF,

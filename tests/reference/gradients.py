@@ -32,8 +32,10 @@ TABLE = Path(__file__).parents[2] / "docs" / "_data" / "gradient_errors.json"
 DIGITS = 150
 DIGITS_OF_ODDS = 400
 STEP = mpf(10) ** -45
-INTEGRALS = {("Kumaraswamy", "Kumaraswamy"), ("Kumaraswamy", "Beta")}  # the truth has 60 digits
-STEP_OF_INTEGRAL = mpf(10) ** -16
+# Of these, one case in so many is taken.
+SLOW = {("Beta", "Gumbel"): 12}
+# Families whose density has a pole at 0 where this parameter is below 1.
+POLES = {"Gamma": 0, "Beta": 0, "Chi": 0, "Kumaraswamy": 0, "Weibull": 1}
 WANTED = 1e-12
 # Parameters up to which it is compared: beyond 100 log-odds, 1 - p takes more digits than there are.
 ODDS = ("Bernoulli", "Geometric", "Binomial", "NegativeBinomial", "ContinuousBernoulli")
@@ -48,12 +50,15 @@ CLOSED["NormalGamma", "NormalGamma"] = lambda m, s, a, b, n, t, c, d: (
 PARAMETERS = dict(reference.PARAMETERS)
 PARAMETERS["NormalGamma"] = [(0.0, 1.0, 1.0, 1.0), (1.5, 0.3, 2.5, 0.7), (-3.0, 1e-3, 0.3, 40.0), (1e5, 1e6, 1e4, 1e2)]
 
+INTEGRALS = {("Kumaraswamy", "Kumaraswamy"), ("Kumaraswamy", "Beta")}
 REGISTERED = {
     (x.p.__name__, x.q.__name__)
     for x in registered_pairs()
     if (x.compiled or isinstance(x.function, ByForm)) and not refused(x.p, x.q)
 }
 COMPILED = [pair for pair in CLOSED if tuple(name.partition(".")[0] for name in pair) in REGISTERED]
+# Their truth is an integral, whose differences take hours: `test_gradient` compares a few with differences of values.
+COMPILED = [pair for pair in COMPILED if pair not in INTEGRALS]
 COMPILED.append(("Chi2", "Chi2"))  # a subclass, by its own parameter
 
 
@@ -63,7 +68,7 @@ def derivative(p: str, q: str, numbers: tuple[float, ...], i: int) -> Any:
     with mp.workdps(DIGITS_OF_ODDS if "Continuous" in p + q else DIGITS):  # of odds of 1, the variance needs them
         at = [mpf(float(x)) for x in numbers]
         unit = abs(at[i]) or min((abs(x) for x in at if x != 0), default=mpf(1))
-        step = unit * (STEP_OF_INTEGRAL if (p, q) in INTEGRALS else STEP)
+        step = unit * STEP
 
         def moved(times: int) -> Any:
             return formula(*(x + times * step if j == i else x for j, x in enumerate(at)))
@@ -90,7 +95,7 @@ def points(p: str, q: str) -> list[tuple[float, ...]]:
 
     The value is that of float64: what is beyond its range has no derivatives either.
     """
-    every = list(_ordinary(p, q))
+    every = list(_ordinary(p, q))[:: SLOW.get((p, q), 1)]
     return [case for case, finite in zip(every, np.isfinite(kl_of(p, q, every)), strict=True) if finite]
 
 
@@ -123,8 +128,10 @@ def _on_boundary(p: str, q: str, numbers: tuple[float, ...]) -> bool:
         return numbers[0] == 0.0 or (p == "Bernoulli" and numbers[0] == 1.0) or 0.0 in numbers[1:]
     if p == "Uniform" and q in {"Gamma", "Beta"}:
         return numbers[0] == 0.0 or (q == "Beta" and numbers[1] == 1.0)
-    if q == "Laplace" and p in {"Gamma", "Beta"}:  # a central difference is none there, see test_at_a_pole
-        return (numbers[0] < 1.0 and numbers[2] == 0.0) or (p == "Beta" and numbers[1] < 1.0 and numbers[2] == 1.0)
+    if q == "Laplace" and p in POLES:  # a central difference is none there, see test_at_a_pole
+        place = numbers[width(p)]
+        above = p in {"Beta", "Kumaraswamy"} and numbers[1] < 1.0 and place == 1.0
+        return (numbers[POLES[p]] < 1.0 and place == 0.0) or above
     return False
 
 

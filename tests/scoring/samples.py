@@ -80,7 +80,7 @@ def safetensors(folder: Path, rows: np.ndarray) -> str:
 def zarr(folder: Path, rows: np.ndarray) -> str:
     import zarr as library
 
-    chunks = (20, max(5, rows.shape[1] // 4))
+    chunks = (20, max(5, rows.shape[1] // 4), *rows.shape[2:])
     array = library.create_array(str(folder / "rows.zarr"), shape=rows.shape, chunks=chunks, dtype=rows.dtype)
     array[:] = rows
     return str(folder / "rows.zarr")

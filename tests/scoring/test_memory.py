@@ -67,6 +67,20 @@ def test_files_larger_than_the_limit(large: Path, limit: int) -> None:
     assert most <= limit * 2**20
 
 
+def test_rows_along_the_first_axis(large: Path) -> None:
+    report, most = score(f"{large}/few.npy", f"{large}/columns.npy", "--kind", "logit", "--axis", "0", "--memory",
+                         "300MiB")  # fmt: skip
+    assert report["rows"] == report["statistics"]["kl"]["zero"] == CELLS
+    assert most <= 300 * 2**20
+
+
+@pytest.mark.slow
+def test_rows_along_the_first_axis_of_files_larger_than_the_limit(large: Path) -> None:
+    report, most = score(f"{large}/p.npy", f"{large}/q.npy", "--kind", "logit", "--axis", "0", "--memory", "500MiB")
+    assert report["rows"] == report["statistics"]["kl"]["zero"] == CELLS
+    assert most <= 500 * 2**20
+
+
 @pytest.mark.parametrize("sides", [("few", "columns"), ("half", "few")], ids=str)
 def test_layouts_that_are_copied(large: Path, sides: tuple[str, str]) -> None:
     report, most = score(*(f"{large}/{side}.npy" for side in sides), "--kind", "logit", "--memory", "400MiB")

@@ -200,3 +200,16 @@ def test_other_files_are_told_from_references(tmp_path: Path) -> None:
     path.write_bytes(whole[:-8])
     with pytest.raises(InputError, match="truncated"):
         open_source(path, "p")
+
+
+@pytest.mark.parametrize("top_k", [None, 7])
+@pytest.mark.parametrize("kind", ["logit", "prob"])
+def test_threads_change_no_byte(kind: str, top_k: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logarithms, "CELLS", 50_000)
+    p, q = np.random.default_rng(0).gamma(1.0, size=(2, 700, 333)).astype(np.float32)
+    paths = [cache_reference(p, tmp_path / f"{n}.safetensors", kind=kind, top_k=top_k, threads=n) for n in (1, 2, 3, 8)]
+    assert len({path.read_bytes() for path in paths}) == 1
+    means = {kl.score(paths[0], q, kind=kind, threads=n)["kl"].mean for n in (1, 2, 3, 8)}
+    assert len(means) == 1
+    with pytest.raises(InputError, match="threads: a positive integer, not 0"):
+        cache_reference(p, tmp_path / "none.safetensors", threads=0)

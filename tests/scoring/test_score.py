@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -226,12 +227,65 @@ def test_the_limits_of_memory_are_read_as_written() -> None:
 
 
 def test_what_has_to_be_held_whole_is_refused_when_it_is_too_large(tmp_path: Path) -> None:
-    with (tmp_path / "large.npy").open("wb") as file:
-        about = {"descr": "<f4", "fortran_order": False, "shape": (100_000, 1000)}
-        np.lib.format.write_array_header_1_0(file, about)
-        file.truncate(file.tell() + 4 * 10**8)
-    with pytest.raises(InputError, match=r"large\.npy: has to be held as a whole"):
-        kl.score(tmp_path / "large.npy", np.ones((100_000, 1)), axis=0, memory="100MiB")
+    batches = (np.zeros((1000, 1000)) for _ in range(100))
+    with pytest.raises(InputError, match=r"p: has to be held as a whole, .* can be read only once"):
+        kl.score(batches, np.ones((100_000, 1)), axis=0, memory="100MiB")
+
+
+SHAPES = [((71, 9), 1), ((71, 3, 4), 1), ((71, 2, 9), 2), ((71, 2, 3, 4), 2)]
+
+
+def held(folder: Path, rows: np.ndarray) -> np.ndarray:
+    return rows
+
+
+def strided(folder: Path, rows: np.ndarray) -> np.ndarray:
+    return np.repeat(rows, 2, axis=0)[::2]
+
+
+IN_STRIPS = [
+    samples.npy, samples.fortran_npy, samples.npz, samples.deflated_npz, samples.safetensors, samples.zarr,
+    samples.folder_of_shards, samples.memory_map, samples.csv_shards, samples.batches, held, strided,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("made", IN_STRIPS, ids=lambda made: made.__name__)
+@pytest.mark.parametrize(("shape", "lead"), SHAPES, ids=str)
+def test_rows_along_the_first_axes(shape, lead, made, tmp_path, monkeypatch):
+    """They are read in strips, whatever holds them, and come to the same bits."""
+    if made in samples.NEEDS:
+        pytest.importorskip(samples.NEEDS[made], reason=f"{samples.NEEDS[made]} is not installed")
+    if made is samples.csv_shards and len(shape) > 2:
+        pytest.skip("a table has two axes")
+    rng, axis = np.random.default_rng(7), tuple(range(lead))
+    p, q = rng.gamma(1.0, size=(2, *shape))
+    monkeypatch.setattr("klnumba.scoring.turned.WINDOW", 3 * p[0].nbytes)
+    monkeypatch.setattr("klnumba.scoring.blocks.BLOCK", 5 * p[..., 0].nbytes)
+    folders = tmp_path / "p", tmp_path / "q"
+    for folder in folders:
+        folder.mkdir()
+    sides = [made(folder, rows) for folder, rows in zip(folders, (p, q), strict=True)]
+    found = kl.score(*sides, axis=axis, output=tmp_path / "out.npy")
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), kl.kl_divergence(p, q, axis=axis))
+    assert found.rows == math.prod(shape[lead:])
+
+
+@pytest.mark.parametrize(("left", "right"), [((70, 9), (1, 9)), ((70, 9), (70, 1)), ((70, 9), (9,)), ((1, 9), (70, 9))])
+def test_columns_that_broadcast(left, right, tmp_path):
+    rng = np.random.default_rng(8)
+    p, q = rng.gamma(1.0, size=left), rng.gamma(1.0, size=right)
+    mask = rng.random((70, 1)) < 0.8
+    np.save(tmp_path / "p.npy", p)
+    kl.score(tmp_path / "p.npy", q, axis=0, mask=mask, output=tmp_path / "out.npy")
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), kl.kl_divergence(p, q, axis=0, where=mask))
+
+
+def test_a_column_that_is_no_distribution(tmp_path):
+    p = np.ones((70, 9))
+    p[33, 4] = -1.0
+    np.save(tmp_path / "p.npy", p)
+    report = kl.score(tmp_path / "p.npy", np.ones((70, 9)), axis=0)
+    assert report.first_invalid == f"{tmp_path}/p.npy: row 4 of shape (70,), cell 33 is negative (-1.0)"
 
 
 def test_report(tmp_path: Path) -> None:

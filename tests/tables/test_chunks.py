@@ -114,3 +114,15 @@ def test_weights_by_name_in_pieces():
     before = BEFORE.assign(w=np.random.default_rng(0).integers(1, 4, len(BEFORE)))
     whole, cut = compare(before, AFTER, weights="w"), compare(pieces(before, 999), pieces(AFTER, 999), weights="w")
     assert cut.to_json() == whole.to_json()
+
+
+def test_pieces_that_do_not_begin_again_are_refused():
+    frame = pd.DataFrame({"x": [1, 2], "w": [1.0, 2.0]})
+    once = iter([frame, frame])
+    for use in (Profile.fit, lambda chunks: compare(chunks, frame), lambda chunks: compare(chunks, frame, weights="w")):
+        with pytest.raises(ValueError, match="make: returns one iterator over and over"):
+            use(Chunks(lambda: once))
+    with pytest.raises(TypeError, match="make: a function"):
+        Chunks(iter([frame]))
+    with pytest.raises(ValueError, match="reference: no piece of a table"):
+        Profile.fit(Chunks(lambda: iter([])))

@@ -257,8 +257,8 @@ def test_weights_of_whole_numbers_count_like_repeated_rows():
         ({"bins": 0}, ValueError, "bins: from 1 to"),
         ({"bins": True}, TypeError, "bins: a rule's name"),
         ({"bins": {"nope": 3}}, ValueError, "bins: 'nope' is not in reference"),
-        ({"bins": {"number": [0, 0]}}, ValueError, "bins: edges increase, but number 1 does not"),
-        ({"bins": [0, math.inf]}, ValueError, "bins: edges are finite"),
+        ({"bins": {"number": [0, 0]}}, ValueError, "bins: column 'number': edges increase, but number 1 does not"),
+        ({"bins": [0, math.nan]}, ValueError, "bins: edges are finite"),
         ({"smoothing": "some"}, ValueError, "smoothing: one of"),
         ({"smoothing": -1}, ValueError, "smoothing: a number from 0 to"),
         ({"smoothing": None}, TypeError, "smoothing: a name or a number"),
@@ -319,3 +319,19 @@ def test_categories_that_read_the_same_warn(dtype):
     assert row["kl"] > 1
     assert compare(before, before).to_frame().loc[0, "kl"] == 0
     assert compare(after, after).to_frame().loc[0, "kl"] == 0
+
+
+def test_weights_with_labels_are_those_of_the_rows():
+    frame = pd.DataFrame({"x": [*"aab"]}, index=[7, 8, 9])
+    weights = pd.Series([1.0, 2.0, 4.0], index=[7, 8, 9])
+    assert Profile.fit(frame, weights=weights).tallies["x"].counts.tolist() == [3, 4, 0, 0]
+    for other in (weights[::-1], weights.reset_index(drop=True)):
+        with pytest.raises(ValueError, match="weights: a Series with the index of the rows"):
+            Profile.fit(frame, weights=other)
+        with pytest.raises(ValueError, match="weights: a Series with the index of the rows"):
+            compare(frame, frame, weights=(None, other))
+    pa = pytest.importorskip("pyarrow", reason="a table without an index")
+    table = pa.table({"x": [*"aab"]})
+    assert Profile.fit(table, weights=weights.reset_index(drop=True)).tallies["x"].counts.tolist() == [3, 4, 0, 0]
+    with pytest.raises(ValueError, match="weights: a Series with the index of the rows"):
+        Profile.fit(table, weights=weights)

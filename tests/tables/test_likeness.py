@@ -68,3 +68,36 @@ def test_it_needs_the_values():
     ):
         with pytest.raises(TypeError, match="like: needs both tables as data frames"):
             compare(reference, current, like="scipy")
+
+
+HARD = {
+    "narrow quartiles": np.r_[np.random.default_rng(0).normal(size=100) * 1e-9, 1e12],
+    "one large number": np.full(50, 1e17),
+    "the ends of float64": np.r_[[1e308, -1e308] * 20, np.arange(30.0)],
+}
+
+
+@pytest.mark.parametrize("values", HARD)
+@pytest.mark.parametrize("tool", RECORDED)
+def test_one_column_does_not_lose_the_table(tool, values):
+    frame = pd.DataFrame({"hard": HARD[values], "easy": np.arange(HARD[values].size)})
+    rows = compare(frame, frame, like=tool).to_frame().set_index("column")
+    assert rows.loc["easy", "status"] == "ok"
+    assert rows.loc["easy", f"like_{tool}"] == pytest.approx(0, abs=1e-12)
+    lost = math.isnan(rows.loc["hard", f"like_{tool}"])
+    assert rows.loc["hard", "status"].startswith(f"like_{tool}: ") if lost else rows.loc["hard", "status"] == "ok"
+    assert rows.loc["hard", "kl"] == 0
+
+
+def test_why_there_is_no_value():
+    frame = pd.DataFrame({"x": HARD["narrow quartiles"]})
+    status = compare(frame, frame, like="great_expectations").to_frame().loc[0, "status"]
+    assert "partition would have" in status
+    assert "bins, more than 1,000,000" in status
+
+
+def test_weights_are_refused():
+    frame = pd.DataFrame({"x": [1.0, 2.0], "w": [1.0, 3.0]})
+    for weights in ("w", (np.ones(2), None)):
+        with pytest.raises(ValueError, match="like: what these tools report knows no weights"):
+            compare(frame, frame, like="scipy", weights=weights)

@@ -174,3 +174,15 @@ def test_problems_travel():
 def test_damaged_json_is_refused(text, reason):
     with pytest.raises(ValueError, match=reason):
         Profile.from_json(text)
+
+
+def test_columns_are_chosen_as_of_frames():
+    fitted = Profile.fit(pd.DataFrame({"x": [1, 2], "c": [1, 2], "xc": [1, 2]}))
+    frame = pd.DataFrame({"x": [1, 2], "c": [1, 2], "xc": [1, 2]})
+    assert fitted.compare(frame, columns=["xc"]).to_frame()["column"].tolist() == ["xc"]
+    with pytest.raises(TypeError, match="columns: a sequence of names, not the text 'xc'"):
+        fitted.compare(frame, columns="xc")
+    with pytest.raises(ValueError, match="columns: 'x' stands there twice"):
+        fitted.compare(frame, columns=["x", "x"])
+    with pytest.raises(ValueError, match="columns: 'y' is not in reference"):
+        fitted.compare(frame, columns=["y"])

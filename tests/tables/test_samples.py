@@ -255,7 +255,7 @@ def test_a_missing_value_is_refused():
 
 
 def name(row):
-    return row["p"], row["q"], row["numbers a point"], row["method"], row["points in each"]
+    return row["p"], row["q"], row["numbers a point"], row["method"], row["k"], row["points in each"]
 
 
 ROWS = {name(row): row for row in json.loads(sample_errors.TABLE.read_text())["errors"]}
@@ -263,9 +263,10 @@ ROWS = {name(row): row for row in json.loads(sample_errors.TABLE.read_text())["e
 
 def test_the_table_has_every_case():
     assert ROWS.keys() == {
-        (case.p, case.q, case.dimensions, method, n)
+        (case.p, case.q, case.dimensions, method, k, n)
         for case in sample_errors.CASES
         for method in METHODS
+        for k in sample_errors.neighbours(case)
         for n in sample_errors.REPEATS
         if n <= case.largest
     }
@@ -276,7 +277,7 @@ def test_the_table_has_every_case():
 def test_the_table_says_what_happens(case, method):
     """Drawn anew: the mean error, the spread and its estimate, within what 30 repeats can tell."""
     needs_scipy(case.dimensions)
-    found = sample_errors.measure(case, 100, method, 30, seed=99)
+    found = sample_errors.measure(case, 100, method, sample_errors.neighbours(case)[0], 30, seed=99)
     recorded = ROWS[name(found)]
     spread = recorded["standard deviation"]
     assert found["true KL"] == recorded["true KL"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import math
 from decimal import Decimal
 
@@ -233,6 +234,73 @@ def test_quantile_bins_have_equal_shares_and_a_frequent_value_its_own():
     assert counts[-5] == (capped == 0.5).sum()
     assert counts_of([2.5, 2.5]) == [0, 2, 0, 0, 0, 0]
     assert counts_of([math.nan, math.inf]) == [0, 0, 0, 1, 1]
+
+
+def test_truth_values_are_no_numbers_and_infinities_no_texts():
+    mixed = pd.Series([True, 1, "True", math.inf, "inf", False, 0, True, None], dtype=object)
+    profile = profile_of(mixed)
+    names = profile.cells["x"].names
+    assert set(names) == {"True (bool)", 1, "True", "inf (float)", "inf", "False (bool)", 0}
+    assert profile.tallies["x"].counts.tolist() == [2, 1, 1, 1, 1, 1, 1, 0, 1]
+    json.loads(profile.to_json(), parse_constant=pytest.fail)
+    assert Profile.from_json(profile.to_json()) == profile
+
+
+def test_infinities_among_new_categories():
+    profile = profile_of(pd.Series(["a"], dtype=object))
+    profile.update(pd.DataFrame({"x": pd.Series(["a", math.inf, -math.inf, np.float32("inf")], dtype=object)}))
+    assert profile.tallies["x"].unseen == {"inf (float)": 2, "-inf (float)": 1}
+    assert Profile.from_json(profile.to_json()) == profile
+
+
+def test_categories_that_are_truth_values():
+    series = pd.Series([True, False, True, None], dtype="boolean")
+    assert profile_of(series.astype("category")) == profile_of(series)
+
+
+def test_half_a_pair_of_surrogates():
+    names = pd.Index(["half \ud800"], dtype=object)
+    frame = pd.DataFrame([["\udfff"], ["ü"]], columns=names, dtype=object)
+    profile = Profile.fit(frame)
+    for text in (profile.to_json(), compare(frame, frame).to_json()):
+        assert json.loads(text.encode()) == json.loads(text)
+        assert "ü" in text
+    assert Profile.from_json(profile.to_json()) == profile
+
+
+NOTHING = {
+    "float": pd.Series([math.nan] * 4), "object": pd.Series([None] * 4, dtype=object),
+    "boolean": pd.Series([None] * 4, dtype="boolean"), "time": pd.Series([pd.NaT] * 4),
+    "text": pd.Series([None] * 4, dtype="str"),
+}  # fmt: skip
+SOMETHING = {
+    "text": pd.Series(["a", "b", None, "a"]), "number": pd.Series([1.5, 2.5, math.nan, math.inf]),
+    "boolean": pd.Series([True, False, None, True], dtype="boolean"),
+    "time": pd.to_datetime(pd.Series(["2020-01-01", "2021-01-01", None, "2020-01-01"])),
+    "zone": pd.to_datetime(pd.Series(["2020-01-01", "2021-01-01", None, "2020-01-01"])).dt.tz_localize("UTC"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("something", SOMETHING)
+@pytest.mark.parametrize("nothing", NOTHING)
+def test_a_column_without_values_has_no_type(nothing, something):
+    empty, full = pd.DataFrame({"x": NOTHING[nothing]}), pd.DataFrame({"x": SOMETHING[something]})
+    for first, second in ((empty, full), (full, empty)):
+        found = compare(first, second, smoothing="laplace")
+        row = found.to_frame().loc[0]
+        assert row["status"] == "ok"
+        assert row["kl_missing"] > 0
+        assert found.results["x"].reference.counts.sum() == found.results["x"].current.counts.sum() == 4
+    weighted = compare(empty.assign(w=1.0), full.assign(w=[1.0, 2, 4, 8]), weights="w")
+    counts = weighted.results["x"].current.counts
+    assert (counts[-1], counts.sum()) == (4.0, 15.0)
+
+
+def test_milliseconds_beyond_microseconds_are_a_status():
+    far = pd.DataFrame({"x": np.array([0, 10**16], "M8[ms]"), "d": np.array([0, -(10**16)], "m8[ms]")})
+    near = pd.DataFrame({"x": np.array([0, 9 * 10**15], "M8[ms]"), "d": np.array([0, -9 * 10**15], "m8[ms]")})
+    assert set(Profile.fit(far).problems.values()) == {"holds times that do not fit into microseconds"}
+    assert not Profile.fit(near).problems
 
 
 def labels_of(values, **options):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from klnumba.formulas.quick import quick_form
+from klnumba.kernels import compiler
 from klnumba.kernels.cuda.flat import THREADS
 from klnumba.kernels.cuda.target import apart, cuda, device, kernel, load, noinline, piece
 
@@ -69,4 +70,6 @@ def over_columns(formula: Callable[..., float], count: int) -> Any:
             # + 0.0: no result is -0.0
             out[i] = value(columns, steps, i) / unit + 0.0
 
-    return kernel(elementwise, f"{formula.__name__}-elementwise", THREADS)
+    name = f"{formula.__module__}-{formula.__qualname__}".removeprefix("klnumba.").replace(".", "-")
+    kept = compiler.is_ours(formula) and formula.__closure__ is None  # what it closes over has no name
+    return kernel(elementwise, f"{name}-{count}", THREADS, cached=kept)

@@ -7,6 +7,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numpy as np
 from llvmlite import ir
 
 cuda: Any = importlib.import_module("numba.cuda")
@@ -114,6 +115,25 @@ def add(typingctx: Any, x: Any, y: Any) -> Any:
 plus: Any = add
 
 
+def _instruction(name: str) -> Any:
+    """A function of one float32 that is an instruction."""
+
+    @intrinsic
+    def instruction(typingctx: Any, x: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            kind = ir.FloatType()
+            code = ir.InlineAsm(ir.FunctionType(kind, [kind]), f"{name} $0, $1;", "=f,f")
+            return builder.call(code, args)
+
+        return types.float32(types.float32), codegen
+
+    return instruction
+
+
+two_to: Any = _instruction("ex2.approx.ftz.f32")
+reciprocal: Any = _instruction("rcp.approx.ftz.f32")
+
+
 @intrinsic
 def noinline(typingctx: Any) -> Any:
     """Keep the function that calls this a function of its own."""
@@ -153,6 +173,22 @@ def two_sum(a: Any, b: Any) -> Any:
     s = plus(a, b)
     t = plus(s, -a)
     return s, plus(plus(a, -plus(s, -t)), plus(b, -t))
+
+
+_LOG2_E = np.float32(1.4426950408889634)
+_LOG2_E_REST = np.float32(1.4426950408889634 - float(_LOG2_E))
+_LN2 = np.float32(0.6931471805599453)
+_BELOW_ALL = np.float32(-128.0)
+
+
+@piece
+def power(x: Any) -> Any:
+    """e**x, the exponent in two parts, the larger for the instruction; zero where that is no normal number."""
+    a = _BELOW_ALL if x < _BELOW_ALL else x
+    t = a * _LOG2_E
+    rest = cuda.fma(a, _LOG2_E_REST, cuda.fma(a, _LOG2_E, -t))
+    w = two_to(t)
+    return cuda.fma(w, rest * _LN2, w)
 
 
 @piece

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from klnumba.formulas.elementary import exp, log
-from klnumba.formulas.logit_cells import LOGIT_CELLS
+from klnumba.formulas.logit_cells import LOGIT_CELLS, logit_cells, psi_f32
 from klnumba.kernels import logits, logs
+from klnumba.kernels.cuda import approximate
 from klnumba.kernels.cuda.cells import COMPUTED, GROUP
 from klnumba.kernels.cuda.sweep import sweep
 from klnumba.kernels.cuda.target import device, piece
@@ -23,6 +24,7 @@ from klnumba.kernels.cuda.team import Team, value_of
 
 SMALLEST, LARGEST = logits.SMALLEST, logits.LARGEST
 HEAD = 2  # groups of every thread from which the log-ratio is guessed
+_SHORT_CELLS = logit_cells(approximate.power, psi_f32, np.float32)  # of cells that have 8 bits, or 11
 _sound, _log, _exp = device(logs._sound), device(log), device(exp)
 
 
@@ -37,7 +39,7 @@ def parts(store: str, team: Team, grouped: bool) -> tuple[Any, Any, Any]:
     """(how many first cells serve for a guess, the sums at a guess, what they tell)."""
     kind = np.dtype(COMPUTED[store])
     real, wide, least = kind.type, kind == np.float64, logits.LEAST[kind.name]
-    powers, kl = map(device, LOGIT_CELLS[kind.name])
+    powers, kl = map(device, LOGIT_CELLS[kind.name] if store in ("float64", "float32") else _SHORT_CELLS)
     zero = real(0)
     head = HEAD * team.width * (GROUP[store] if grouped else 1)
 

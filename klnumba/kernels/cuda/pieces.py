@@ -174,7 +174,7 @@ def writer(statistics: int) -> Any:
     return put
 
 
-def kernel_of(label: str, steps: tuple[Step, ...], units: tuple[bool, ...], threads: int) -> Any:
+def kernel_of(label: str, steps: tuple[Step, ...], units: tuple[bool, ...], threads: int, resident: int) -> Any:
     """The kernel of some steps, whose values are in the call's unit or, as `units` says, in none."""
     distinct = tuple(dict.fromkeys(step.stage for step in steps))
     work, concluded, put = works(distinct, 1), conclusions(distinct), writer(len(units))
@@ -268,7 +268,7 @@ def kernel_of(label: str, steps: tuple[Step, ...], units: tuple[bool, ...], thre
                 if found and cuda.atomic.add(queue, 1 + s, -1) == 1:
                     cuda.atomic.max(queue, 0, end_of[at] * items)  # no row needs the other steps
 
-    return kernel(pieces, f"pieces-{label}", threads)
+    return kernel(pieces, f"pieces-{label}", threads, resident)
 
 
 @functools.cache

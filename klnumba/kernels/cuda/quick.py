@@ -10,6 +10,7 @@ import numpy as np
 from klnumba.formulas.divergences import kl_cell, kl_cell_f32
 from klnumba.formulas.finish import kl_finish
 from klnumba.kernels import fast
+from klnumba.kernels.cuda.approximate import with_quotients
 from klnumba.kernels.cuda.cells import COMPUTED
 from klnumba.kernels.cuda.sweep import sweep
 from klnumba.kernels.cuda.target import device, piece
@@ -23,7 +24,7 @@ def parts(store: str, team: Team, grouped: bool) -> tuple[Any, Any]:
     """(the sums of a row or a piece of it, KL from those of a row: -1 where one read loses digits)."""
     kind = np.dtype(COMPUTED[store])
     top, normal, floor, large = fast.constants(kind)
-    formula = device(kl_cell if kind == np.float64 else kl_cell_f32)
+    formula = device(kl_cell if kind == np.float64 else with_quotients(kl_cell_f32))
     one = kind.type(1)
 
     @piece

@@ -17,7 +17,7 @@ from klnumba.kernels.cpu import CELLS, LARGEST, finish_of
 from klnumba.kernels.cuda import exact, logits, logs, quick
 from klnumba.kernels.cuda.choice import Choice
 from klnumba.kernels.cuda.places import AGREE, first_largest
-from klnumba.kernels.cuda.target import apart, cuda, kernel, noinline, piece, shared
+from klnumba.kernels.cuda.target import RESIDENT, apart, cuda, kernel, noinline, piece, shared
 from klnumba.kernels.cuda.team import Team, team
 
 
@@ -40,7 +40,8 @@ def one(name: str, logarithms: bool, normalize: bool, fast: bool, store: str, ch
             if lane == 0 and r < n:
                 out[r] = value / unit
 
-    return kernel(rows, label(name, logarithms, normalize, fast, store, choice), choice.threads)
+    resident = RESIDENT if fast and store != "float64" and not logarithms else 0
+    return kernel(rows, label(name, logarithms, normalize, fast, store, choice), choice.threads, resident)
 
 
 def label(name: str, logarithms: bool, normalize: bool, fast: bool, store: str, choice: Choice) -> str:
@@ -51,6 +52,11 @@ def label(name: str, logarithms: bool, normalize: bool, fast: bool, store: str, 
 
 # Of statistics, (name, order): a divergence and whether of p and q, of q and p, or of one of them and itself.
 Plan = tuple[tuple[str, str], ...]
+
+
+def named(plan: Plan) -> str:
+    """What tells several statistics from others."""
+    return "-".join(f"{name}-{order}" for name, order in plan)
 
 
 @functools.cache
@@ -74,7 +80,7 @@ def several(plan: Plan, logarithms: bool, normalize: bool, fast: bool, store: st
             writes = lane == 0 and r < n
             all_of(p, at * ps, q, at * qs, d, inverse, tail, weight, unit, outs, r, writes, lane, room)
 
-    return kernel(rows, f"several-{len(plan)}-{'log' if logarithms else 'prob'}-{store}-{choice.width}", choice.threads)
+    return kernel(rows, label(named(plan), logarithms, normalize, fast, store, choice), choice.threads)
 
 
 @functools.cache

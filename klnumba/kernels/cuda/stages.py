@@ -21,8 +21,8 @@ from klnumba.kernels.cuda import exact, logits, logs, quick
 from klnumba.kernels.cuda.choice import LONG
 from klnumba.kernels.cuda.pieces import SUMS, Stage, Step, kernel_of, stage
 from klnumba.kernels.cuda.places import AGREE, ahead, first_largest
-from klnumba.kernels.cuda.rows import Plan
-from klnumba.kernels.cuda.target import device, piece
+from klnumba.kernels.cuda.rows import Plan, named
+from klnumba.kernels.cuda.target import RESIDENT, device, piece
 from klnumba.kernels.cuda.team import team, value_of
 
 THREADS = LONG.threads
@@ -40,10 +40,10 @@ def program(plan: Plan, logarithms: bool, normalize: bool, store: str, fast: boo
         found = stages(name, logarithms, normalize, store, fast and name == "kl")
         last = len(found) - 1
         steps += [Step(one, weight, k, turn, turn == last, order) for turn, (one, weight) in enumerate(found)]
-    label = "-".join(name for name, _ in plan) if len(plan) < 3 else f"several-{len(plan)}"
     how = f"{'log' if logarithms else 'prob'}-{'quick' if fast else 'normalized' if normalize else 'plain'}"
     units = tuple(name != AGREE for name, _ in plan)
-    return kernel_of(f"{label}-{how}-{store}", tuple(steps), units, THREADS)
+    resident = RESIDENT if fast and store != "float64" and not logarithms and len(plan) == 1 else 0
+    return kernel_of(f"{named(plan)}-{how}-{store}", tuple(steps), units, THREADS, resident)
 
 
 def stages(name: str, logarithms: bool, normalize: bool, store: str, fast: bool) -> list[tuple[Stage, float]]:

@@ -18,6 +18,7 @@ from klnumba.formulas import elementary, primitives
 from klnumba.gpu import is_simulated
 from klnumba.kernels import compiler
 from klnumba.kernels.compiler import rebuilt, scalar
+from klnumba.kernels.cuda import approximate
 
 SIMULATED = is_simulated()
 numba_cuda: Any = importlib.import_module("numba.cuda")
@@ -26,6 +27,7 @@ twin: Any = importlib.import_module("klnumba.kernels.cuda." + ("simulated" if SI
 # Registers of a function that is called: the rare roads must not keep the kernel from having many threads. The kernel
 # itself takes what it needs.
 REGISTERS = 96
+RESIDENT = 512  # threads that hide the memory's latency, where that spills nothing: 128 registers each
 WARP: int = twin.WARP
 ROOM: int = twin.ROOM
 cuda, load, wide_load, address, half = twin.cuda, twin.load, twin.wide_load, twin.address, twin.half
@@ -38,6 +40,8 @@ _SPECIAL: dict[Any, Any] = {
     primitives.fma: fma,
     compiler.INSTRUCTIONS[primitives.fma]: fma,
 }
+if not SIMULATED:
+    _SPECIAL |= {approximate.power: twin.power, approximate.reciprocal: twin.reciprocal}
 
 
 def _is_text(value: Any) -> bool:
@@ -68,9 +72,14 @@ def apart(function: Callable[..., Any]) -> Any:
     return function if SIMULATED else numba_cuda.jit(device=True)(function)
 
 
-def kernel(function: Callable[..., Any], name: str, threads: int) -> Any:
-    """A kernel of blocks of `threads`."""
+def kernel(function: Callable[..., Any], name: str, threads: int, resident: int = 0, cached: bool = True) -> Any:
+    """A kernel of blocks of `threads`; its registers leave a processor room for `resident` threads, if that is said.
+
+    `name` tells it from every other kernel in the cache.
+    """
     function.__qualname__ = function.__name__ = "kl_" + name.replace("-", "_")
     if SIMULATED:
         return numba_cuda.jit(function)
-    return numba_cuda.jit(launch_bounds=threads, max_registers=REGISTERS)(function)
+    bounds = (threads, max(1, resident // threads))
+    made = numba_cuda.jit(launch_bounds=bounds, max_registers=REGISTERS)(function)
+    return importlib.import_module("klnumba.kernels.cuda.cache").kept(made, name) if cached else made

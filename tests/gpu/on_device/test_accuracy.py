@@ -11,10 +11,15 @@ from tests.reference.row_families import draw, families
 
 # ulp of the result. Rows of float32 and shorter cells are computed in float32 arithmetic and added up in float64.
 NARROW = 6.0
+# KL from logarithms of 16 bits a cell: powers come from an instruction that is off by 2**-22, 4 ulp of a number just
+# below 1. In the simulator every one is as far off as that, also in a sum of few cells and in what it is divided by.
+SHORT_LOGARITHMS = 9.0
 LENGTHS = (2, 5, 17, 64, *(pytest.param(d, marks=pytest.mark.slow) for d in (4, 16, 63, 131)))
 
 
 def limit(kind, dtype):
+    if dtype in ("float16", "bfloat16") and kind != "prob":
+        return SHORT_LOGARITHMS
     return bound(kind, dtype) if dtype == "float64" else NARROW
 
 
@@ -49,11 +54,12 @@ def test_families(dtype, setting, d):
     assert_within(rows, kind, normalize, dtype, list(names))
 
 
-@pytest.mark.parametrize("kind", ["prob", "logit"])
+@pytest.mark.parametrize("kind", ["prob", "log_prob", "logit"])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-@pytest.mark.parametrize("d", [10, 131])
+@pytest.mark.parametrize("d", [5, 17, 131])
 def test_short_dtypes(dtype, kind, d):
+    """The families of float32 whose cells a float16 can hold."""
     rng = np.random.default_rng([2, d])
-    cells = rng.gamma(1.0, size=(2, 4, d)) + 0.01
-    p, q = np.log(cells) if kind == "logit" else cells
-    assert_within(list(zip(p, q, strict=True)), kind, True, dtype, ["ordinary"] * 4)
+    names = ("ordinary", "sum to one", "sparse", "peaked", "constant", "counts")
+    rows = [draw(families("float32")[name], rng, d, kind, "float32") for name in names]
+    assert_within(rows, kind, True, dtype, names)

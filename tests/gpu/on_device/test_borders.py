@@ -3,6 +3,7 @@
 import contextlib
 import sys
 import types
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -36,8 +37,8 @@ def test_a_mask_or_a_result_elsewhere():
 
 def test_two_devices(monkeypatch):
     first, second = Interface(P), Interface(Q)
-    place = borders.place_of
-    monkeypatch.setattr(borders, "place_of", lambda x, name: "on device cuda:1" if x is second else place(x, name))
+    take = borders.take
+    monkeypatch.setattr(borders, "take", lambda x, name: replace(take(x, name), device=int(x is second)))
     with pytest.raises(ValueError, match=r"p and q: p is on device cuda:0, q is on device cuda:1"):
         kl.kl_divergence(first, second)
 
@@ -133,3 +134,10 @@ def test_tensors(name, monkeypatch):
     assert result.dtype == ("torch.float64" if name == "float64" else "torch.float32")
     expected = kl.kl_divergence(p.astype(float), q.astype(float))
     np.testing.assert_allclose(result.array, expected, rtol=1e-14 if name == "float64" else 1e-6)
+
+
+def test_an_array_is_looked_at_once(monkeypatch):
+    seen, take = [], borders.take
+    monkeypatch.setattr(borders, "take", lambda x, name: seen.append(name) or take(x, name))
+    kl.kl_divergence(put(P), put(Q), where=put(np.ones(P.shape, bool)), out=put(np.empty(3)))
+    assert sorted(seen) == ["out", "p", "q", "where"]

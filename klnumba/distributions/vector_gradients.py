@@ -1,0 +1,153 @@
+"""The derivatives of KL between families of vectors, by hand.
+
+Those by probabilities and concentrations are worked out in twice the digits of float64, since they vanish at p = q,
+where their terms do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from klnumba.distributions.categorical import Categorical
+from klnumba.distributions.categories import Categories
+from klnumba.distributions.dirichlet import Dirichlet
+from klnumba.distributions.distribution import Distribution
+from klnumba.distributions.evaluate import evaluate
+from klnumba.distributions.multinomial import Multinomial
+from klnumba.distributions.one_hot_categorical import OneHotCategorical
+from klnumba.distributions.von_mises_fisher import VonMisesFisher
+from klnumba.duals import twofold as tf
+from klnumba.duals.twofold import Twofold, where
+from klnumba.formulas.bessel import NODES, WEIGHTS
+from klnumba.formulas.bessel_orders import gap_of_orders, ratio_of_orders, slope_of_orders
+
+Sides = tuple[dict[str, Any], dict[str, Any]]
+
+
+def gradient(p: Distribution, q: Distribution, value: Any) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """The derivatives by what p was given by, and by what q was, given the divergence."""
+    rule = RULES[type(p), type(q)]
+    dtype = np.result_type(p.dtype, q.dtype)
+    with np.errstate(all="ignore"):
+        sides = rule(p, q, np.asarray(value, np.float64))
+        found = [{name: _finite(x, value).astype(dtype) for name, x in side.items()} for side in sides]
+    return MappingProxyType(found[0]), MappingProxyType(found[1])
+
+
+def _finite(slopes: Any, value: Any) -> Any:
+    """NaN where the divergence, or the derivative, is infinite."""
+    more = np.ndim(slopes) - np.ndim(value)
+    known = np.isfinite(value)[(..., *(None,) * more)]
+    return np.where(known & np.isfinite(slopes), np.asarray(slopes) + 0.0, np.nan)
+
+
+def _sum(x: Twofold) -> Twofold:
+    """Over the last axis, which is kept."""
+    total = Twofold(x.hi[..., :1], x.lo[..., :1])
+    for k in range(1, x.hi.shape[-1]):
+        total = total + Twofold(x.hi[..., k : k + 1], x.lo[..., k : k + 1])
+    return total
+
+
+def _wide(x: Any, shape: tuple[int, ...]) -> Twofold:
+    """Numbers along the last axis, of a batch of this shape."""
+    array = np.asarray(x, np.float64)
+    return Twofold(np.broadcast_to(array, (*shape, array.shape[-1])), np.zeros((*shape, array.shape[-1])))
+
+
+# --- categories -------------------------------------------------------------------------------------------------------
+
+
+def _parts(x: Categories, shape: tuple[int, ...]) -> tuple[str, Twofold, Any]:
+    """The form that was given, the probabilities, and what each number has to be divided by for the other form."""
+    form = "probs" if "probs" in x._given else "logits"
+    given = _wide(x._given[form], shape)
+    top = np.max(given.hi, -1, keepdims=True)
+    masses = given if form == "probs" else tf.exp(given - top)
+    whole = _sum(masses)
+    return form, masses / whole, whole if form == "probs" else None
+
+
+def _categories(p: Categories, q: Categories, value: Any) -> Sides:
+    """By logits P*(log(P/Q) - KL) and Q - P; by masses these over the masses."""
+    shape = np.shape(value)
+    (form_p, a, whole_p), (form_q, b, whole_q) = _parts(p, shape), _parts(q, shape)
+    none = a.hi == 0.0
+    logs = tf.log_of_quotient(where(none, 1.0, a), where(none, 1.0, b))
+    off = where(none, -np.inf, logs - _sum(where(none, 0.0, a * logs)))
+    of_p = where(none, 0.0, a * off) if whole_p is None else off / whole_p
+    if whole_q is None:
+        return {form_p: of_p.hi}, {form_q: (b - a).hi}
+    same = none & (b.hi == 0.0)
+    return {form_p: of_p.hi}, {form_q: (where(same, 1.0, (b - a) / where(same, 1.0, b)) / whole_q).hi}
+
+
+def _multinomial(p: Multinomial, q: Multinomial, value: Any) -> Sides:
+    """So many times that of one draw."""
+    count = np.broadcast_to(p.total_count, np.shape(value))[..., None]
+    return tuple({name: count * x for name, x in side.items()} for side in _categories(p, q, value))  # type: ignore[return-value]
+
+
+# --- Dirichlet --------------------------------------------------------------------------------------------------------
+
+
+def _dirichlet(p: Dirichlet, q: Dirichlet, value: Any) -> Sides:
+    """trigamma(a)*(a - c) and digamma(c) - digamma(a), each less the same of the sums."""
+    a, c = (_wide(x._given["concentration"], np.shape(value)) for x in (p, q))
+    s, t = _sum(a), _sum(c)
+    of_p = tf.trigamma(a) * (a - c) - tf.trigamma(s) * (s - t)
+    return {"concentration": of_p.hi}, {"concentration": (_climb(a, c) - _climb(s, t)).hi}
+
+
+def _climb(x: Twofold, y: Twofold) -> Twofold:
+    """digamma(y) - digamma(x)."""
+    rest = tf.digamma_less_log(y) - tf.digamma_less_log(x)
+    return tf.log_of_quotient(y, x) + (0.5 * (y - x) / (x * y) + rest)
+
+
+# --- von Mises and Fisher ---------------------------------------------------------------------------------------------
+
+
+def mean_length_rise(n: float, a: float, b: float) -> float:
+    """The mean resultant length at b less that at a."""
+    d = b - a
+    if abs(d) <= 0.5 * a:
+        total = 0.0
+        for i in range(12):
+            total += WEIGHTS[i] * slope_of_orders(n, a + d * NODES[i])
+        return d * total
+    return gap_of_orders(n, a) - gap_of_orders(n, b) if a > n + 1.0 else ratio_of_orders(n, b) - ratio_of_orders(n, a)
+
+
+def _fisher(p: VonMisesFisher, q: VonMisesFisher, value: Any) -> Sides:
+    """With A(c) the mean resultant length and t the angle: A'(c)*(c - d*cos(t)), A(d) - A(c)*cos(t), and turns."""
+    shape = np.shape(value)
+    (u, of_u), (v, of_v) = _direction(p, shape), _direction(q, shape)
+    apart = 0.5 * _sum((u - v) * (u - v))  # 1 - cos(t)
+    gap = apart.hi[..., 0]
+    order = np.asarray(0.5 * p.event_shape[0] - 1.0)
+    c, d = (np.broadcast_to(np.asarray(x.concentration, np.float64), shape) for x in (p, q))
+    length, slope = (np.asarray(evaluate(f, [order, c], shape)) for f in (ratio_of_orders, slope_of_orders))
+    rise = np.asarray(evaluate(mean_length_rise, [order, c, d], shape))
+    pull = (d * length)[..., None]
+    of_p = {"mean_direction": (-pull * ((v - u) + apart * u) / of_u).hi, "concentration": slope * ((c - d) + d * gap)}
+    return of_p, {"mean_direction": (-pull * ((u - v) + apart * v) / of_v).hi, "concentration": rise + length * gap}
+
+
+def _direction(x: VonMisesFisher, shape: tuple[int, ...]) -> tuple[Twofold, Twofold]:
+    """The unit vectors, and the lengths of what was given."""
+    given = _wide(x._given["mean_direction"], shape)
+    length = tf.sqrt(_sum(given * given))
+    return given / length, length
+
+
+RULES: dict[tuple[type, type], Callable[[Any, Any, Any], Sides]] = {
+    **{(p, q): _categories for p in (Categorical, OneHotCategorical) for q in (Categorical, OneHotCategorical)},
+    (Multinomial, Multinomial): _multinomial,
+    (Dirichlet, Dirichlet): _dirichlet,
+    (VonMisesFisher, VonMisesFisher): _fisher,
+}

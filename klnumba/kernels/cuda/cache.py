@@ -1,0 +1,87 @@
+"""Kernels that are kept on disk, beside the loops of the CPU.
+
+Numba's own cache looks at the file of a function alone. Here, as in `klnumba.kernels.compiler`, the folder is named by
+a digest of all that goes into a kernel, and a kernel by its name, its types and the device it is for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.metadata
+from pathlib import Path
+from typing import Any
+
+from klnumba.kernels import compiler
+
+_caching: Any = importlib.import_module("numba.cuda.core.caching")
+_dispatcher: Any = importlib.import_module("numba.cuda.dispatcher")
+
+
+def _folder() -> Path | None:
+    """The folder of the CPU's loops has one for kernels; None where nothing is kept."""
+    above = compiler.cache_folder()
+    if above is None:
+        return None
+    digest = hashlib.sha256(importlib.metadata.version("numba-cuda").encode())
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.name.encode())
+        digest.update(path.read_bytes())
+    folder = above / f"cuda-{digest.hexdigest()[:20]}"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def kept(dispatcher: Any, name: str) -> Any:
+    """The same kernel, which looks for its machine code on disk first and leaves it there."""
+    try:
+        folder = _folder()
+        if folder is not None:
+            dispatcher._cache = _cache_of(dispatcher.py_func, name, folder)
+    except Exception:  # Numba's own interface has moved, or the folder went away: go on without
+        return dispatcher
+    return dispatcher
+
+
+def _cache_of(function: Any, name: str, folder: Path) -> Any:
+    class Locator(_caching._CacheLocator):  # type: ignore[misc]
+        def get_cache_path(self) -> str:
+            return str(folder)
+
+        def get_source_stamp(self) -> str:
+            return folder.name
+
+        def get_disambiguator(self) -> str:
+            return "0"
+
+        @classmethod
+        def from_function(cls, py_func: Any, py_file: str) -> Any:
+            return cls()
+
+    class Impl(_dispatcher.CUDACacheImpl):  # type: ignore[misc]
+        _locator_classes = [Locator]  # noqa: RUF012
+
+        @property
+        def filename_base(self) -> str:
+            return name
+
+    class KernelCache(_dispatcher.CUDACache):  # type: ignore[misc]
+        _impl_class = Impl
+
+        def _index_key(self, sig: Any, codegen: Any) -> Any:
+            return sig, codegen.magic_tuple(), name
+
+        def load_overload(self, sig: Any, target_context: Any) -> Any:
+            # Numba's own would first load all that a compilation may need.
+            try:
+                return self._load_overload(sig, target_context)
+            except Exception:  # a damaged or half-written file: compile again
+                return None
+
+        def save_overload(self, sig: Any, data: Any) -> None:
+            try:
+                super().save_overload(sig, data)
+            except Exception:  # a full disk, a folder that went away: go on without
+                return
+
+    return KernelCache(function)
