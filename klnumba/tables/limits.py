@@ -55,6 +55,8 @@ def thresholds(
     ------
     ValueError
         If `n`, `alpha`, `samples` or an option is out of its range, or a column in `columns` is not there.
+    TypeError
+        If `columns` is a text.
 
     Notes
     -----
@@ -107,6 +109,8 @@ def _asked(profile: Profile, columns: Iterable[Any] | None) -> list[str]:
     names = [*profile.cells, *profile.problems]
     if columns is None:
         return names
+    if isinstance(columns, str):
+        raise TypeError(f"columns: a sequence of names, not the text {columns!r}")
     wanted = [str(one) for one in columns]
     for one in wanted:
         if one not in names:
