@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +14,6 @@ from klnumba.kernels import cpu, threads
 from klnumba.kernels.binning import LANES, cell_count
 from klnumba.kernels.tiles import TILE
 from klnumba.tables import whole
-from klnumba.tables.arrow import MOST_UNSEEN
 from klnumba.tables.cells import Array, Categories, Cells, Label
 from klnumba.tables.codes import frozen
 from klnumba.tables.columns import (
@@ -29,11 +27,9 @@ from klnumba.tables.columns import (
     as_float,
     label_of,
 )
-from klnumba.tables.fitting import mixed
+from klnumba.tables.unseen import Unseen, in_buckets, remembered, together
 
 Progress = Callable[[int, int], None]
-
-BUCKETS = 1024  # by which categories without a name are counted, where there are too many to remember them
 
 
 @dataclass
@@ -41,9 +37,9 @@ class Tally:
     """What a column holds: counts (int64), or sums of weights with the sums of their squares (float64), of each cell.
 
     `unseen` has the same of the categories that the cells do not name, or None where there were too many of them; then
-    they are counted by `buckets` (see `buckets_of`), which are exact however the rows are split. Where neither is
-    there, they were not told apart. Shares (float64) without squares are a distribution that is known: no rows were
-    counted, and none can be added.
+    they are counted by `buckets` (see `klnumba.tables.unseen`), which are exact however the rows are split. Where
+    neither is there, they were not told apart. Shares (float64) without squares are a distribution that is known: no
+    rows were counted, and none can be added.
     """
 
     counts: Array
@@ -63,7 +59,7 @@ class Tally:
         if self.known or other.known:
             raise ValueError("is a known distribution, without counts to which others could be added")
         squares = None if self.squares is None or other.squares is None else self.squares + other.squares
-        counts, unseen, buckets = self.counts + other.counts, _together(self.unseen, other.unseen), None
+        counts, unseen, buckets = self.counts + other.counts, together(self.unseen, other.unseen), None
         if unseen is None and not any(one.unseen is None and one.buckets is None for one in (self, other)):
             buckets = self.in_buckets() + other.in_buckets()
         return Tally(counts, squares, self.rows + other.rows, unseen, buckets)
@@ -92,36 +88,6 @@ def empty(cells: Cells, weighted: bool) -> Tally:
     if weighted:
         return Tally(np.zeros(cells.size), np.zeros(cells.size), 0, {})
     return Tally(np.zeros(cells.size, np.int64), None, 0, {})
-
-
-def buckets_of(labels: Iterable[Label]) -> Array:
-    """The bucket of each category: one of `BUCKETS`, by its text alone. Numbers that are equal share one."""
-    sums = np.fromiter((zlib.crc32(_text(label)) for label in labels), np.uint64)
-    found: Array = (mixed(sums) % np.uint64(BUCKETS)).astype(np.int64)
-    return found
-
-
-def _text(label: Label) -> bytes:
-    if not isinstance(label, str):
-        whole = isinstance(label, int) or label.is_integer()
-        label = f"#{int(label) if whole else label}"
-    return label.encode("utf-8", "surrogatepass")
-
-
-def in_buckets(labels: Iterable[Label], counts: Array) -> Array:
-    """Counts of categories by bucket."""
-    found = np.zeros(BUCKETS, counts.dtype)
-    np.add.at(found, buckets_of(labels), counts)
-    return found
-
-
-def _together(first: dict[Label, Any] | None, second: dict[Label, Any] | None) -> dict[Label, Any] | None:
-    if first is None or second is None:
-        return None
-    both = dict(first)
-    for label, count in second.items():
-        both[label] = both.get(label, 0) + count
-    return both if len(both) <= MOST_UNSEEN else None
 
 
 def count(
@@ -245,9 +211,6 @@ def _numbers(column: Numbers, cells: Cells, weights: Array | None, start: int, s
     return tally
 
 
-Unseen = tuple[dict[Label, Any] | None, Array | None]  # as a tally has them
-
-
 def _new_numbers(raw: Array, cells: Categories, weights: Array | None) -> Unseen:
     """The counts of the numbers that are none of the categories."""
     values = as_float(raw)
@@ -255,17 +218,7 @@ def _new_numbers(raw: Array, cells: Categories, weights: Array | None) -> Unseen
     found, places = np.unique((raw if raw.dtype.kind in "iu" else values)[new], return_inverse=True)
     counts = np.bincount(places, None if weights is None else weights[new], found.size)
     label = bool if cells.kind == "boolean" else whole.plain
-    return _remembered([label(value) for value in found], counts)
-
-
-def _remembered(labels: list[Label], counts: Array) -> Unseen:
-    """New categories, by bucket if they are too many."""
-    if len(labels) > MOST_UNSEEN:
-        return None, in_buckets(labels, counts)
-    found: dict[Label, Any] = {}
-    for label, count in zip(labels, counts.tolist(), strict=True):
-        found[label] = found.get(label, 0) + count
-    return found, None
+    return remembered([label(value) for value in found], counts)
 
 
 def _exact_numbers(raw: Array, cells: Categories, weights: Array | None) -> Tally:
@@ -279,7 +232,7 @@ def _exact_numbers(raw: Array, cells: Categories, weights: Array | None) -> Tall
     index = np.full(raw.size, cells.size - 1)
     index[held] = places[where]
     new = np.flatnonzero(places == other)
-    return _tally(index, cells, weights, *_remembered([labels[k] for k in new], counts[new]))
+    return _tally(index, cells, weights, *remembered([labels[k] for k in new], counts[new]))
 
 
 def _labels(column: Labels, cells: Cells, weights: Array | None) -> Tally:
@@ -294,8 +247,8 @@ def _labels(column: Labels, cells: Cells, weights: Array | None) -> Tally:
     if any(labels[k] is None for k in new):
         labels, sums, _ = _summed(column, None, weights)
         new = [k for k in _cells_of(labels, sums[0], cells)[1] if labels[k] is not None]
-    remembered = _remembered([label_of(labels[k]) for k in new], sums[0, new])
-    return Tally(totals[0], None if weights is None else totals[1], column.rows, *remembered)
+    told = remembered([label_of(labels[k]) for k in new], sums[0, new])
+    return Tally(totals[0], None if weights is None else totals[1], column.rows, *told)
 
 
 def _summed(column: Labels, known: list[str] | None, weights: Array | None) -> tuple[list[Any], Array, Array]:

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from klnumba.tables.cells import Array, Bins, Categories, Cells
-from klnumba.tables.counting import Tally, in_buckets
+from klnumba.tables.counting import Tally
 from klnumba.tables.statistics import SPARSE
+from klnumba.tables.unseen import in_buckets
 
 CHANCE = 1e-4  # what chance does more seldom than this is told apart
 
@@ -124,7 +125,7 @@ def _named(found: Told, n: float, current: Side) -> Told:
 
 def _hashed(cells: Categories, reference: Side, current: Side) -> Told:
     """Where there are too many categories to name all, cells that do not depend on any sample: those of
-    `klnumba.tables.counting.buckets_of`.
+    `klnumba.tables.unseen.buckets_of`.
 
     Those that have a name happened to be the most frequent ones, and another sample has fewer of them. So many cells
     with few rows each are more than the interval's law bears.

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from klnumba.tables import Profile
-from klnumba.tables.counting import BUCKETS, buckets_of
+from klnumba.tables.unseen import BUCKETS, buckets_of
 
 
 def table(rows, seed):
