@@ -266,7 +266,8 @@ def _some_finite(raw: Array) -> int:
 
 def _few_exact(values: Array) -> dict[Label, int] | None:
     """The different values if they are few and whole, else None, where float64 would round them."""
-    if values.dtype.kind != "O" and np.unique(values).size > FEW:
+    ordered = np.sort(values[np.isfinite(as_float(values))])  # `numpy.unique` takes ten times as long
+    if np.count_nonzero(ordered[1:] != ordered[:-1]) >= FEW:
         return None
     found = whole.distinct(values)
     return found if len(found) <= FEW and all(isinstance(value, int) for value in found) else None
