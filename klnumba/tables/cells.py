@@ -29,12 +29,14 @@ OTHER_LABEL = "other"
 class Bins:
     """Bins between edges, with cells for what lies below, above, at either infinity, and for what is missing.
 
-    `kind` says what the numbers stand for: "number", or "datetime" and "timedelta" in microseconds.
+    `kind` says what the numbers stand for: "number", or "datetime" and "timedelta" in microseconds. The outer edges are
+    the extremes of a sample if they were `fitted`.
     """
 
     kind: str
     edges: Array
     aware: bool = False  # of "datetime": whether the times have a zone
+    fitted: bool = False
 
     @property
     def size(self) -> int:
@@ -51,12 +53,25 @@ class Bins:
 
     def labels(self) -> list[str]:
         """A text for each cell."""
-        text = _texts(self.kind, self.edges)
-        if not text:
+        if not self.edges.size:
             return ["a finite value", "above", "-inf", "+inf", MISSING_LABEL]
-        bins = [f"[{low}, {high})" for low, high in itertools.pairwise(text)]
-        bins[-1] = bins[-1][:-1] + "]"
+        alone = self.alone
+        behind = np.append(False, alone)  # the edges that are next to a number that has a bin
+        text = _texts(self.kind, np.where(behind, np.append(self.edges[:1], self.edges[:-1]), self.edges))
+        pairs = zip(behind.tolist(), itertools.pairwise(text), strict=False)
+        bins = [f"{'(' if opened else '['}{low}, {high})" for opened, (low, high) in pairs]
+        if bins:
+            bins[-1] = bins[-1][:-1] + "]"
+        bins = [low if one else label for one, low, label in zip(alone.tolist(), text, bins, strict=False)]
         return [f"below {text[0]}", *bins, f"above {text[-1]}", "-inf", "+inf", MISSING_LABEL]
+
+    @property
+    def alone(self) -> Array:
+        """Of each bin, whether it holds one number."""
+        low, high = self.edges[:-1], self.edges[1:]
+        found: Array = high <= np.nextafter(low, math.inf)
+        found[-1:] &= low[-1:] == high[-1:]  # the last has both its edges
+        return found
 
     def groups(self) -> Array:
         """The part (`CORE`, `TAIL`, ...) of each cell."""
@@ -75,7 +90,13 @@ class Bins:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        return {"cells": "bins", "kind": self.kind, "aware": self.aware, "edges": self.edges.tolist()}
+        return {
+            "cells": "bins",
+            "kind": self.kind,
+            "aware": self.aware,
+            "fitted": self.fitted,
+            "edges": self.edges.tolist(),
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +160,7 @@ Cells = Bins | Categories
 def from_dict(found: Mapping[str, Any]) -> Cells:
     """What `to_dict` wrote."""
     if found["cells"] == "bins":
-        return Bins(found["kind"], np.array(found["edges"], np.float64), found["aware"])
+        return Bins(found["kind"], np.array(found["edges"], np.float64), found["aware"], found.get("fitted", False))
     return Categories(found["kind"], tuple(found["names"]), found["folded"])
 
 

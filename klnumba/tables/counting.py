@@ -6,16 +6,16 @@ import math
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from klnumba.kernels import cpu, threads
 from klnumba.kernels.binning import LANES, cell_count
 from klnumba.kernels.tiles import TILE
-from klnumba.tables import codes, whole
-from klnumba.tables.arrow import MOST_UNSEEN
+from klnumba.tables import whole
 from klnumba.tables.cells import Array, Categories, Cells, Label
-from klnumba.tables.codes import Counted, frozen
+from klnumba.tables.codes import frozen
 from klnumba.tables.columns import (
     BLOCK,
     KINDS,
@@ -27,6 +27,7 @@ from klnumba.tables.columns import (
     as_float,
     label_of,
 )
+from klnumba.tables.unseen import Unseen, in_buckets, remembered, together
 
 Progress = Callable[[int, int], None]
 
@@ -35,14 +36,17 @@ Progress = Callable[[int, int], None]
 class Tally:
     """What a column holds: counts (int64), or sums of weights with the sums of their squares (float64), of each cell.
 
-    `unseen` has the counts of the categories that the cells do not name, or None where there were too many. Shares
-    (float64) without squares are a distribution that is known: no rows were counted, and none can be added.
+    `unseen` has the same of the categories that the cells do not name, or None where there were too many of them; then
+    they are counted by `buckets` (see `klnumba.tables.unseen`), which are exact however the rows are split. Where
+    neither is there, they were not told apart. Shares (float64) without squares are a distribution that is known: no
+    rows were counted, and none can be added.
     """
 
     counts: Array
     squares: Array | None
     rows: int
-    unseen: dict[Label, int] | None
+    unseen: dict[Label, Any] | None
+    buckets: Array | None = None
 
     @property
     def known(self) -> bool:
@@ -55,7 +59,17 @@ class Tally:
         if self.known or other.known:
             raise ValueError("is a known distribution, without counts to which others could be added")
         squares = None if self.squares is None or other.squares is None else self.squares + other.squares
-        return Tally(self.counts + other.counts, squares, self.rows + other.rows, _together(self.unseen, other.unseen))
+        counts, unseen, buckets = self.counts + other.counts, together(self.unseen, other.unseen), None
+        if unseen is None and not any(one.unseen is None and one.buckets is None for one in (self, other)):
+            buckets = self.in_buckets() + other.in_buckets()
+        return Tally(counts, squares, self.rows + other.rows, unseen, buckets)
+
+    def in_buckets(self) -> Array:
+        """The categories that the cells do not name, by bucket."""
+        if self.buckets is not None:
+            return self.buckets
+        unseen = self.unseen or {}
+        return in_buckets(unseen, np.array([*unseen.values()], self.counts.dtype))
 
     def effective(self, cells: Array | None = None) -> float:
         """The effective number of rows in some cells: (sum of weights)^2 / sum of their squares; of shares, inf."""
@@ -74,15 +88,6 @@ def empty(cells: Cells, weighted: bool) -> Tally:
     if weighted:
         return Tally(np.zeros(cells.size), np.zeros(cells.size), 0, {})
     return Tally(np.zeros(cells.size, np.int64), None, 0, {})
-
-
-def _together(first: dict[Label, int] | None, second: dict[Label, int] | None) -> dict[Label, int] | None:
-    if first is None or second is None:
-        return None
-    both = dict(first)
-    for label, count in second.items():
-        both[label] = both.get(label, 0) + count
-    return both if len(both) <= MOST_UNSEEN else None
 
 
 def count(
@@ -165,12 +170,14 @@ def _presence(column: Numbers | Labels, cells: Cells, weights: Array | None, sta
     return _tally(index, cells, None if weights is None else weights[start:stop], unseen)
 
 
-def _tally(index: Array, cells: Cells, weights: Array | None, unseen: dict[Label, int] | None) -> Tally:
+def _tally(
+    index: Array, cells: Cells, weights: Array | None, unseen: dict[Label, Any] | None, buckets: Array | None = None
+) -> Tally:
     """The counts of the cells from the cell of each row."""
     if weights is None:
-        return Tally(np.bincount(index, minlength=cells.size), None, index.size, unseen)
+        return Tally(np.bincount(index, minlength=cells.size), None, index.size, unseen, buckets)
     sums, squares = (np.bincount(index, values, cells.size) for values in (weights, weights * weights))
-    return Tally(sums, squares, index.size, unseen)
+    return Tally(sums, squares, index.size, unseen, buckets)
 
 
 def _kind(item: Column | Cells) -> str:
@@ -200,64 +207,74 @@ def _numbers(column: Numbers, cells: Cells, weights: Array | None, start: int, s
     else:
         tally = Tally(cells.fold(sums), cells.fold(squares), raw.size, {})
     if isinstance(cells, Categories) and tally.counts[-2] > 0:
-        tally.unseen = _new_numbers(raw, cells)
+        tally.unseen, tally.buckets = _new_numbers(raw, cells, None if weights is None else weights[start:stop])
     return tally
 
 
-def _new_numbers(raw: Array, cells: Categories) -> dict[Label, int] | None:
+def _new_numbers(raw: Array, cells: Categories, weights: Array | None) -> Unseen:
     """The counts of the numbers that are none of the categories."""
     values = as_float(raw)
     new = ~np.isnan(values) & ~np.isin(values, np.array(cells.names, np.float64))
-    found, counts = np.unique((raw if raw.dtype.kind in "iu" else values)[new], return_counts=True)
-    if found.size > MOST_UNSEEN:
-        return None
+    found, places = np.unique((raw if raw.dtype.kind in "iu" else values)[new], return_inverse=True)
+    counts = np.bincount(places, None if weights is None else weights[new], found.size)
     label = bool if cells.kind == "boolean" else whole.plain
-    return {label(value): int(number) for value, number in zip(found, counts, strict=True)}
+    return remembered([label(value) for value in found], counts)
 
 
 def _exact_numbers(raw: Array, cells: Categories, weights: Array | None) -> Tally:
     """The same as `_numbers` where float64 might take one number for another."""
     held = ~np.isnan(as_float(raw))
-    found, where, counts = np.unique(raw[held], return_inverse=True, return_counts=True)
+    found, where = np.unique(raw[held], return_inverse=True)
+    counts = np.bincount(where, None if weights is None else weights[held], found.size)
     labels = [whole.plain(value) for value in found]
     other = cells.size - 2
     places = np.array([cells.place.get(label, other) for label in labels], np.int64)
     index = np.full(raw.size, cells.size - 1)
     index[held] = places[where]
-    unseen = {labels[k]: int(counts[k]) for k in np.flatnonzero(places == other)}
-    return _tally(index, cells, weights, unseen if len(unseen) <= MOST_UNSEEN else None)
+    new = np.flatnonzero(places == other)
+    return _tally(index, cells, weights, *remembered([labels[k] for k in new], counts[new]))
 
 
 def _labels(column: Labels, cells: Cells, weights: Array | None) -> Tally:
     assert isinstance(cells, Categories)
     known = [name for name in cells.names if isinstance(name, str)]
-    if weights is None:
+    labels, sums, missing = _summed(column, known, weights)
+    where, new = _cells_of(labels, sums[0], cells)
+    totals = np.zeros((len(sums), cells.size), sums.dtype)
+    for total, one in zip(totals, sums, strict=True):
+        np.add.at(total, where, one)
+    totals[:, -1] += missing
+    if any(labels[k] is None for k in new):
+        labels, sums, _ = _summed(column, None, weights)
+        new = [k for k in _cells_of(labels, sums[0], cells)[1] if labels[k] is not None]
+    told = remembered([label_of(labels[k]) for k in new], sums[0, new])
+    return Tally(totals[0], None if weights is None else totals[1], column.rows, *told)
+
+
+def _summed(column: Labels, known: list[str] | None, weights: Array | None) -> tuple[list[Any], Array, Array]:
+    """Labels, their counts (or sums of weights and of their squares) as rows, and those of what is missing.
+
+    Against a list of `known` labels only some of the others are told apart.
+    """
+    if weights is None or known is None:
         found = column.count(known)
-        where, unseen = _cells_of(found, cells)
-        counts = np.zeros(cells.size, np.int64)
-        np.add.at(counts, where, found.counts)
-        counts[-1] += found.missing
-        return Tally(counts, None, column.rows, unseen)
+        if weights is None:
+            return found.labels, found.counts[None], np.array([found.missing])
+        known = [label for label in found.labels if isinstance(label, str)]
     numbers, labels = column.read(known)
-    where, unseen = _cells_of(codes.counted(numbers, labels), cells)
-    places = np.append(where, cells.size - 1)[numbers]  # a code of -1 takes the last, which is the cell for missing
-    return _tally(places, cells, weights, unseen)
+    places = np.where(numbers < 0, len(labels), numbers)
+    sums = np.stack([np.bincount(places, one, len(labels) + 1) for one in (weights, weights * weights)])
+    return labels, sums[:, :-1], sums[:, -1]
 
 
-def _cells_of(found: Counted, cells: Cells) -> tuple[Array, dict[Label, int] | None]:
-    """The cell of each label, and the counts of those that have none of their own."""
-    assert isinstance(cells, Categories)
-    where = np.full(len(found.labels), cells.size - 2)
-    unseen: dict[Label, int] = {}
-    nameless = False
-    for k in map(int, np.flatnonzero(found.counts)):
-        if found.labels[k] is None:
-            nameless = True
-            continue
-        label = label_of(found.labels[k])
-        place = cells.place.get(label)
-        if place is not None:
-            where[k] = place
+def _cells_of(labels: list[Any], counts: Array, cells: Categories) -> tuple[Array, list[int]]:
+    """The cell of each label, and which of those that occur have none of their own."""
+    where = np.full(len(labels), cells.size - 2)
+    new: list[int] = []
+    for k in map(int, np.flatnonzero(counts)):
+        place = None if labels[k] is None else cells.place.get(label_of(labels[k]))
+        if place is None:
+            new.append(k)
         else:
-            unseen[label] = unseen.get(label, 0) + int(found.counts[k])
-    return where, None if nameless or len(unseen) > MOST_UNSEEN else unseen
+            where[k] = place
+    return where, new

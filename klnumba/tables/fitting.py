@@ -38,14 +38,14 @@ def places(start: int, stop: int, level: int) -> Array:
     found = []
     for first in range(start, stop, BLOCK):
         here = np.arange(first, min(first + BLOCK, stop), dtype=np.uint64)
-        found.append(here[(_mixed(here) & mask) == 0].astype(np.int64))
+        found.append(here[(mixed(here) & mask) == 0].astype(np.int64))
     return np.concatenate(found) if found else np.empty(0, np.int64)
 
 
 _whole = functools.lru_cache(maxsize=4)(places)  # the columns of one table have the same rows
 
 
-def _mixed(x: Array) -> Array:
+def mixed(x: Array) -> Array:
     """G. L. Steele, D. Lea and C. H. Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014."""
     x = (x + np.uint64(0x9E3779B97F4A7C15)).astype(np.uint64)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -123,7 +123,7 @@ class NumberDraft:
         if level > self.level or force:
             mask = np.uint64((1 << level) - 1)
             for k, (at, values) in enumerate(self.sample):
-                kept = (_mixed(at.astype(np.uint64)) & mask) == 0
+                kept = (mixed(at.astype(np.uint64)) & mask) == 0
                 self.sample[k] = at[kept], values[kept]
             self.level = level
 
@@ -154,7 +154,8 @@ class NumberDraft:
             raise ColumnError('holds whole numbers that float64 cannot tell apart; bins="category" can')
         sample = np.concatenate([as_float(part) for part in parts]) if parts else np.empty(0)
         sample = sample[np.isfinite(sample)]
-        return Bins(self.kind, rules.edges(self.rule, sample, self.finite, self.low, self.high), self.aware)
+        edges = rules.edges(self.rule, sample, self.finite, self.low, self.high)
+        return Bins(self.kind, edges, self.aware, isinstance(self.rule, (str, int, np.integer)))
 
 
 @dataclass

@@ -69,7 +69,8 @@ def estimate(reference: Array, n: Array, current: Array, m: Array, confidence: f
     plain = kl.kl_divergence(p, _anscombe(current, m, used), normalize=False)
     corrected = plain - (cells - 1) / 2.0 * over_n
     low, high = _interval(corrected, bias, scale, 1.0 - confidence, open_ended)
-    high = np.where(open_ended, np.inf, high)
+    low = np.fmin(low, np.maximum(corrected, 0.0))
+    high = np.where(open_ended, np.inf, np.fmax(high, corrected))
     error = np.sqrt(2.0 * scale * bias + 4.0 * scale * np.maximum(corrected, 0.0))
     single = cells == 1
     return {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zlib
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -9,8 +11,11 @@ import numpy as np
 import klnumba as kl
 from klnumba.optional import load
 from klnumba.reduction import real, unit_of
+from klnumba.tables import abundance
 from klnumba.tables import smoothing as smoothings
-from klnumba.tables.cells import MISSING, Array
+from klnumba.tables.abundance import Abundance
+from klnumba.tables.cells import MISSING, Array, Categories, Cells
+from klnumba.tables.counting import Tally
 from klnumba.tables.profile import Profile
 
 METHODS = ("bootstrap", "chi2")
@@ -34,23 +39,35 @@ def thresholds(
     columns, bins, smoothing, base, missing
         As in `klnumba.tables.compare`.
     method : {"bootstrap", "chi2"}
-        "bootstrap" draws the counts of both tables from the reference's shares, `samples` times, and takes KL as
-        `compare` does; "chi2" takes the law of large samples, KL = chi-squared (1/N + 1/n) / 2 with cells - 1 degrees
-        of freedom, without smoothing.
+        "bootstrap" draws tables of `n` rows from the laws that the reference allows for, and compares the reference
+        with each as `compare` does; "chi2" takes the law of large samples, without smoothing; see Notes.
     samples : int, default 2000
         How many draws.
     rng : numpy.random.Generator or int, default 0
-        Where they come from, or a seed.
+        Where they come from, or a seed. Each column has its own numbers, whichever others are asked for.
 
     Returns
     -------
     pandas.Series
-        By column, in nats unless `base` is given; NaN where a column has no rows.
+        By column, in nats unless `base` is given; NaN where a column has no rows or no cells.
 
     Raises
     ------
     ValueError
-        If `n`, `alpha`, `samples` or an option is out of its range.
+        If `n`, `alpha`, `samples` or an option is out of its range, or a column in `columns` is not there.
+    TypeError
+        If `columns` is a text.
+
+    Notes
+    -----
+    The law of a column is not known, and "bootstrap" draws it anew for each table: the share of a cell is a gamma
+    number with as many degrees of freedom as the cell has rows (D. B. Rubin, Annals of Statistics 9, pp. 130-134,
+    1981). What the reference lacks counts too. Beyond each end of bins that were fitted to a continuous column lies as
+    much as between two of its numbers: one row. Of rare categories, and of those that the reference has not seen, the
+    shares follow from how many categories have how few rows (`klnumba.tables.abundance`).
+
+    "chi2" is KL = (1/N + 1/n)/2 times a chi-squared number with cells - 1 degrees of freedom, and with as many more as
+    give the expected share of what the reference lacks. It is meant for cells with five rows or more.
 
     Examples
     --------
@@ -74,40 +91,93 @@ def thresholds(
     if isinstance(samples, bool) or not isinstance(samples, (int, np.integer)) or samples < 1 / alpha:
         raise ValueError(f"samples: an integer from 1 / alpha = {1 / alpha:.3g} on, not {samples!r}")
     profile = reference if isinstance(reference, Profile) else Profile.fit(reference, columns=columns, bins=bins)
-    draws = np.random.default_rng(rng)
+    seed = int(np.random.default_rng(rng).integers(1 << 62))
     found = {}
-    for name, cells in profile.cells.items():
-        if isinstance(reference, Profile) and columns is not None and name not in map(str, columns):
-            continue
-        kept = cells.groups() != MISSING if missing == "drop" else np.ones(cells.size, bool)
-        counts = profile.tallies[name].counts[kept].astype(np.float64)
-        size = np.inf if name in profile.known else profile.tallies[name].effective(kept)
-        if not size > 0:
-            found[name] = np.nan
-        elif method == "chi2":
-            found[name] = _law(counts, size, n, alpha)
-        else:
-            found[name] = _drawn(counts, size, n, alpha, smoothing, samples, draws)
+    for name in _asked(profile, columns):
+        found[name] = np.nan
+        if name in profile.cells:
+            draws = np.random.default_rng([seed, zlib.crc32(name.encode("utf-8", "surrogatepass"))])
+            column = _Column(profile.cells[name], profile.tallies[name], missing, draws)
+            if column.rows > 0 and method == "chi2":
+                found[name] = _law(column, n, alpha)
+            elif column.rows > 0:
+                found[name] = _drawn(column, n, alpha, smoothing, samples)
     return load("pandas").Series({name: value / unit for name, value in found.items()}, dtype=float, name="kl")
 
 
-def _law(counts: Array, size: float, n: int, alpha: float) -> float:
-    cells = int((counts > 0).sum())
-    if cells < 2:
+def _asked(profile: Profile, columns: Iterable[Any] | None) -> list[str]:
+    names = [*profile.cells, *profile.problems]
+    if columns is None:
+        return names
+    if isinstance(columns, str):
+        raise TypeError(f"columns: a sequence of names, not the text {columns!r}")
+    wanted = [str(one) for one in columns]
+    for one in wanted:
+        if one not in names:
+            raise ValueError(f"columns: {one!r} is not in reference")
+    return [name for name in names if name in wanted]
+
+
+class _Column:
+    """The counts of a column, scaled to its effective number of rows, and what they say of rows to come."""
+
+    def __init__(self, cells: Cells, tally: Tally, missing: str, rng: np.random.Generator) -> None:
+        kept = cells.groups() != MISSING if missing == "drop" else np.ones(cells.size, bool)
+        self.rows, total = tally.effective(kept), float(tally.counts[kept].sum())
+        scale = self.rows / total if total > 0.0 and not tally.known else 1.0
+        self.known, self.rng = tally.known, rng
+        self.reference: Array = np.where(kept, tally.counts, 0.0) * scale
+        self.rates = self.reference[None].copy()  # of each cell, in samples of this size; a row for each law
+        self.unseen = 0.0  # rows to be expected where there are none
+        self.law: Abundance | None = None
+        if tally.known:
+            return
+        if isinstance(cells, Categories):
+            self._rare(cells, tally, scale)
+        elif cells.fitted and cells.edges.size and cells.edges[0] < cells.edges[-1]:
+            beyond = ~cells.alone[[0, -1]] & (self.reference[[0, -4]] == 0)
+            self.rates[0, [0, -4]] += beyond
+            self.unseen = float(beyond.sum())
+
+    def _rare(self, cells: Categories, tally: Tally, scale: float) -> None:
+        """Fit the law of rare categories; the cell of others gets what it says of those and of unseen ones."""
+        others = np.array([*(tally.unseen or {}).values()], np.float64) * scale
+        if tally.unseen is None and cells.folded:
+            others = _even(float(self.reference[-2]), cells.folded)
+        others, named = np.rint(others), np.rint(self.reference[:-2])
+        law = abundance.fit(np.concatenate([named, others]), self.rng)
+        self.law, self.unseen = law, float(law.unseen.mean())
+        self.rates = np.repeat(self.rates, len(law.unseen), axis=0)
+        self.rates[:, -2] = law.mean(others) + law.unseen
+
+    def shares(self, samples: int) -> Array:
+        """Laws that the counts allow for: (samples, cells)."""
+        rates = self.rates[np.arange(samples) % len(self.rates)]
+        found = rates if self.known else self.rng.standard_gamma(rates)
+        if self.law is not None:
+            found[:, :-2] = self.law.draw(np.rint(self.reference[:-2]), samples, self.rng)
+        shares: Array = found / found.sum(axis=1, keepdims=True)
+        return shares
+
+
+def _even(rows: float, categories: int) -> Array:
+    """Rows of so many categories, as even as whole numbers can be."""
+    ends = np.rint(np.linspace(0.0, rows, categories + 1))
+    return np.diff(ends)
+
+
+def _law(column: _Column, n: int, alpha: float) -> float:
+    over_n = 0.0 if column.known else 1.0 / column.rows
+    freedom = (column.reference > 0).sum() - 1 + 2.0 * column.unseen * over_n / (over_n + 1.0 / n)
+    if freedom <= 0.0:
         return 0.0
-    quantile = float(load("scipy.special").chdtri(cells - 1, alpha))
-    return quantile * (1.0 / size + 1.0 / n) / 2.0
+    return float(load("scipy.special").chdtri(freedom, alpha)) * (over_n + 1.0 / n) / 2.0
 
 
-def _drawn(counts: Array, size: float, n: int, alpha: float, smoothing: str | float, samples: int, rng: Any) -> float:
-    share = counts / counts.sum()
-    second = rng.multinomial(n, share, samples).astype(np.float64)
-    if np.isinf(size):
-        first = np.broadcast_to(share, second.shape)
-    else:
-        first = rng.multinomial(max(round(size), 1), share, samples).astype(np.float64)
+def _drawn(column: _Column, n: int, alpha: float, smoothing: str | float, samples: int) -> float:
+    second = column.rng.multinomial(n, column.shares(samples)).astype(np.float64)
+    first = np.broadcast_to(column.reference, second.shape)
     used = (first > 0) | (second > 0)
-    sizes = np.full(samples, size if np.isinf(size) else max(round(size), 1), np.float64)
-    p = smoothings.smooth(first, sizes, used, smoothing)
+    p = smoothings.smooth(first, np.full(samples, column.rows), used, smoothing)
     q = smoothings.smooth(second, np.full(samples, float(n)), used, smoothing)
     return float(np.quantile(kl.kl_divergence(p, q), 1.0 - alpha, method="higher"))

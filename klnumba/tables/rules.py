@@ -127,6 +127,7 @@ def edges(rule: Any, sample: Array, finite: int, low: float, high: float) -> Arr
     -------
     (bins + 1,) array
         None where there are no numbers. The last two may be equal: then the last bin holds the greatest number alone.
+        Elsewhere a bin holds one number alone if it ends at the next number that a float64 holds.
     """
     if not isinstance(rule, (str, int, np.integer)):
         return explicit_edges(rule)
@@ -164,8 +165,16 @@ def _number_of_bins(sample: Array, finite: int, span: float, rule: str) -> int:
 
 
 def _quantiles(sample: Array, finite: int, low: float, high: float, rule: str) -> Array:
-    """Edges with equal shares of the reference between them; a value that fills a bin alone stands alone."""
+    """Edges with equal shares of the reference between them; a value with such a share has a bin of its own.
+
+    That bin ends at the next number that a float64 holds.
+    """
+    if not sample.size:
+        return np.array([low, high])
     count = QUANTILE_BINS if rule == "quantile" else min(AUTO_BINS, max(2, finite // ROWS_A_BIN))
-    inner = np.quantile(sample, np.arange(1, count) / count, method="inverted_cdf") if sample.size else np.empty(0)
-    inner = np.unique(inner[inner > low])
-    return np.concatenate([[low], inner, [high]])
+    values = np.sort(sample)
+    found = np.unique(values[-(-values.size * np.arange(1, count + 1) // count) - 1])
+    rows = np.searchsorted(values, found, "right") - np.searchsorted(values, found, "left")
+    heavy = found[rows * count >= values.size]
+    inner = np.unique(np.concatenate([found[:-1], heavy, np.nextafter(heavy, math.inf)]))
+    return np.concatenate([[low], inner[(inner > low) & (inner <= high)], [high]])

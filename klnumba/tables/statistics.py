@@ -24,8 +24,8 @@ class Pair:
     """Two samples of some columns: counts scaled to the effective numbers of rows, and the part each cell belongs to.
 
     Where the number of rows is infinite, the distribution is known, and the counts are its probabilities. The evidence
-    has no use for cells that are `doubtful`, since the reference sample itself made them: it takes them together with
-    the sparse ones. Of the cell of new categories, it takes those apart whose counts are `new`, a row a column.
+    looks at the cells of `told`, if there are others for it. It takes those that are `doubtful`, since the reference
+    sample itself made them, together with the sparse ones, and those that are `sure` for what they are.
     """
 
     reference: Array
@@ -34,7 +34,8 @@ class Pair:
     m: Array
     groups: Array
     doubtful: Array | None = None
-    new: Array | None = None
+    sure: Array | None = None
+    told: Pair | None = None
 
     @property
     def used(self) -> Array:
@@ -44,8 +45,10 @@ class Pair:
 
     def select(self, columns: Array) -> Pair:
         """Some of the columns."""
-        sides = (self.reference, self.n, self.current, self.m, self.groups, self.doubtful, self.new)
-        return Pair(*(None if side is None else side[columns] for side in sides))  # type: ignore[arg-type]
+        sides = (self.reference, self.n, self.current, self.m, self.groups, self.doubtful, self.sure)
+        told = None if self.told is None else self.told.select(columns)
+        found: Any = (*(None if side is None else side[columns] for side in sides), told)
+        return Pair(*found)
 
     def turned(self, columns: Array) -> Pair:
         """The two sides of some columns exchanged."""
@@ -53,16 +56,6 @@ class Pair:
         first, second = np.where(here, self.current, self.reference), np.where(here, self.reference, self.current)
         n, m = np.where(columns, self.m, self.n), np.where(columns, self.n, self.m)
         return replace(self, reference=first, n=n, current=second, m=m)
-
-    def opened(self) -> Pair:
-        """The same with a cell for each of the `new` categories."""
-        if self.new is None or not self.new.size:
-            return self
-        nothing = np.zeros_like(self.new)
-        rest = np.where(self.groups == NEW, self.current - self.new.sum(axis=1, keepdims=True), self.current)
-        doubtful = None if self.doubtful is None else np.hstack([self.doubtful, nothing > 0])
-        sides = np.hstack([self.reference, nothing]), self.n, np.hstack([rest, self.new]), self.m
-        return Pair(*sides, np.hstack([self.groups, np.full(self.new.shape, NEW)]), doubtful)
 
 
 @dataclass(frozen=True)
@@ -121,9 +114,9 @@ def evidence(pair: Pair, confidence: float, unit: float) -> dict[str, Array]:
     if not sampled.all():
         found = evidence(pair.select(sampled), confidence, unit)
         return {name: spread(values, sampled) for name, values in found.items()}
-    opened = pair.opened()
-    found = {name: value / unit for name, value in _estimate(opened, confidence).items()}
-    return found | independence(opened)
+    told = pair if pair.told is None else pair.told
+    found = {name: value / unit for name, value in _estimate(told, confidence).items()}
+    return found | independence(told)
 
 
 def _estimate(pair: Pair, confidence: float) -> dict[str, Array]:
@@ -254,7 +247,8 @@ def _pooled(pair: Pair, limit: float) -> tuple[Array, Array]:
         share = np.where(known, pair.reference, (np.where(known, 0.0, pair.reference) + pair.current) / (size + m))
     least = np.where(known, m, np.minimum(size, m))
     sparse = share * least < limit
-    sparse = pair.used & (sparse if pair.doubtful is None else sparse | pair.doubtful)
+    sparse = sparse if pair.doubtful is None else sparse | pair.doubtful
+    sparse = pair.used & (sparse if pair.sure is None else sparse & ~pair.sure)
     together = [np.where(sparse, 0.0, side) for side in (pair.reference, pair.current)]
     rest = [np.where(sparse, side, 0.0).sum(axis=1) for side in (pair.reference, pair.current)]
     expected = np.where(sparse, share, 0.0).sum(axis=1) * least[:, 0]

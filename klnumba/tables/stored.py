@@ -13,6 +13,7 @@ import numpy as np
 from klnumba.tables import cells as cell
 from klnumba.tables.cells import Cells
 from klnumba.tables.counting import Tally
+from klnumba.tables.unseen import BUCKETS
 
 VERSION = 1
 KINDS = {"bins": ("number", "datetime", "timedelta"), "categories": ("number", "boolean", "category")}
@@ -32,6 +33,7 @@ def written(
             "counts": tally.counts.tolist(),
             "squares": None if tally.squares is None else tally.squares.tolist(),
             "unseen": None if tally.unseen is None else sorted(map(list, tally.unseen.items()), key=repr),
+            "buckets": None if tally.buckets is None else tally.buckets.tolist(),
             "known": name in known,
         }
     return {"klnumba_profile": VERSION, "columns": columns, "problems": dict(problems)}
@@ -65,7 +67,8 @@ def _parts(found: dict[str, Any]) -> Parts:
         counts = np.array(column["counts"], kind)
         squares = np.array(column["squares"], np.float64) if weighted else None
         unseen = None if column["unseen"] is None else dict(column["unseen"])
-        cells[name], tallies[name] = one, Tally(counts, squares, column["rows"], unseen)
+        buckets = None if column.get("buckets") is None else np.array(column["buckets"], kind)
+        cells[name], tallies[name] = one, Tally(counts, squares, column["rows"], unseen, buckets)
     known = frozenset(name for name, column in found["columns"].items() if column["known"])
     problems = found["problems"]
     _check(all(isinstance(reason, str) for reason in problems.values()), "problems are texts, by column")
@@ -95,7 +98,8 @@ def _check_cells(name: str, column: dict[str, Any]) -> None:
     _check(isinstance(names, list), f"column {name!r}: names are a list")
     _check(all(map(_number if numbers else _label, names)), f"column {name!r}: names of kind {kind!r}")
     _check(len(set(names)) == len(names), f"column {name!r}: names differ")
-    _check(kind != "boolean" or names == [False, True], f"column {name!r}: truth values are false and true")
+    fine = kind != "boolean" or names in ([], [False, True])  # none where no row had a value
+    _check(fine, f"column {name!r}: truth values are false and true")
     _check(_count(column["folded"]), f'column {name!r}: "folded" is a whole number from 0 on')
 
 
@@ -110,13 +114,24 @@ def _check_tally(name: str, column: dict[str, Any], size: int) -> None:
     if squares is None and not known:
         whole = all(map(_count, counts)) and sum(counts) == column["rows"]
         _check(whole, f"column {name!r}: counts are whole numbers that add up to its rows")
+    counted = _count if squares is None else _sum
     if unseen is not None:
-        fine = all(len(pair) == 2 and _label(pair[0]) and _count(pair[1]) for pair in unseen)
+        fine = all(len(pair) == 2 and _label(pair[0]) and counted(pair[1]) for pair in unseen)
         _check(fine, f'column {name!r}: "unseen" has pairs of a category and a count')
+    buckets = column.get("buckets")
+    if buckets is not None:
+        _check(
+            len(buckets) == BUCKETS and all(map(counted, buckets)), f'column {name!r}: "buckets" are {BUCKETS} counts'
+        )
 
 
 def _count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63
+
+
+def _sum(value: Any) -> bool:
+    """A sum of weights."""
+    return _number(value) and value >= 0
 
 
 def _number(value: Any) -> bool:

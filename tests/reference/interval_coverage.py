@@ -1,8 +1,9 @@
 """How often the interval holds the true divergence, and how the p-value spreads when nothing has changed.
 
-``python -m tests.reference.interval_coverage`` writes ``docs/_data/interval_coverage.json``, and of cells that hardly
-ever have a row ``docs/_data/rare_cells.json``. A table of 2,000 columns is 2,000 simulations: every column is drawn
-anew from one pair of distributions, and `compare` takes all of them together.
+``python -m tests.reference.interval_coverage`` writes ``docs/_data/interval_coverage.json``, of cells that hardly ever
+have a row ``docs/_data/rare_cells.json``, of numbers in fitted bins ``docs/_data/numeric_coverage.json``, and how often
+chance goes beyond `thresholds` ``docs/_data/exceedance.json``. A table of 2,000 columns is 2,000 simulations: every
+column is drawn anew from one pair of distributions, and `compare` takes all of them together.
 """
 
 from __future__ import annotations
@@ -16,12 +17,28 @@ import numpy as np
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "_data"
 DATA = FOLDER / "interval_coverage.json"
 RARE = FOLDER / "rare_cells.json"
+NUMERIC = FOLDER / "numeric_coverage.json"
+BEYOND = FOLDER / "exceedance.json"
 COLUMNS = 2000
 CASES = [(cells, rows) for cells in (5, 20) for rows in (500, 5000)]
 # Rows of a table of 20 cells, and how many of them one cell lets expect, before and after.
 RARE_CASES = [
     (rows, before, after) for rows, before in ((500, 20), (5000, 20), (5000, 200)) for after in (0.1, 0.3, 1, 3)
 ]
+# The rule, the rows before and after, and by how many standard deviations the numbers move.
+NUMERIC_CASES = [
+    (bins, before, after, move)
+    for bins in (5, 20, "auto") for before in (500, 5000) for after in (500, 5000) for move in (0.0, 0.3)
+]  # fmt: skip
+PIECE = 250  # columns that are held at a time
+# What the columns hold, the rows before and after, the method, and how many columns.
+BEYOND_CASES = [
+    ("normal numbers", 500, 5000, "bootstrap", 2000), ("normal numbers", 500, 500, "bootstrap", 2000),
+    ("normal numbers", 500, 5000, "chi2", 2000), ("normal numbers", 500, 500, "chi2", 2000),
+    ("60 % zeros", 500, 3000, "bootstrap", 2000), ("10 names", 500, 2000, "bootstrap", 2000),
+    ("200 names", 300, 3000, "bootstrap", 300), ("200 names", 1000, 1000, "bootstrap", 300),
+    ("names by Zipf's law", 1000, 1000, "bootstrap", 300), ("5000 names", 3000, 3000, "bootstrap", 100),
+]  # fmt: skip
 SHIFTS = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0)  # the spread of the logarithms by which the shares change
 
 
@@ -104,7 +121,75 @@ def of_rare_case(rows: int, before: float, after: float) -> dict[str, Any]:
     return named | row(found, truth) | {"without_an_upper_end": float(np.isinf(found["ci_high"]).mean())}
 
 
+def moved(bins: Any, before: int, after: int, move: float) -> tuple[Any, np.ndarray]:
+    """The comparison of normal numbers before and after they moved, and of each column the true divergence.
+
+    The truth is that of the bins that the column has, the outer of which reach as far as numbers do.
+    """
+    import pandas as pd
+    from scipy.special import ndtr
+
+    import klnumba as kl
+    from klnumba.tables import compare
+
+    rng = np.random.default_rng([before, after, round(1000 * move), bins if isinstance(bins, int) else 0])
+    tables, truths = [], []
+    for _ in range(COLUMNS // PIECE):
+        numbers = rng.normal(size=(before, PIECE)), rng.normal(move, size=(after, PIECE))
+        found = compare(*map(pd.DataFrame, numbers), bins=bins)
+        tables.append(found.to_frame())
+        for one in found.profile.cells.values():
+            edges = np.r_[-np.inf, one.edges[1:-1], np.inf]
+            truths.append(float(kl.kl_divergence(np.diff(ndtr(edges)), np.diff(ndtr(edges - move)))))
+    return pd.concat(tables, ignore_index=True), np.array(truths)
+
+
+def of_moved(bins: Any, before: int, after: int, move: float) -> dict[str, Any]:
+    """A line of the table of numbers."""
+    found, truth = moved(bins, before, after, move)
+    named = {"bins": bins, "rows_before": before, "rows_after": after, "moved_by": move}
+    below, above = found["ci_high"] < truth, found["ci_low"] > truth
+    return named | {
+        "mean_true_KL": float(f"{truth.mean():.3g}"),
+        "covered": round(float(1.0 - (below | above).mean()), 4),
+        "interval_too_low": float(below.mean()),
+        "interval_too_high": float(above.mean()),
+        "p_below_0.05": float((found["p_value"] < 0.05).mean()),
+    }
+
+
+def column_of(kind: str, rng: np.random.Generator, rows: int, columns: int) -> Any:
+    """A table of columns that hold what `kind` says."""
+    import pandas as pd
+
+    size = rows, columns
+    if kind == "normal numbers":
+        return pd.DataFrame(rng.normal(size=size))
+    if kind == "60 % zeros":
+        return pd.DataFrame(np.where(rng.random(size) < 0.6, 0.0, rng.lognormal(size=size)))
+    drawn = np.minimum(rng.zipf(1.6, size), 10**6) if "Zipf" in kind else rng.integers(0, int(kind.split()[0]), size)
+    return pd.DataFrame({k: drawn[:, k].astype(str) for k in range(columns)})
+
+
+def of_beyond(kind: str, before: int, after: int, method: str, columns: int) -> dict[str, Any]:
+    """How many of so many columns go beyond their threshold of 5 % though nothing has changed."""
+    from klnumba.tables import Profile, thresholds
+
+    rng = np.random.default_rng([before, after, len(kind)])
+    smoothing = "jeffreys" if method == "bootstrap" else "none"
+    beyond = 0
+    for start in range(0, columns, 100):
+        size = min(100, columns - start)
+        profile = Profile.fit(column_of(kind, rng, before, size))
+        found = profile.compare(column_of(kind, rng, after, size), smoothing=smoothing).to_frame()["kl"].to_numpy()
+        limits = thresholds(profile, after, 0.05, method=method, smoothing=smoothing, samples=400, rng=start)
+        beyond += int((found > limits.to_numpy()).sum())
+    named = {"columns_of": kind, "rows_before": before, "rows_after": after, "method": method, "columns": columns}
+    return named | {"beyond": round(beyond / columns, 4)}
+
+
 def write(path: Path, rows: list[dict[str, Any]]) -> None:
+    """The lines of one table."""
     lines = ",\n".join(json.dumps(one) for one in rows)
     path.write_text(f'{{"rows": [\n{lines}\n], "columns": {COLUMNS}, "confidence": 0.95}}\n', encoding="utf-8")
 
@@ -113,6 +198,8 @@ def main() -> None:
     """Simulate everything and write it down."""
     write(DATA, [of_case(cells, rows, shift) for cells, rows in CASES for shift in SHIFTS])
     write(RARE, [of_rare_case(*case) for case in RARE_CASES])
+    write(NUMERIC, [of_moved(*case) for case in NUMERIC_CASES])
+    write(BEYOND, [of_beyond(*case) for case in BEYOND_CASES])
 
 
 if __name__ == "__main__":

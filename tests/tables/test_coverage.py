@@ -15,7 +15,7 @@ pytest.importorskip("pandas", reason="the frames of these tests are pandas'")
 import pandas as pd
 from scipy import stats
 
-from klnumba.tables import compare, interval
+from klnumba.tables import Profile, compare, interval
 from tests.reference import interval_coverage as simulation
 
 
@@ -57,18 +57,65 @@ def test_a_cell_that_hardly_ever_has_a_row():
     assert rows[1] == simulation.of_rare_case(*simulation.RARE_CASES[1])
 
 
-@pytest.mark.parametrize("bins", ["auto", "quantile", "sturges"])
-def test_p_value_over_fitted_bins(bins):
-    """The bins come from the reference itself, and the tails of either side are sparse.
-
-    Bins of equal mass make the test careful where the reference is small, and never too eager.
-    """
+@pytest.mark.parametrize("bins", ["auto", "quantile", "sturges", 5])
+@pytest.mark.parametrize(("before", "after"), [(1000, 800), (500, 5000), (5000, 500), (100, 1000)])
+def test_p_value_over_fitted_bins(bins, before, after):
+    """The bins come from the reference itself, which has nothing below the first and above the last."""
     rng = np.random.default_rng(7)
-    before, after = (pd.DataFrame(rng.normal(size=(rows, 600))) for rows in (8000, 6000))
-    p = compare(before, after, bins=bins).to_frame()["p_value"]
-    assert stats.kstest(p, "uniform").pvalue > 1e-3
-    small = compare(before.head(1000), after.head(800), bins=bins).to_frame()["p_value"]
-    assert stats.kstest(small, "uniform", alternative="greater").pvalue > 1e-3
+    found = compare(*(pd.DataFrame(rng.normal(size=(rows, 400))) for rows in (before, after)), bins=bins).to_frame()
+    assert stats.kstest(found["p_value"], "uniform").pvalue > 1e-3
+    for wrong in (found["p_value"] < 0.05, found["ci_low"] > 0):
+        assert stats.binomtest(int(wrong.sum()), 400, 0.05, alternative="greater").pvalue > 1e-3
+
+
+def test_numbers_in_fitted_bins():
+    """2,000 columns of normal numbers: the interval holds 0 and the truth, the p-value is uniform."""
+    rows = json.loads(simulation.NUMERIC.read_text(encoding="utf-8"))["rows"]
+    assert [(row["bins"], row["rows_before"], row["rows_after"], row["moved_by"]) for row in rows] == [
+        *simulation.NUMERIC_CASES
+    ]
+    assert all(0.93 <= row["covered"] <= 0.97 for row in rows)
+    assert rows[2] == simulation.of_moved(*simulation.NUMERIC_CASES[2])  # 5 bins, 500 and 5000 rows
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", simulation.NUMERIC_CASES, ids=str)
+def test_numbers_in_fitted_bins_everywhere(case):
+    found, truth = simulation.moved(*case)
+    assert 0.93 <= ((found["ci_low"] <= truth) & (truth <= found["ci_high"])).mean() <= 0.97
+    if not case[-1]:
+        assert stats.kstest(found["p_value"], "uniform").pvalue > 1e-3
+
+
+def test_one_bin_and_what_lies_outside():
+    """Two of the reference's numbers make the bin, so that another sample has some outside."""
+    rng = np.random.default_rng(7)
+    for before, after in ((500, 5000), (30, 300), (12, 9)):
+        frames = [pd.DataFrame(rng.normal(size=(rows, 400))) for rows in (before, after)]
+        found = compare(*frames, bins=1).to_frame()
+        for wrong in (found["p_value"] < 0.05, found["ci_low"] > 0):
+            assert stats.binomtest(int(wrong.sum()), 400, 0.05, alternative="greater").pvalue > 1e-3
+    far = compare(pd.DataFrame({"x": rng.normal(size=90)}), pd.DataFrame({"x": rng.normal(9.0, size=90)}), bins=1)
+    assert far.to_frame().loc[0, "p_value"] < 1e-9
+
+
+def test_everything_beyond_the_range():
+    """What lies beyond counts for itself where chance would not bring so much there."""
+    for values in ([5.0] * 60, [*np.arange(0.5, 60.5)]):
+        before, after = pd.DataFrame({"x": values}), pd.DataFrame({"x": np.array(values) + 100.0})
+        row = compare(before, after).to_frame().loc[0]
+        assert row["p_value"] < 1e-12
+        assert row["ci_low"] > 1
+    few = compare(pd.DataFrame({"x": [5.0] * 4}), pd.DataFrame({"x": [6.0] * 4})).to_frame().loc[0]
+    assert few["p_value"] == pytest.approx(stats.fisher_exact([[4, 0], [0, 4]]).pvalue)
+
+
+def test_edges_that_are_given_are_no_sample():
+    """Of these, an empty outer cell is news."""
+    before = pd.DataFrame({"x": [0.5] * 50 + [1.5] * 50})
+    after = pd.DataFrame({"x": [0.5] * 46 + [1.5] * 43 + [2.5] * 11})
+    given, fitted = (compare(before, after, bins=bins).to_frame().loc[0] for bins in ([0, 1, 2], 2))
+    assert given["p_value"] < 0.05 < fitted["p_value"]
 
 
 def test_small_and_weighted_samples_stay_in_order():
@@ -94,13 +141,15 @@ def test_a_vanished_cell_leaves_the_upper_end_open():
 
 @pytest.mark.parametrize("start", [0, 3000])
 def test_names_that_never_come_again(start):
-    """Numbers of orders, say: each is new, which is no change. What is in no other row says nothing of the law."""
-    before, after = (pd.DataFrame({"x": [f"{k}" for k in range(at, at + 3000)]}) for at in (0, start))
-    row = compare(before, after).to_frame().loc[0]
-    assert (row["p_value"], row["dof"]) == (1, 0)
-    assert (row["ci_low"], row["ci_high"]) == (0, math.inf)
-    assert math.isnan(row["kl_corrected"])
-    assert (row["kl_new"] > 0.1) == bool(start)
+    """Numbers of orders, say: each is new, which is no change."""
+    before, after = (
+        pd.DataFrame({place: [f"{place}-{k}" for k in range(at, at + 3000)] for place in range(40)})
+        for at in (0, start)
+    )
+    found = compare(before, after).to_frame()
+    for wrong in (found["p_value"] < 0.05, found["ci_low"] > 0):
+        assert stats.binomtest(int(wrong.sum()), 40, 0.05, alternative="greater").pvalue > 1e-3
+    assert (found["kl_new"] > 0.1).all() == bool(start)
 
 
 @pytest.mark.parametrize(
@@ -136,6 +185,58 @@ def test_a_change_among_many_names_is_found():
         assert row["ci_low"] > 0
 
 
+def changed(kind):
+    """Two columns of many names, of which much is one name in the second."""
+    rng = np.random.default_rng(0)
+    names = np.arange(5000).astype(str)
+    before, after = rng.choice(names, 30_000), rng.choice(names, 30_000).astype(object)
+    if kind == "new":
+        after[:15_000] = "new"
+    elif kind == "old":
+        named = Profile.fit(pd.DataFrame({"x": before})).cells["x"].place
+        after[:15_000] = next(name for name in names if name not in named)
+    elif kind == "unique":
+        before, after = (np.arange(30_000).astype(str).astype(object) for _ in range(2))
+        after[:15_000] = "one"
+    else:
+        before, after = np.arange(3000).astype(str), rng.choice(["a", "b", "c", "d", "e"], 3000)
+    return pd.DataFrame({"x": before}), pd.DataFrame({"x": after})
+
+
+@pytest.mark.parametrize("kind", ["new", "old", "unique", "few"])
+@pytest.mark.parametrize("dtype", ["object", "string[pyarrow]"])
+def test_one_name_among_very_many_is_found(kind, dtype):
+    if "pyarrow" in dtype:
+        pytest.importorskip("pyarrow", reason="Arrow columns")
+    before, after = (frame.astype(dtype) for frame in changed(kind))
+    row = compare(before, after).to_frame().loc[0]
+    assert row["p_value"] < 1e-100
+    assert row["ci_low"] > 0.5
+    ones = compare(before, after, weights=(None, np.ones(len(after)))).to_frame().loc[0]
+    for name in ("p_value", "ci_low", "ci_high", "kl_corrected", "g", "dof"):
+        assert ones[name] == row[name]
+
+
+def test_weights_of_one_change_nothing():
+    rng = np.random.default_rng(0)
+    names = np.arange(900).astype(str)
+    before, after = rng.choice(names, 6000), rng.choice(names, 6000).astype(object)
+    after[:2400] = "new"
+    frames = pd.DataFrame({"x": before}), pd.DataFrame({"x": after})
+    plain, ones = (compare(*frames, weights=w).to_frame().loc[0] for w in (None, (np.ones(6000), np.ones(6000))))
+    assert plain["p_value"] < 1e-100
+    assert ones["p_value"] == plain["p_value"]
+    assert ones["ci_low"] == plain["ci_low"]
+
+
+def test_a_new_category_of_a_small_sample():
+    """Of 10,000 rows none had it, of 500 twenty have."""
+    rng = np.random.default_rng(0)
+    before = pd.DataFrame({"x": rng.choice(["a", "b", "c"], 10_000)})
+    after = pd.DataFrame({"x": [*rng.choice(["a", "b", "c"], 480), *["d"] * 20]})
+    assert compare(before, after).to_frame().loc[0, "p_value"] < 1e-12
+
+
 def test_large_samples_take_the_approximation(monkeypatch):
     """Around the limit both laws give one interval."""
     rng = np.random.default_rng(3)
@@ -158,6 +259,18 @@ def test_confidence_orders_the_intervals():
     lows, highs = zip(*ends, strict=True)
     assert lows[0] > lows[1] > lows[2]
     assert highs[0] < highs[1] < highs[2]
+
+
+@pytest.mark.parametrize("confidence", [0.05, 0.5, 0.9])
+def test_the_interval_holds_its_estimate(confidence):
+    """Where a cell has vanished, half of the estimates would lie below the lower end of an interval of one half."""
+    rng = np.random.default_rng(1)
+    p, q = (rng.dirichlet(np.full(8, 0.7), 500) for _ in range(2))
+    before, after = (np.array([rng.multinomial(200, row) for row in side], float) for side in (p, q))
+    n = np.full(500, 200.0)
+    found = interval.estimate(before, n, after, n, confidence)
+    assert (found["ci_low"] <= np.maximum(found["kl_corrected"], 0)).all()
+    assert (found["kl_corrected"] <= found["ci_high"]).all()
 
 
 @pytest.mark.parametrize("rows", range(12))

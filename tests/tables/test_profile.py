@@ -20,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from klnumba.tables import Profile, compare, from_great_expectations, from_histogram
+from klnumba.tables.unseen import BUCKETS, buckets_of
 
 
 def table(rows, seed):
@@ -69,7 +70,24 @@ def test_many_new_categories_are_forgotten_alike():
     assert len((parts[0] + parts[1]).tallies["x"].unseen) == 700
     left, right = (parts[0] + parts[1]) + parts[2], parts[0] + (parts[1] + parts[2])
     assert left == right == fitted.empty().update(pd.concat(batches))
-    assert left.tallies["x"].unseen is None
+    tally = left.tallies["x"]
+    assert tally.unseen is None
+    assert tally.buckets.sum() == tally.counts[-2] == 1200
+    assert Profile.from_json(left.to_json()).tallies["x"].buckets.tolist() == tally.buckets.tolist()
+    weighted = fitted.compare(pd.concat(batches), weights=(None, np.full(1200, 0.5))).results["x"].current
+    assert weighted.buckets.tolist() == (0.5 * tally.buckets).tolist()
+
+
+def test_new_numbers_are_counted_by_bucket_too():
+    """Where they are too many; numbers that are equal share one, whatever their type."""
+    fitted = Profile.fit(pd.DataFrame({"x": [1, 2]}), bins="category")
+    new = np.arange(5000) + 10
+    whole = fitted.empty().update(pd.DataFrame({"x": new}))
+    parts = [fitted.empty().update(pd.DataFrame({"x": part})) for part in np.array_split(new.astype(float), 7)]
+    assert sum(parts) == whole
+    assert whole.tallies["x"].buckets.tolist() == np.bincount(buckets_of(new.tolist()), minlength=BUCKETS).tolist()
+    assert len(set(buckets_of([1, 1.0, True]).tolist())) == 1
+    assert 0 <= min(buckets_of(["", "\ud800", "ü", -1.5, 10**400])) < BUCKETS
 
 
 @pytest.mark.parametrize("profile", [FITTED, WHOLE], ids=["fitted", "whole"])

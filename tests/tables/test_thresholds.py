@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
@@ -14,7 +15,8 @@ pytest.importorskip("pandas", reason="the frames of these tests are pandas'")
 import pandas as pd
 from scipy import stats
 
-from klnumba.tables import Profile, compare, from_great_expectations, from_histogram, thresholds
+from klnumba.tables import Profile, abundance, compare, from_great_expectations, from_histogram, thresholds
+from tests.reference import interval_coverage as simulation
 
 
 @pytest.mark.parametrize("method", ["bootstrap", "chi2"])
@@ -43,6 +45,47 @@ def test_law_of_large_samples_and_units():
     np.testing.assert_allclose(bits * math.log(2), drawn)
     pd.testing.assert_series_equal(drawn, thresholds(frame, 1000, 0.05, samples=4000, rng=np.random.default_rng(0)))
     assert list(thresholds(Profile.fit(frame), 10, columns=["same"], method="chi2").index) == ["same"]
+
+
+def test_chance_beyond_thresholds_was_measured():
+    rows = json.loads(simulation.BEYOND.read_text(encoding="utf-8"))["rows"]
+    assert [tuple(row.values())[:-1] for row in rows] == simulation.BEYOND_CASES
+    for row in rows:
+        limit = 0.10 if row["columns_of"] != "5000 names" else 0.5
+        assert row["beyond"] <= limit, row
+    normal = [row["beyond"] for row in rows if row["columns_of"] == "normal numbers" and row["method"] == "bootstrap"]
+    assert all(0.035 <= beyond <= 0.065 for beyond in normal)
+
+
+@pytest.mark.parametrize("kind", ["normal numbers", "200 names"])
+def test_what_the_reference_lacks_is_allowed_for(kind):
+    """Numbers beyond its extremes, and names that it does not have."""
+    beyond = simulation.of_beyond(kind, 300, 3000, "bootstrap", 100)["beyond"]
+    assert stats.binomtest(round(100 * beyond), 100, 0.08, alternative="greater").pvalue > 1e-3
+
+
+def test_columns_that_are_not_there_and_columns_apart():
+    rng = np.random.default_rng(3)
+    profile = Profile.fit(pd.DataFrame({"a": rng.normal(size=300), "b": rng.normal(size=300)}))
+    with pytest.raises(ValueError, match="columns: 'typo' is not in reference"):
+        thresholds(profile, 100, columns=["a", "typo"])
+    with pytest.raises(TypeError, match="columns: a sequence of names, not the text 'a'"):
+        thresholds(profile, 100, columns="a")
+    both, alone = thresholds(profile, 100, samples=200), thresholds(profile, 100, samples=200, columns=["b"])
+    assert both["b"] == alone["b"]
+    drawn = [thresholds(profile, 100, samples=200, columns=one, rng=np.random.default_rng(4)) for one in (["b"], None)]
+    assert drawn[0]["b"] == drawn[1]["b"] != both["b"]
+
+
+def test_rates_of_rare_categories():
+    """Of 2,000 categories that are equally frequent, the sample has 0 to 8 rows each."""
+    rows = np.random.default_rng(0).poisson(1.5, 2000)
+    law = abundance.fit(rows)
+    assert law.unseen[0] == pytest.approx(2000 * math.exp(-1.5) * 1.5, rel=0.1)
+    for count in (1, 2, 3):
+        assert law.mean(np.array([count]))[0] == pytest.approx(1.5, rel=0.2)
+    assert law.mean(np.array([800]))[0] == 800
+    assert abundance.fit(np.array([100, 200])).unseen[0] == 0
 
 
 def test_missing_values_may_be_left_out():

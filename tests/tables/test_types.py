@@ -230,7 +230,7 @@ def test_quantile_bins_have_equal_shares_and_a_frequent_value_its_own():
     assert np.ptp(counts) <= 2
     capped = np.minimum(values, 0.5)
     cells, counts = profile_of(capped).cells["x"], counts_of(capped)
-    assert cells.labels()[-5] == "[0.5, 0.5]"
+    assert cells.labels()[-5] == "0.5"
     assert counts[-5] == (capped == 0.5).sum()
     assert counts_of([2.5, 2.5]) == [0, 2, 0, 0, 0, 0]
     assert counts_of([math.nan, math.inf]) == [0, 0, 0, 1, 1]
@@ -301,3 +301,55 @@ def test_milliseconds_beyond_microseconds_are_a_status():
     near = pd.DataFrame({"x": np.array([0, 9 * 10**15], "M8[ms]"), "d": np.array([0, -9 * 10**15], "m8[ms]")})
     assert set(Profile.fit(far).problems.values()) == {"holds times that do not fit into microseconds"}
     assert not Profile.fit(near).problems
+
+
+def labels_of(values, **options):
+    return profile_of(values, **options).cells["x"].labels()[1:-4]
+
+
+@pytest.mark.parametrize("rule", ["auto", "quantile"])
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.97])
+@pytest.mark.parametrize("at", [-9.5, 0.25, 9.5])
+def test_a_frequent_value_has_a_bin_of_its_own(rule, share, at):
+    """At either end, and between."""
+    rng = np.random.default_rng(0)
+    before = np.where(rng.random(2000) < share, at, rng.uniform(-9.5, 9.5, 2000).round(6))
+    found = profile_of(before, bins=rule)
+    cells = found.cells["x"]
+    place = cells.labels().index(str(at))
+    assert found.tallies["x"].counts[place] == (before == at).sum()
+    for near in (np.nextafter(at, -math.inf), np.nextafter(at, math.inf)):
+        counts = found.empty().update(pd.DataFrame({"x": [at, near]})).tallies["x"].counts
+        assert counts[place] == 1
+    after = np.where(rng.random(2000) < share / 2, at, rng.uniform(-9.5, 9.5, 2000))
+    row = compare(pd.DataFrame({"x": before}), pd.DataFrame({"x": after}), bins=rule).to_frame().loc[0]
+    assert row["p_value"] < 1e-6
+    assert row["ci_low"] > 0
+
+
+def test_two_values_are_two_bins():
+    before = pd.DataFrame({"fee": [0.5] * 950 + [1.5] * 50})
+    row = compare(before, pd.DataFrame({"fee": [0.5] * 500 + [1.5] * 500})).to_frame().loc[0]
+    assert row["cells"] == 2
+    assert row["p_value"] < 1e-100
+    assert row["kl"] == pytest.approx(0.95 * math.log(0.95 / 0.5) + 0.05 * math.log(0.05 / 0.5), rel=0.01)
+    assert labels_of([0.5] * 950 + [1.5] * 50) == ["0.5", "(0.5, 1.5)", "1.5"]
+    assert labels_of([0.5] * 990 + [1.5] * 10) == ["0.5", "(0.5, 1.5]"]
+    assert labels_of([0.5] * 10 + [1.5] * 990) == ["[0.5, 1.5)", "1.5"]
+
+
+def test_a_frequent_value_that_moves():
+    rng = np.random.default_rng(0)
+    spread = rng.normal(5.5, 1, (2, 2000)).clip(2, 9)
+    before, after = (
+        pd.DataFrame({"x": np.where(rng.random(2000) < 0.92, at, s)}) for at, s in zip((5.5, 6.0), spread, strict=True)
+    )
+    row = compare(before, after).to_frame().loc[0]
+    assert row["largest_cell"] == "5.5"
+    assert row["ci_low"] > 1
+
+
+def test_frequent_whole_numbers_and_durations():
+    counts = [0] * 900 + list(range(1, 101))
+    assert labels_of(counts)[:2] == ["0", "(0, 50)"]
+    assert labels_of(pd.to_timedelta(pd.Series(counts), unit="s"))[:2] == ["00:00:00", "(00:00:00, 00:00:50)"]
