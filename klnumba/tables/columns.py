@@ -114,7 +114,8 @@ def _pandas_column(nw: Any, name: str, native: Any) -> Column:
     if isinstance(dtype, np.dtype) and dtype.kind in "fiu":
         return Numbers(name, "number", len(native), native.to_numpy, view=True)
     if type(dtype).__name__ == "CategoricalDtype":
-        if dtype.categories.dtype == bool:  # of objects they may be the truth values of a mixed column
+        kept = dtype.categories  # as objects they may be the truth values of a mixed column
+        if kept.dtype != object and kept.inferred_type == "boolean":
             return Numbers(name, "boolean", len(native), lambda: native.to_numpy(np.float64, na_value=np.nan))
         return _pandas_labels(name, native)
     return _column(nw, name, nw.from_native(native, series_only=True))
