@@ -53,11 +53,21 @@ def log_odds(probs: float) -> float:
     return log_ratio(probs, 1.0 - probs, 2.0 * probs - 1.0)
 
 
+def occupancy(x: float) -> float:
+    """1/(exp(x) - 1) for x > 0."""
+    return 1.0 / expm1(x)
+
+
+def energy(x: float) -> float:
+    """x/(exp(x) - 1) for x > 0."""
+    return x / expm1(x)
+
+
 def slope(eta: float) -> float:
     """g'(eta): the mean, less 1/2."""
     x = abs(eta)
     if x > SMALL:
-        found = 0.5 + (1.0 / expm1(x) - 1.0 / x)
+        found = 0.5 + (occupancy(x) - 1.0 / x)
         return found if eta > 0.0 else -found
     z = eta * eta
     total = SLOPE[11]
@@ -80,7 +90,7 @@ def curvature(eta: float) -> float:
 
 def scaled_curvature(x: float) -> float:
     """x*x*g''(x) for x beyond `SMALL`."""
-    return 1.0 - x / expm1(x) * (x / -expm1(-x))
+    return 1.0 - energy(x) * (x / -expm1(-x))
 
 
 def entropy_of(eta: float) -> float:
@@ -88,7 +98,7 @@ def entropy_of(eta: float) -> float:
     x = abs(eta)
     if x <= SMALL:
         return log_sinhc(0.5 * x) - eta * slope(eta)
-    return (1.0 - log(x)) + (log1p(-exp(-x)) - x / expm1(x))
+    return (1.0 - log(x)) + (log1p(-exp(-x)) - energy(x))
 
 
 def continuous_bernoulli_entropy(probs: float) -> float:
@@ -98,7 +108,7 @@ def continuous_bernoulli_entropy(probs: float) -> float:
 
 def mean_of(eta: float) -> float:
     """The mean, from the log-odds; small where that is far below 0."""
-    return 0.5 + slope(eta) if eta >= -SMALL else -1.0 / eta - 1.0 / expm1(-eta)
+    return 0.5 + slope(eta) if eta >= -SMALL else -1.0 / eta - occupancy(-eta)
 
 
 class ContinuousBernoulli(Odds):
@@ -185,7 +195,7 @@ def from_to(a: float, b: float, d: float) -> float:
         return d * d * total
     sign = 1.0 if a >= 0.0 else -1.0
     x = sign * a  # abs(a), with a slope at 0
-    fall = slope(x) - 0.5 if x <= SMALL else 1.0 / expm1(x) - 1.0 / x
+    fall = slope(x) - 0.5 if x <= SMALL else occupancy(x) - 1.0 / x
     return tilted(sign * b) - (tilted(x) + fall * (sign * d))
 
 
@@ -231,7 +241,7 @@ def continuous_bernoulli_normal(eta: float, loc: float, scale: float) -> float:
         variances = excess_of_products(variance, 1.0, scale, scale)
     else:
         variance = scaled_curvature(x)
-        rest = 0.5 * log(variance) - (1.0 + (log1p(-exp(-x)) - x / expm1(x)))
+        rest = 0.5 * log(variance) - (1.0 + (log1p(-exp(-x)) - energy(x)))
         variances = excess_of_products(variance, 1.0, x * scale, x * scale)
     return 0.5 * (variances + t * t) + (rest + (HALF_LOG_2PI + 0.5))
 

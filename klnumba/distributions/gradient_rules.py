@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.distributions import beta, binomial, gumbel, odds, uniform
+from klnumba.distributions import beta, binomial, continuous_bernoulli, gumbel, odds, uniform
 from klnumba.duals import twofold as tf
 from klnumba.duals.dual import chain, value_of
 from klnumba.duals.rules import rule
@@ -53,6 +53,25 @@ def log_sinhc(x: Any) -> Any:
     slope_near = near * tf.power_series(z, SINHC_SLOPE) / (1.0 + more)
     slope = where(small, slope_near, 1.0 + 2.0 / tf.expm1(2.0 * far) - 1.0 / far)
     return chain(value, (x, slope))
+
+
+@rule(continuous_bernoulli.occupancy)
+def occupancy(x: Any) -> Any:
+    """The derivative of n = 1/(exp(x) - 1) is -n*(1 + n); exp(-x) does not overflow."""
+    n = _occupancy(value_of(x))
+    return chain(n, (x, -n * (1.0 + n)))
+
+
+@rule(continuous_bernoulli.energy)
+def energy(x: Any) -> Any:
+    """x*n, with the same n."""
+    v = value_of(x)
+    n = _occupancy(v)
+    return chain(v * n, (x, n - v * n * (1.0 + n)))
+
+
+def _occupancy(x: Twofold) -> Twofold:
+    return tf.exp(-x) / -tf.expm1(-x)
 
 
 @rule(uniform.mean_log_and_1)

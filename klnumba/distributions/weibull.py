@@ -19,8 +19,9 @@ from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.log_normal import LogNormal
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.divergences import log_ratio, sharp_log_ratio
-from klnumba.formulas.elementary import exp, expm1, log, two_sum
+from klnumba.formulas.elementary import EXP_LARGEST, LN2_HI, LN2_LO, exp, expm1, log, two_sum
 from klnumba.formulas.power_distances import power_distance
+from klnumba.formulas.primitives import fma
 from klnumba.formulas.special import (
     EULER,
     HALF_LOG_2PI,
@@ -29,6 +30,7 @@ from klnumba.formulas.special import (
     exp_excess,
     log_gamma,
     log_gamma_bregman,
+    log_in_parts,
     log_of_products,
     stirling,
     stirling_bregman,
@@ -161,20 +163,31 @@ def least_to_weibull(a: float, k: float) -> float:
 @register_kl(Gamma, Weibull, compiled=True)
 def gamma_weibull(shape_p: float, rate: float, scale: float, shape_q: float) -> float:
     """exp(v) - 1 - v, v the logarithm of E (X/scale)**shape_q, and what is left where that is 0."""
-    return gamma_of_mean(shape_p, log_of_products(shape_p, 1.0, scale, rate), shape_q, shape_q - 1.0)
+    k, x = log_in_parts(shape_p, 1.0, scale, rate)
+    return gamma_of_mean(shape_p, k, x, shape_q, shape_q - 1.0)
 
 
-def gamma_of_mean(a: float, log_mean: float, shape_q: float, e: float) -> float:
-    """KL of a gamma from a Weibull distribution of scale 1, given the logarithm of p's mean and e = shape_q - 1."""
+def gamma_of_mean(a: float, k: float, x: float, shape_q: float, e: float) -> float:
+    """KL of a gamma from a Weibull distribution of scale 1, given e = shape_q - 1.
+
+    The logarithm of p's mean is k*ln2 + x: v may be some hundreds, and exp(v) has the digits that v has behind the
+    point.
+    """
+    log_mean = k * LN2_LO + x
     if abs(e) <= 0.5 and abs(a - 1.0) <= 0.5:
         curve = log_gamma_bregman(a + 1.0, a + shape_q, e)
-        v = shape_q * log_mean + (e * (0.5 / a + stirling_slope(a)) + curve)
+        rest = shape_q * log_mean + (e * (0.5 / a + stirling_slope(a)) + curve)
     elif a < LARGE:
-        v = log_gamma(a + shape_q) - log_gamma(a) - shape_q * (log(a) - log_mean)
+        rest = log_gamma(a + shape_q) - log_gamma(a) - shape_q * (log(a) - log_mean)
     else:
         mean_log = log_mean - (0.5 / a - stirling_slope(a))
-        v = log_gamma_bregman(a, a + shape_q, shape_q) + shape_q * mean_log
-    return exp_excess(v) + least_to_weibull(a, shape_q)
+        rest = log_gamma_bregman(a, a + shape_q, shape_q) + shape_q * mean_log
+    whole = shape_q * (k * LN2_HI)
+    v, low = two_sum(whole, rest)
+    more = 0.0
+    if abs(v) < EXP_LARGEST:
+        more = (low + fma(shape_q, k * LN2_HI, -whole)) * expm1(min(v, EXP_LARGEST - 1.0))
+    return (exp_excess(v) + more) + least_to_weibull(a, shape_q)
 
 
 @register_kl(Weibull, Laplace, compiled=True)
@@ -203,7 +216,8 @@ def weibull_half_normal(scale_p: float, shape: float, scale_q: float) -> float:
 def half_normal_weibull(scale_p: float, scale_q: float, shape: float) -> float:
     """That of the squares, of the gamma distribution of shape 1/2."""
     half = 0.5 * shape
-    return gamma_of_mean(0.5, log_of_products(scale_p, scale_p, scale_q, scale_q), half, half - 1.0)
+    k, x = log_in_parts(scale_p, scale_p, scale_q, scale_q)
+    return gamma_of_mean(0.5, k, x, half, half - 1.0)
 
 
 @register_kl(Weibull, Chi, compiled=True)
@@ -216,7 +230,8 @@ def weibull_chi(scale: float, shape: float, df: float) -> float:
 def chi_weibull(df: float, scale: float, shape: float) -> float:
     """That of the squares, of the gamma distribution of shape df/2."""
     half = 0.5 * shape
-    return gamma_of_mean(0.5 * df, log_of_products(df, 1.0, scale, scale), half, half - 1.0)
+    k, x = log_in_parts(df, 1.0, scale, scale)
+    return gamma_of_mean(0.5 * df, k, x, half, half - 1.0)
 
 
 @register_kl(Weibull, LogNormal, compiled=True)

@@ -175,15 +175,15 @@ def _parts(x: Twofold) -> tuple[Twofold, Any]:
     return Twofold(m, np.ldexp(np.ldexp(x.lo, -half), half - k)), k
 
 
-@rule(special.log_of_products)
-def log_of_products(a: Any, b: Any, c: Any, d: Any) -> Any:
-    """`log_of_products`, with the derivatives of its arguments carried along."""
+@rule(special.log_in_parts)
+def log_in_parts(a: Any, b: Any, c: Any, d: Any) -> tuple[float, Any]:
+    """The logarithm has digits enough: there is no part to keep by itself."""
     va, vb, vc, vd = value_of(a), value_of(b), value_of(c), value_of(d)
     t = _ratio_less_1(va, vb, vc, vd)
     small = np.abs(t.hi) < 0.5
     logs = (tf.log(va) - tf.log(vc)) + (tf.log(vb) - tf.log(vd))
     value = where(small, tf.log1p(where(small, t, 0.0)), logs)
-    return chain(value, (a, 1.0 / va), (b, 1.0 / vb), (c, -1.0 / vc), (d, -1.0 / vd))
+    return 0.0, chain(value, (a, 1.0 / va), (b, 1.0 / vb), (c, -1.0 / vc), (d, -1.0 / vd))
 
 
 @rule(special.excess_of_nearly)

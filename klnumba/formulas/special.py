@@ -106,8 +106,8 @@ def excess_of_products(a: float, b: float, c: float, d: float) -> float:
     return (m * power_of_two(k) - 1.0) - (float(k) * LN2 + log(m))
 
 
-def log_of_products(a: float, b: float, c: float, d: float) -> float:
-    """log(a*b/(c*d)) of positive numbers, the products unrounded and of any size."""
+def log_in_parts(a: float, b: float, c: float, d: float) -> tuple[float, float]:
+    """log(a*b/(c*d)) of positive numbers, the products unrounded and of any size: k and x of k*ln2 + x."""
     ma, ka = split_exponent(a)
     mb, kb = split_exponent(b)
     mc, kc = split_exponent(c)
@@ -117,7 +117,15 @@ def log_of_products(a: float, b: float, c: float, d: float) -> float:
     near = np.int64(-3) <= k <= np.int64(3)
     scaled = ma * power_of_two(k) if near else 0.0
     t = difference_of_products(scaled, mb, mc, md) / below if near else 1.0
-    return log1p(t) if near and abs(t) <= 0.5 else float(k) * LN2 + log((ma * mb) / below)
+    if near and abs(t) <= 0.5:
+        return 0.0, log1p(t)
+    return float(k), log((ma * mb) / below)
+
+
+def log_of_products(a: float, b: float, c: float, d: float) -> float:
+    """The same as one number."""
+    k, x = log_in_parts(a, b, c, d)
+    return k * LN2 + x
 
 
 def excess_of_nearly(a: float, b: float, c: float, d: float, off: float) -> float:
