@@ -10,7 +10,7 @@ from klnumba.reduction import SOURCES
 from tests.gpu.on_device.arrays import get, put
 
 LONG = choice.SPLIT + 5
-LENGTHS = (3, 40, 100, LONG)
+LENGTHS = (3, *(pytest.param(d, marks=pytest.mark.slow) for d in (40, 100)), LONG)
 DIVERGENCES = ("kl_divergence", "js_divergence", "jeffreys_divergence", "cross_entropy", "entropy")
 SIDES = {"pq": (0, 1), "qp": (1, 0), "pp": (0, 0), "qq": (1, 1)}
 

@@ -15,7 +15,7 @@ FAMILIES = ("ordinary", "sum to one", "near", "counts", "peaked")
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=settings_name)
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.slow)])
 def test_families(dtype, setting):
     kind, normalize = setting
     rng = np.random.default_rng([1, len(kind)])
