@@ -87,7 +87,7 @@ def power_distance(shape: float, c: float, y: float, place: float, off: float) -
 
     Examples
     --------
-    >>> round(power_distance(1.0, 1.0, 2.0, 2.0, -1.0), 12)
+    >>> round(float(power_distance(1.0, 1.0, 2.0, 2.0, -1.0)), 12)
     1.270670566473
     """
     more = off if c >= 0.0 else -off
