@@ -56,7 +56,7 @@ def test_families(dtype, setting, d):
 
 @pytest.mark.parametrize("kind", ["prob", "log_prob", "logit"])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-@pytest.mark.parametrize("d", [5, 17, 131])
+@pytest.mark.parametrize("d", [17, *(pytest.param(d, marks=pytest.mark.slow) for d in (5, 131))])
 def test_short_dtypes(dtype, kind, d):
     """The families of float32 whose cells a float16 can hold."""
     rng = np.random.default_rng([2, d])
