@@ -1,11 +1,14 @@
-"""Densities of families that SciPy does not have, as distributions of SciPy's, for what has no closed form."""
+"""Densities of families that SciPy does not have, as distributions of SciPy's, for what has no closed form.
+
+SciPy is loaded with this, and this by what needs a density.
+"""
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
+from scipy import special, stats
 
 from klnumba.distributions.continuous_bernoulli import ContinuousBernoulli
 from klnumba.distributions.distribution import Distribution
@@ -14,123 +17,124 @@ from klnumba.distributions.lindley import Lindley
 from klnumba.distributions.logit_normal import LogitNormal
 
 
-def frozen(one: Distribution) -> Any:
-    """A single distribution, frozen, as SciPy has them; None of families that are not here."""
-    numbers = [np.asarray(one._column(name), np.float64) for name in PARAMETERS.get(type(one), ())]
-    return _families()[type(one)](*numbers) if numbers else None
+class Tilted(stats.rv_continuous):  # type: ignore[misc]
+    """exp(eta*x) on 0 to 1, of integral 1."""
+
+    def _argcheck(self, eta: Any) -> Any:
+        return np.isfinite(eta)
+
+    def _logpdf(self, x: Any, eta: Any) -> Any:
+        size = np.where(eta == 0.0, 1.0, np.abs(eta))
+        log_integral = np.where(eta == 0.0, 0.0, np.log(-np.expm1(-size)) - np.log(size))
+        return eta * x - np.maximum(eta, 0.0) - log_integral
+
+    def _pdf(self, x: Any, eta: Any) -> Any:
+        return np.exp(self._logpdf(x, eta))
+
+    def _cdf(self, x: Any, eta: Any) -> Any:
+        size = np.where(eta == 0.0, 1.0, np.abs(eta))
+        rising = np.exp(size * (x - 1.0)) * np.expm1(-size * x) / np.expm1(-size)
+        falling = np.expm1(-size * x) / np.expm1(-size)
+        return np.where(eta == 0.0, x, np.where(eta > 0.0, rising, falling))
+
+    def _sf(self, x: Any, eta: Any) -> Any:
+        return self._cdf(1.0 - x, -eta)
+
+    def _ppf(self, u: Any, eta: Any) -> Any:
+        size = np.where(eta == 0.0, 1.0, np.abs(eta))
+        rising = 1.0 + np.log(u + (1.0 - u) * np.exp(-size)) / size
+        falling = -np.log1p(u * np.expm1(-size)) / size
+        return np.where(eta == 0.0, u, np.where(eta > 0.0, rising, falling))
+
+    def _isf(self, u: Any, eta: Any) -> Any:
+        return 1.0 - self._ppf(u, -eta)
 
 
-# What the densities take, in the order of their arguments.
-PARAMETERS: dict[type, tuple[str, ...]] = {
-    ContinuousBernoulli: ("logits",),
-    Kumaraswamy: ("concentration1", "concentration0"),
-    Lindley: ("rate",),
-    LogitNormal: ("loc", "scale"),
+class KumaraswamyDensity(stats.rv_continuous):  # type: ignore[misc]
+    """That of `Kumaraswamy`."""
+
+    def _logpdf(self, x: Any, first: Any, second: Any) -> Any:
+        size = np.log(first) + np.log(second)
+        return size + special.xlogy(first - 1.0, x) + special.xlog1py(second - 1.0, -(x**first))
+
+    def _pdf(self, x: Any, first: Any, second: Any) -> Any:
+        return np.exp(self._logpdf(x, first, second))
+
+    def _logsf(self, x: Any, first: Any, second: Any) -> Any:
+        return second * np.log1p(-(x**first))
+
+    def _sf(self, x: Any, first: Any, second: Any) -> Any:
+        return np.exp(self._logsf(x, first, second))
+
+    def _cdf(self, x: Any, first: Any, second: Any) -> Any:
+        return -np.expm1(self._logsf(x, first, second))
+
+    def _ppf(self, u: Any, first: Any, second: Any) -> Any:
+        return (-np.expm1(np.log1p(-u) / second)) ** (1.0 / first)
+
+    def _isf(self, u: Any, first: Any, second: Any) -> Any:
+        return (-np.expm1(np.log(u) / second)) ** (1.0 / first)
+
+
+class LindleyDensity(stats.rv_continuous):  # type: ignore[misc]
+    """That of `Lindley`."""
+
+    def _logpdf(self, x: Any, rate: Any) -> Any:
+        return 2.0 * np.log(rate) - np.log1p(rate) + np.log1p(x) - rate * x
+
+    def _pdf(self, x: Any, rate: Any) -> Any:
+        return np.exp(self._logpdf(x, rate))
+
+    def _sf(self, x: Any, rate: Any) -> Any:
+        return (1.0 + rate * x / (1.0 + rate)) * np.exp(-rate * x)
+
+    def _cdf(self, x: Any, rate: Any) -> Any:
+        return -np.expm1(-rate * x) - rate * x / (1.0 + rate) * np.exp(-rate * x)
+
+    def _isf(self, u: Any, rate: Any) -> Any:
+        return -1.0 - 1.0 / rate - special.lambertw(-u * (1.0 + rate) * np.exp(-1.0 - rate), -1).real / rate
+
+    def _ppf(self, u: Any, rate: Any) -> Any:
+        return np.maximum(self._isf(1.0 - u, rate), u * (1.0 + rate) / rate**2)  # close to 0 the density is flat
+
+
+class LogitNormalDensity(stats.rv_continuous):  # type: ignore[misc]
+    """That of `LogitNormal`."""
+
+    def _argcheck(self, middle: Any, spread: Any) -> Any:
+        return np.isfinite(middle) & (spread > 0.0)
+
+    def _logpdf(self, x: Any, middle: Any, spread: Any) -> Any:
+        return stats.norm.logpdf(special.logit(x), middle, spread) - np.log(x) - np.log1p(-x)
+
+    def _pdf(self, x: Any, middle: Any, spread: Any) -> Any:
+        return np.exp(self._logpdf(x, middle, spread))
+
+    def _cdf(self, x: Any, middle: Any, spread: Any) -> Any:
+        return stats.norm.cdf(special.logit(x), middle, spread)
+
+    def _sf(self, x: Any, middle: Any, spread: Any) -> Any:
+        return stats.norm.sf(special.logit(x), middle, spread)
+
+    def _ppf(self, u: Any, middle: Any, spread: Any) -> Any:
+        return special.expit(stats.norm.ppf(u, middle, spread))
+
+    def _isf(self, u: Any, middle: Any, spread: Any) -> Any:
+        return special.expit(stats.norm.isf(u, middle, spread))
+
+
+# The density of a family, and the parameters that it takes, in the order of its arguments.
+FAMILIES: dict[type, tuple[Any, tuple[str, ...]]] = {
+    ContinuousBernoulli: (Tilted(a=0.0, b=1.0, shapes="eta"), ("logits",)),
+    Kumaraswamy: (KumaraswamyDensity(a=0.0, b=1.0, shapes="first, second"), ("concentration1", "concentration0")),
+    Lindley: (LindleyDensity(a=0.0, shapes="rate"), ("rate",)),
+    LogitNormal: (LogitNormalDensity(a=0.0, b=1.0, shapes="middle, spread"), ("loc", "scale")),
 }
 
 
-@cache
-def _families() -> dict[type, Any]:
-    """The classes stand here because SciPy is loaded with them."""
-    from scipy import special, stats
-
-    class Tilted(stats.rv_continuous):  # type: ignore[misc]
-        def _argcheck(self, eta: Any) -> Any:
-            return np.isfinite(eta)
-
-        def _logpdf(self, x: Any, eta: Any) -> Any:
-            size = np.where(eta == 0.0, 1.0, np.abs(eta))
-            log_integral = np.where(eta == 0.0, 0.0, np.log(-np.expm1(-size)) - np.log(size))
-            return eta * x - np.maximum(eta, 0.0) - log_integral
-
-        def _pdf(self, x: Any, eta: Any) -> Any:
-            return np.exp(self._logpdf(x, eta))
-
-        def _cdf(self, x: Any, eta: Any) -> Any:
-            size = np.where(eta == 0.0, 1.0, np.abs(eta))
-            rising = np.exp(size * (x - 1.0)) * np.expm1(-size * x) / np.expm1(-size)
-            falling = np.expm1(-size * x) / np.expm1(-size)
-            return np.where(eta == 0.0, x, np.where(eta > 0.0, rising, falling))
-
-        def _sf(self, x: Any, eta: Any) -> Any:
-            return self._cdf(1.0 - x, -eta)
-
-        def _ppf(self, u: Any, eta: Any) -> Any:
-            size = np.where(eta == 0.0, 1.0, np.abs(eta))
-            rising = 1.0 + np.log(u + (1.0 - u) * np.exp(-size)) / size
-            falling = -np.log1p(u * np.expm1(-size)) / size
-            return np.where(eta == 0.0, u, np.where(eta > 0.0, rising, falling))
-
-        def _isf(self, u: Any, eta: Any) -> Any:
-            return 1.0 - self._ppf(u, -eta)
-
-    class KumaraswamyDensity(stats.rv_continuous):  # type: ignore[misc]
-        def _logpdf(self, x: Any, first: Any, second: Any) -> Any:
-            size = np.log(first) + np.log(second)
-            return size + special.xlogy(first - 1.0, x) + special.xlog1py(second - 1.0, -(x**first))
-
-        def _pdf(self, x: Any, first: Any, second: Any) -> Any:
-            return np.exp(self._logpdf(x, first, second))
-
-        def _logsf(self, x: Any, first: Any, second: Any) -> Any:
-            return second * np.log1p(-(x**first))
-
-        def _sf(self, x: Any, first: Any, second: Any) -> Any:
-            return np.exp(self._logsf(x, first, second))
-
-        def _cdf(self, x: Any, first: Any, second: Any) -> Any:
-            return -np.expm1(self._logsf(x, first, second))
-
-        def _ppf(self, u: Any, first: Any, second: Any) -> Any:
-            return (-np.expm1(np.log1p(-u) / second)) ** (1.0 / first)
-
-        def _isf(self, u: Any, first: Any, second: Any) -> Any:
-            return (-np.expm1(np.log(u) / second)) ** (1.0 / first)
-
-    class LindleyDensity(stats.rv_continuous):  # type: ignore[misc]
-        def _logpdf(self, x: Any, rate: Any) -> Any:
-            return 2.0 * np.log(rate) - np.log1p(rate) + np.log1p(x) - rate * x
-
-        def _pdf(self, x: Any, rate: Any) -> Any:
-            return np.exp(self._logpdf(x, rate))
-
-        def _sf(self, x: Any, rate: Any) -> Any:
-            return (1.0 + rate * x / (1.0 + rate)) * np.exp(-rate * x)
-
-        def _cdf(self, x: Any, rate: Any) -> Any:
-            return -np.expm1(-rate * x) - rate * x / (1.0 + rate) * np.exp(-rate * x)
-
-        def _isf(self, u: Any, rate: Any) -> Any:
-            return -1.0 - 1.0 / rate - special.lambertw(-u * (1.0 + rate) * np.exp(-1.0 - rate), -1).real / rate
-
-        def _ppf(self, u: Any, rate: Any) -> Any:
-            return np.maximum(self._isf(1.0 - u, rate), u * (1.0 + rate) / rate**2)  # close to 0 the density is flat
-
-    class LogitNormalDensity(stats.rv_continuous):  # type: ignore[misc]
-        def _argcheck(self, middle: Any, spread: Any) -> Any:
-            return np.isfinite(middle) & (spread > 0.0)
-
-        def _logpdf(self, x: Any, middle: Any, spread: Any) -> Any:
-            return stats.norm.logpdf(special.logit(x), middle, spread) - np.log(x) - np.log1p(-x)
-
-        def _pdf(self, x: Any, middle: Any, spread: Any) -> Any:
-            return np.exp(self._logpdf(x, middle, spread))
-
-        def _cdf(self, x: Any, middle: Any, spread: Any) -> Any:
-            return stats.norm.cdf(special.logit(x), middle, spread)
-
-        def _sf(self, x: Any, middle: Any, spread: Any) -> Any:
-            return stats.norm.sf(special.logit(x), middle, spread)
-
-        def _ppf(self, u: Any, middle: Any, spread: Any) -> Any:
-            return special.expit(stats.norm.ppf(u, middle, spread))
-
-        def _isf(self, u: Any, middle: Any, spread: Any) -> Any:
-            return special.expit(stats.norm.isf(u, middle, spread))
-
-    return {
-        ContinuousBernoulli: Tilted(a=0.0, b=1.0, shapes="eta"),
-        Kumaraswamy: KumaraswamyDensity(a=0.0, b=1.0, shapes="first, second"),
-        Lindley: LindleyDensity(a=0.0, shapes="rate"),
-        LogitNormal: LogitNormalDensity(a=0.0, b=1.0, shapes="middle, spread"),
-    }
+def frozen(one: Distribution) -> Any:
+    """A single distribution, frozen, as SciPy has them; None of families that are not here."""
+    if type(one) not in FAMILIES:
+        return None
+    density, names = FAMILIES[type(one)]
+    return density(*(np.asarray(one._column(name), np.float64) for name in names))

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.distributions import densities
 from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.registry import common_shape
 
@@ -121,6 +120,8 @@ def _frozen(one: Distribution, name: str) -> Any:
         raise NotImplementedError(f"{name}: {type(one).__name__} lies on a circle; only a closed form serves it")
     if one.event_shape:
         raise NotImplementedError(f"{name}: {type(one).__name__} is not over numbers; only a closed form serves it")
+    from klnumba.distributions import densities
+
     own = densities.frozen(one)
     if own is not None:
         return own

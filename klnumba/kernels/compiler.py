@@ -303,13 +303,22 @@ def cache_folder() -> Path | None:
 
 def _loop_cache(function: Callable[..., Any], name: str, folder: Path) -> Any:
     """A Numba cache of one loop in `folder`; one that keeps nothing if Numba's own interface has moved."""
+    try:
+        parts = caching._CacheLocator, caching.CompileResultCacheImpl, caching.Cache
+        return cache_in(folder, _digest(), name, *parts)(function)
+    except Exception:
+        return caching.NullCache()
 
-    class Locator(caching._CacheLocator):
+
+def cache_in(folder: Path, stamp: str, name: str, locator: Any, implementation: Any, cache: Any) -> Any:
+    """A class of caches made from Numba's own, whose files lie in `folder` under a name and last as long as a stamp."""
+
+    class Locator(locator):  # type: ignore[misc]
         def get_cache_path(self) -> str:
             return str(folder)
 
         def get_source_stamp(self) -> str:
-            return _digest()
+            return stamp
 
         def get_disambiguator(self) -> str:
             return "0"
@@ -318,15 +327,15 @@ def _loop_cache(function: Callable[..., Any], name: str, folder: Path) -> Any:
         def from_function(cls, py_func: Any, py_file: str) -> Any:
             return cls()
 
-    class Impl(caching.CompileResultCacheImpl):
-        _locator_classes = [Locator]  # type: ignore[list-item] # noqa: RUF012
+    class Impl(implementation):  # type: ignore[misc]
+        _locator_classes = [Locator]  # noqa: RUF012
 
         @property
         def filename_base(self) -> str:
             return name
 
-    class LoopCache(caching.Cache):
-        _impl_class = Impl  # type: ignore[assignment]
+    class Kept(cache):  # type: ignore[misc]
+        _impl_class = Impl
 
         def _index_key(self, sig: Any, codegen: Any) -> Any:
             return sig, codegen.magic_tuple(), name
@@ -345,7 +354,4 @@ def _loop_cache(function: Callable[..., Any], name: str, folder: Path) -> Any:
             except Exception:  # a full disk, a folder that went away: go on without
                 return
 
-    try:
-        return LoopCache(function)
-    except Exception:
-        return caching.NullCache()
+    return Kept

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from klnumba.tables import smoothing as smoothings
 from klnumba.tables.abundance import Abundance
 from klnumba.tables.cells import MISSING, Array, Categories, Cells
 from klnumba.tables.counting import Tally
+from klnumba.tables.drafting import chosen
 from klnumba.tables.profile import Profile
 
 METHODS = ("bootstrap", "chi2")
@@ -93,7 +93,7 @@ def thresholds(
     profile = reference if isinstance(reference, Profile) else Profile.fit(reference, columns=columns, bins=bins)
     seed = int(np.random.default_rng(rng).integers(1 << 62))
     found = {}
-    for name in _asked(profile, columns):
+    for name in chosen({**profile.cells, **profile.problems}, columns, "reference"):
         found[name] = np.nan
         if name in profile.cells:
             draws = np.random.default_rng([seed, zlib.crc32(name.encode("utf-8", "surrogatepass"))])
@@ -103,19 +103,6 @@ def thresholds(
             elif column.rows > 0:
                 found[name] = _drawn(column, n, alpha, smoothing, samples)
     return load("pandas").Series({name: value / unit for name, value in found.items()}, dtype=float, name="kl")
-
-
-def _asked(profile: Profile, columns: Iterable[Any] | None) -> list[str]:
-    names = [*profile.cells, *profile.problems]
-    if columns is None:
-        return names
-    if isinstance(columns, str):
-        raise TypeError(f"columns: a sequence of names, not the text {columns!r}")
-    wanted = [str(one) for one in columns]
-    for one in wanted:
-        if one not in names:
-            raise ValueError(f"columns: {one!r} is not in reference")
-    return [name for name in names if name in wanted]
 
 
 class _Column:

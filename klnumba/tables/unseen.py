@@ -39,6 +39,7 @@ def in_buckets(labels: Iterable[Label], counts: Array) -> Array:
 
 
 def together(first: dict[Label, Any] | None, second: dict[Label, Any] | None) -> dict[Label, Any] | None:
+    """What two parts remember; None where one has forgotten, or both are too many."""
     if first is None or second is None:
         return None
     both = dict(first)

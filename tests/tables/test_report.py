@@ -197,8 +197,11 @@ def test_plots_of_infinite_values():
     plt.switch_backend("agg")
     a, b = pd.DataFrame({"x": list("ab") * 50}), pd.DataFrame({"x": ["a"] * 100})
     found = compare(a, b, smoothing="none")
-    found.plot().figure.canvas.draw()
-    found.plot("x").figure.canvas.draw()
+    assert found.results["x"].values["kl"] == np.inf
+    for column in (None, "x"):
+        ax = found.plot(column)
+        ax.figure.canvas.draw()
+        assert np.isfinite([*ax.get_xlim(), *ax.get_ylim()]).all()
     plt.close("all")
 
 

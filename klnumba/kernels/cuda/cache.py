@@ -44,44 +44,5 @@ def kept(dispatcher: Any, name: str) -> Any:
 
 
 def _cache_of(function: Any, name: str, folder: Path) -> Any:
-    class Locator(_caching._CacheLocator):  # type: ignore[misc]
-        def get_cache_path(self) -> str:
-            return str(folder)
-
-        def get_source_stamp(self) -> str:
-            return folder.name
-
-        def get_disambiguator(self) -> str:
-            return "0"
-
-        @classmethod
-        def from_function(cls, py_func: Any, py_file: str) -> Any:
-            return cls()
-
-    class Impl(_dispatcher.CUDACacheImpl):  # type: ignore[misc]
-        _locator_classes = [Locator]  # noqa: RUF012
-
-        @property
-        def filename_base(self) -> str:
-            return name
-
-    class KernelCache(_dispatcher.CUDACache):  # type: ignore[misc]
-        _impl_class = Impl
-
-        def _index_key(self, sig: Any, codegen: Any) -> Any:
-            return sig, codegen.magic_tuple(), name
-
-        def load_overload(self, sig: Any, target_context: Any) -> Any:
-            # Numba's own would first load all that a compilation may need.
-            try:
-                return self._load_overload(sig, target_context)
-            except Exception:  # a damaged or half-written file: compile again
-                return None
-
-        def save_overload(self, sig: Any, data: Any) -> None:
-            try:
-                super().save_overload(sig, data)
-            except Exception:  # a full disk, a folder that went away: go on without
-                return
-
-    return KernelCache(function)
+    parts = _caching._CacheLocator, _dispatcher.CUDACacheImpl, _dispatcher.CUDACache
+    return compiler.cache_in(folder, folder.name, name, *parts)(function)

@@ -24,7 +24,7 @@ def assert_close(result, expected, tolerance=1e-14):
     np.testing.assert_allclose(get(result).astype(float), expected, rtol=tolerance, atol=0)
 
 
-def both(function, p, q, tolerance=1e-14, **settings):
+def assert_both(function, p, q, tolerance=1e-14, **settings):
     assert_close(call(function, put(p), put(q), **settings), call(function, p, q, **settings), tolerance)
 
 
@@ -32,7 +32,7 @@ def both(function, p, q, tolerance=1e-14, **settings):
 @pytest.mark.parametrize("keepdims", [False, True])
 def test_axis_and_keepdims(axis, keepdims):
     p, q = cells((3, 4, 5))
-    both("kl_divergence", p, q, axis=axis, keepdims=keepdims)
+    assert_both("kl_divergence", p, q, axis=axis, keepdims=keepdims)
     result = kl.kl_divergence(put(p), put(q), axis=axis, keepdims=keepdims)
     assert tuple(result.shape) == np.shape(np.sum(p, axis=axis, keepdims=keepdims))
 
@@ -43,7 +43,7 @@ def test_axis_and_keepdims(axis, keepdims):
 def test_broadcasting(shapes):
     p, q = (cells(shape)[k] for k, shape in enumerate(shapes))
     for normalize in (True, False):
-        both("kl_divergence", p, q, normalize=normalize)
+        assert_both("kl_divergence", p, q, normalize=normalize)
 
 
 VIEWS = {
@@ -89,7 +89,7 @@ def test_mixed_dtypes(dtypes):
 def test_integers(dtype):
     rng = np.random.default_rng(3)
     p, q = (rng.integers(1, 2 if dtype == "bool" else 90, (3, 20)).astype(dtype) for _ in range(2))
-    both("kl_divergence", p, q)
+    assert_both("kl_divergence", p, q)
 
 
 @pytest.mark.parametrize("kind", ["prob", "log_prob", "logit"])
@@ -108,7 +108,7 @@ def test_where(kind):
 @pytest.mark.parametrize("n", [1, 5, 300])
 def test_reductions(reduction, n):
     p, q = cells((n, 3))
-    both("kl_divergence", p, q, reduction=reduction)
+    assert_both("kl_divergence", p, q, reduction=reduction)
     assert kl.kl_divergence(put(p), put(q), reduction=reduction).shape == ()
 
 
@@ -124,8 +124,8 @@ def test_nothing():
 
 def test_base_temperature_dtype_and_out():
     p, q = cells((3, 12))
-    both("kl_divergence", p, q, base=2)
-    both("kl_divergence", p, q, kind="logit", temperature=3.0)
+    assert_both("kl_divergence", p, q, base=2)
+    assert_both("kl_divergence", p, q, kind="logit", temperature=3.0)
     assert kl.kl_divergence(put(p), put(q), dtype=np.float32).dtype == np.float32
     narrow = [x.astype(np.float32) for x in (p, q)]
     assert_close(kl.kl_divergence(*map(put, narrow), dtype=np.float64), kl.kl_divergence(*narrow, dtype=np.float64))
