@@ -7,6 +7,8 @@ import math
 import re
 from typing import Any
 
+HALVES = re.compile("[\ud800-\udfff]")  # of surrogate pairs: text for which UTF-8 has no bytes
+
 
 def as_json(item: Any) -> Any:
     """Make `item` fit for JSON, which has no infinity and no NaN: "inf", "-inf" and null."""
@@ -22,4 +24,4 @@ def as_json(item: Any) -> Any:
 def dumps(item: Any, indent: int | None = None) -> str:
     """JSON that can be written to a file: half a surrogate pair, which UTF-8 has no bytes for, becomes an escape."""
     text = json.dumps(item, indent=indent, ensure_ascii=False, allow_nan=False)
-    return re.sub("[\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", text)
+    return HALVES.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import sys
+import traceback
 
 NEEDED = ("typer", "rich")
 
 
 def main() -> None:
     """Run the command; without its two libraries, say in one line how to get them."""
+    from klnumba.cli.errors import DEFECT, EXIT_CODE
+
     try:
         from klnumba.cli.app import app
-    except ModuleNotFoundError as error:
-        missing = (error.name or "").partition(".")[0]
+
+        app(prog_name="klnumba")
+    except Exception as error:
+        missing = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
         if missing not in NEEDED:
-            raise
-        sys.exit(f'klnumba: the command needs {missing}: python -m pip install "klnumba[cli]"')
-    app(prog_name="klnumba")
+            traceback.print_exc()
+            sys.exit(DEFECT)
+        print(f'klnumba: the command needs {missing}: python -m pip install "klnumba[cli]"', file=sys.stderr)
+        sys.exit(EXIT_CODE)

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 import klnumba as kl
 from klnumba.cli import digits, files, shift
 from klnumba.cli.compare import compare
 from klnumba.cli.errors import one_line
+from klnumba.cli.printing import Terminal, printing
 from klnumba.cli.scoring import cache_files, score_files
 from klnumba.cli.show import print_json, print_pairs
 from klnumba.scoring.outputs import check_output
@@ -41,10 +41,11 @@ Output = Annotated[
 def info(to_json: AsJson = False) -> None:
     """Versions, CPU features, threads, CUDA found or why not, and where compiled kernels are kept."""
     facts = kl.info()
-    if to_json:
-        print_json(facts)
-    else:
-        print_pairs("klnumba", facts)
+    with printing():
+        if to_json:
+            print_json(facts)
+        else:
+            print_pairs("klnumba", facts)
 
 
 @demo.command("digits")
@@ -56,7 +57,8 @@ def demo_digits(output: Output = None) -> None:
         result = digits.run()
         if output is not None:
             files.write_values(output, result.divergence, [f"class_{label}" for label in range(digits.CLASSES)])
-    digits.show(result, Console())
+    with printing():
+        digits.show(result, Terminal())
 
 
 @demo.command("shift")
@@ -66,7 +68,8 @@ def demo_shift(
     """Compare the 30 measurements of benign and malignant tumours, column by column, and write the report."""
     with one_line():
         found = shift.run(html)
-    shift.show(found, html, Console())
+    with printing():
+        shift.show(found, html, Terminal())
 
 
 @app.callback(invoke_without_command=True)

@@ -15,6 +15,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from klnumba.cli.changes import show
 from klnumba.cli.errors import InputError, needs, one_line
 from klnumba.cli.outputs import check_outputs
+from klnumba.cli.printing import Terminal, printing
 from klnumba.files import replacing
 
 if TYPE_CHECKING:
@@ -74,12 +75,13 @@ def compare(
         if html is not None:
             with needs("tables"):
                 found.report(html, title=f"{Path(before).name} and {Path(after).name}")
-    if to_json:
-        print(_bytes(found.to_json(indent=2)).decode())
-    else:
-        show(found, Console())
-        if html is not None:
-            print(f"Report: {html}")
+    with printing():
+        if to_json:
+            print(_bytes(found.to_json(indent=2)).decode())
+        else:
+            show(found, Terminal())
+            if html is not None:
+                print(f"Report: {html}")
     if _beyond(found, fail_above, fail_p):
         raise typer.Exit(CHANGED)
 

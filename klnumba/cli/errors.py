@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from klnumba.scoring.errors import InputError, needs
 
 EXIT_CODE = 2
+DEFECT = 3  # the status after a traceback: Python's own, 1, says that something changed
 
-__all__ = ["EXIT_CODE", "InputError", "needs", "one_line"]
+__all__ = ["DEFECT", "EXIT_CODE", "InputError", "needs", "one_line"]
 
 
 @contextmanager
@@ -20,5 +21,6 @@ def one_line() -> Iterator[None]:
         yield
     except (InputError, OSError, MemoryError) as error:
         text = " ".join(str(error).split()) or type(error).__name__
-        print(f"klnumba: {text}", file=sys.stderr)
+        with suppress(OSError):  # where nobody reads it, the status is there still
+            print(f"klnumba: {text}", file=sys.stderr)
         raise SystemExit(EXIT_CODE) from error

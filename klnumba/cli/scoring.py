@@ -11,6 +11,7 @@ import typer
 
 from klnumba.cli.errors import InputError, one_line
 from klnumba.cli.interrupts import stopping
+from klnumba.cli.printing import printing
 from klnumba.cli.show import print_json, print_report
 from klnumba.scoring import cache_reference, memory, score
 from klnumba.scoring.blocks import EVERY
@@ -105,10 +106,11 @@ def score_files(
         )  # fmt: skip
     if found.first_invalid is not None:
         print(f"klnumba: {found.first_invalid}", file=sys.stderr)
-    if to_json:
-        print_json(found.to_dict())
-    else:
-        print_report(found)
+    with printing():
+        if to_json:
+            print_json(found.to_dict())
+        else:
+            print_report(found)
 
 
 def cache_files(

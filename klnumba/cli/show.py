@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from klnumba.cli.printing import Terminal
 from klnumba.jsonable import as_json
 from klnumba.scoring.report import Report
 
@@ -25,7 +25,7 @@ def print_pairs(title: str, pairs: dict[str, Any]) -> None:
     table.add_column(overflow="fold")
     for name, value in _flat(pairs):
         table.add_row(name.replace("_", " "), _text(value))
-    Console().print(table)
+    Terminal().print(table)
 
 
 def print_report(report: Report) -> None:
@@ -38,7 +38,7 @@ def print_report(report: Report) -> None:
         table.add_column(name, justify="right", overflow="fold")
     for line in max(found.values(), key=len):
         table.add_row(line, *(one.get(line, "") for one in found.values()))
-    console = Console()
+    console = Terminal()
     console.print(table)
     if report.masked_rows:
         console.print(f"{report.masked_rows:,} more rows have no cell that the mask holds.")

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from klnumba.jsonable import as_json, dumps
-from klnumba.optional import load
 from klnumba.tables.cells import GROUPS, Array, Cells
 from klnumba.tables.counting import Tally
+from klnumba.tables.framing import framed
 from klnumba.tables.profile import Profile
 
 VERSION = 1
@@ -184,8 +184,7 @@ class Comparison:
               kl  kl_missing  kl_reshaping
         0  1.963       1.963           0.0
         """
-        pd = load("pandas")
-        frame = pd.DataFrame(self.rows(), columns=list(self._problem("", "")))
+        frame = framed(self.rows(), list(self._problem("", "")))
         counts = {"n_reference": "Int64", "n_current": "Int64", "cells": "Int64", "dof": "Int64"}
         return frame.astype({name: kind for name, kind in counts.items() if name in frame})
 
@@ -207,7 +206,7 @@ class Comparison:
     def contributions(self) -> Any:
         """What each cell adds: a pandas.DataFrame, one row a cell, whose "contribution" adds up to kl by column."""
         columns = ("column", "cell", "part", "n_reference", "n_current", "p_reference", "p_current", "contribution")
-        return load("pandas").DataFrame(self.cells(), columns=list(columns))
+        return framed(self.cells(), columns)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON.

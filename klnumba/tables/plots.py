@@ -73,11 +73,15 @@ def cells(comparison: Comparison, column: str, ax: Any = None) -> Any:
     ax.invert_yaxis()
     ax.margins(x=0.12)
     ax.set_xlabel(f"probability; beside the bars, what the cell adds ({_unit(comparison)})")
-    ax.set_title(f"{column}: KL = {found.values['kl']:.4g}".replace("$", r"\$"))
+    ax.set_title(_plain(f"{column}: KL = {found.values['kl']:.4g}"))
     ax.legend()
     return ax
 
 
 def _short(text: str) -> str:
-    """A label that matplotlib draws as it is: short, and with no mathematics in it."""
-    return (text if len(text) <= 40 else text[:39] + "…").replace("$", r"\$")
+    return _plain(text if len(text) <= 40 else text[:39] + "…")
+
+
+def _plain(text: str) -> str:
+    """A text that matplotlib draws as it is: no mathematics in it, and of half a surrogate pair its code."""
+    return text.encode(errors="backslashreplace").decode().replace("$", r"\$")

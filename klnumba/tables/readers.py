@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,8 +17,6 @@ import numpy as np
 from klnumba.optional import load
 from klnumba.tables.columns import Column, Unusable, frame_columns
 from klnumba.tables.counting import all_missing
-
-DECODER = json.JSONDecoder()
 
 
 class Reader(Protocol):
@@ -91,11 +90,15 @@ def _some(tables: Iterator[Any], empty: Any) -> Iterator[Any]:
 
 def _columns_of(schema: Any) -> list[str]:
     """The columns of a file of Arrow's, but for an index that pandas wrote."""
-    twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
-    if twice:
-        raise ValueError(f"column names must differ, but {', '.join(map(repr, twice))} stand there twice")
+    _check_differ(schema.names)
     index = (schema.pandas_metadata or {}).get("index_columns", [])
     return [name for name in schema.names if name not in [one for one in index if isinstance(one, str)]]
+
+
+def _check_differ(names: Iterable[str]) -> None:
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
+    if twice:
+        raise ValueError(f"column names must differ, but {', '.join(map(repr, twice))} stand there twice")
 
 
 class Survey(NamedTuple):
@@ -154,10 +157,17 @@ class Csv(Untyped):
 
     def names(self) -> list[str]:
         """The columns."""
+        self._check()
         return [*load("pandas").read_csv(self.path, nrows=0).columns]
+
+    def _check(self) -> None:
+        """pandas gives a name that stands there twice another one, without a word."""
+        head = load("pandas").read_csv(self.path, nrows=1, header=None, dtype=str, keep_default_na=False)
+        _check_differ(filter(None, head.to_numpy().reshape(-1)))
 
     def frames(self, columns: list[str] | None, survey: Survey | None) -> Iterator[Any]:
         """The pieces."""
+        self._check()
         text = dict.fromkeys(survey.mixed if survey is not None else (), str)
         options: dict[str, Any] = {"usecols": columns, "dtype": text, "low_memory": False}
         with load("pandas").read_csv(self.path, chunksize=self.rows, **options) as reader:
@@ -190,6 +200,17 @@ class JsonLines(Untyped):
 
 def _keys(records: Iterable[Collection[str]]) -> list[str]:
     return [*dict.fromkeys(chain.from_iterable(records))]
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON; of a key that stands there twice, Python's own keeps the last without a word."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        _check_differ(key for key, _ in pairs)
+    return found
+
+
+DECODER = json.JSONDecoder(object_pairs_hook=_object)
 
 
 def _record(number: int, line: str) -> dict[str, Any]:

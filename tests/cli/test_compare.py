@@ -5,6 +5,9 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -201,6 +204,42 @@ def test_the_report_is_written(folder: Path) -> None:
 )  # fmt: skip
 def test_exit_statuses_for_pipelines(folder: Path, options: str, status: int) -> None:
     assert invoke(*FILES, *options.split()).exit_code == status
+
+
+def process(*arguments: str, before: str = "", **options: Any) -> subprocess.CompletedProcess[str]:
+    """The command as a process of its own, after some lines of Python."""
+    code = (
+        f"import sys; sys.argv = ['klnumba', 'compare', *{arguments!r}]\n{before}\nfrom klnumba.cli import main; main()"
+    )
+    options = {"stdout": subprocess.PIPE} | options
+    return subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, check=False, **options)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("option", ["--json", "--html=r.html"])
+def test_a_full_disk_is_no_change(folder: Path, option: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        result = process(*FILES, option, stdout=full)
+    assert result.returncode == 2
+    assert result.stderr == "klnumba: standard output: No space left on device\n"
+
+
+@pytest.mark.parametrize("option", ["--json", "--bins=auto"])
+@pytest.mark.parametrize("limit", [0, 1])
+def test_a_reader_that_leaves_does_not_change_the_status(folder: Path, option: str, limit: int) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as closed:
+        result = process(*FILES, option, *["--fail-above", "0.1"][: 2 * limit], stdout=closed)
+    assert (result.returncode, result.stderr) == (limit, "")
+
+
+def test_a_defect_is_no_change(folder: Path) -> None:
+    broken = "import klnumba.tables as tables; tables.compare = lambda *_, **__: 1 / 0"
+    result = process(*FILES, before=broken)
+    assert result.returncode == 3
+    assert result.stderr.splitlines()[0] == "Traceback (most recent call last):"
+    assert result.stderr.splitlines()[-1] == "ZeroDivisionError: division by zero"
 
 
 @pytest.mark.parametrize("option", ["--fail-above", "--fail-p"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 
@@ -265,3 +266,30 @@ def test_pieces_that_do_not_begin_again_are_refused():
         Chunks(iter([frame]))
     with pytest.raises(ValueError, match="reference: no piece of a table"):
         Profile.fit(Chunks(lambda: iter([])))
+
+
+@pytest.mark.parametrize("head", ["x,x", "\n\nx,y,x", '"x",x', "x,x.1,x", "\ufeffx,x"])
+def test_names_that_stand_twice_in_a_head(tmp_path, head):
+    """pandas reads the second as another column, x.1."""
+    path = tmp_path / "t.csv.gz"
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        file.write(f"{head}\n{re.sub('[^,]+', '1', head.strip())}\n")
+    text = r"t\.csv\.gz: cannot be read: column names must differ, but 'x' stand there twice"
+    for work in (scan(path).names, lambda: Profile.fit(scan(path)), lambda: next(iter(scan(path, columns=["x"])))):
+        with pytest.raises(ValueError, match=text):
+            work()
+
+
+def test_heads_that_pandas_alone_would_name(tmp_path):
+    """Columns without a name are none twice, and a name such as x.1 is one like others."""
+    path = tmp_path / "t.csv"
+    path.write_text(",,x,x.1\n1,2,3,4\n")
+    assert scan(path).names() == ["Unnamed: 0", "Unnamed: 1", "x", "x.1"]
+    assert Profile.fit(scan(path)).tallies["x.1"].rows == 1
+
+
+def test_keys_that_stand_twice(tmp_path):
+    path = tmp_path / "t.jsonl"
+    path.write_text('{"x": 1, "y": {"a": 1}}\n{"x": 1, "x": 2}\n')
+    with pytest.raises(ValueError, match=r"line 2: column names must differ, but 'x' stand there twice"):
+        Profile.fit(scan(path))

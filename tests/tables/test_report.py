@@ -205,6 +205,18 @@ def test_plots_of_infinite_values():
     plt.close("all")
 
 
+def test_plots_of_half_a_surrogate_pair():
+    plt = pytest.importorskip("matplotlib.pyplot", reason="drawings need matplotlib")
+    plt.switch_backend("agg")
+    names = pd.Index(["\ud800"], dtype=object)
+    frame = pd.DataFrame([["a\udcff"], ["b"]] * 9, columns=names, dtype=object)
+    found = compare(frame, frame)
+    for axes, text in ((found.plot(), "\\ud800"), (found.plot("\ud800"), "a\\udcff")):
+        axes.figure.canvas.draw()
+        assert text in [label.get_text() for label in axes.get_yticklabels()]
+    plt.close("all")
+
+
 def test_plots_of_columns_that_say_nothing():
     plt = pytest.importorskip("matplotlib.pyplot", reason="drawings")
     names = [pd.DataFrame({"x": [f"{k}" for k in range(start, start + 1500)]}) for start in (0, 1500)]

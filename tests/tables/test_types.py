@@ -268,6 +268,20 @@ def test_half_a_pair_of_surrogates():
     assert Profile.from_json(profile.to_json()) == profile
 
 
+def test_half_a_pair_of_surrogates_is_shown():
+    """pandas' own texts are UTF-8, which has no bytes for it: as objects they stay what they are."""
+    before, after = (pd.DataFrame({"x": pd.Series(["a\udcff", "b", *more], dtype=object)}) for more in ("ab", "bb"))
+    found = compare(before, after)
+    contributions = found.contributions
+    assert contributions["cell"].tolist() == ["b", "a", "a\udcff"]
+    assert contributions["column"].dtype == pd.Series(["x"]).dtype
+    assert found.to_frame()["largest_cell"].tolist() == ["a"]
+    named = compare(*(frame.set_axis(pd.Index(["\ud800"], dtype=object), axis=1) for frame in (before, after)))
+    assert named.to_frame()["column"].tolist() == ["\ud800"]
+    assert set(named.contributions["column"]) == {"\ud800"}
+    assert "a" in named._repr_html_()
+
+
 NOTHING = {
     "float": pd.Series([math.nan] * 4), "object": pd.Series([None] * 4, dtype=object),
     "boolean": pd.Series([None] * 4, dtype="boolean"), "time": pd.Series([pd.NaT] * 4),
