@@ -1,4 +1,4 @@
-"""Columns of text in Arrow's layout: what their buffers hold, counted or as codes."""
+"""Columns in Arrow's layout: text, bytes and times of day, counted or as codes; numbers that narwhals does not know."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from klnumba.optional import load
-from klnumba.tables import codes
+from klnumba.tables import codes, whole
 from klnumba.tables.cells import Array
 from klnumba.tables.codes import Coded, Counted, frozen
 from klnumba.tables.words import NOTHING, Vocabulary, Words
@@ -22,15 +22,38 @@ def holds(series: Any) -> bool:
     return not series.implementation.is_pandas_like() or getattr(series.to_native().dtype, "storage", "") == "pyarrow"
 
 
+def type_of(series: Any) -> str:
+    """The name of Arrow's type of a column, if it has one."""
+    native = series.to_native()
+    held = native.type if series.implementation.is_pyarrow() else getattr(native.dtype, "pyarrow_dtype", "")
+    return str(held)
+
+
+def decimals(series: Any) -> Array:
+    """Decimal numbers of any width."""
+    chunks = _chunks(series)
+    floats = [chunk.cast("float64").to_numpy(zero_copy_only=False) for chunk in chunks]
+    return whole.kept(np.concatenate([np.empty(0), *floats]), lambda: [one for x in chunks for one in x.to_pylist()])
+
+
+def times(series: Any) -> Array:
+    """Dates in milliseconds."""
+    chunks = [one.cast("timestamp[ms]").to_numpy(zero_copy_only=False) for one in _chunks(series)]
+    return np.concatenate([np.empty(0, "M8[ms]"), *chunks])
+
+
 def _chunks(series: Any) -> list[Any]:
-    """The Arrow arrays of a column."""
+    """The Arrow arrays of a column; bytes and times of day become codes, for Python's objects are slow."""
     native = series.to_native()
     load("pyarrow", "parquet")  # where polars has no Arrow to hand its words to, the error names the line to type
     if series.implementation.is_pandas_like():
         native = native.array.__arrow_array__()
     elif not series.implementation.is_pyarrow():
         native = series.to_arrow()
-    if str(native.type).startswith("dictionary") and hasattr(native, "unify_dictionaries"):
+    kind = str(native.type)
+    if kind.startswith(("time", "large_binary", "binary", "fixed_size_binary")):
+        native = native.dictionary_encode()
+    elif kind.startswith("dictionary") and hasattr(native, "unify_dictionaries"):
         native = native.unify_dictionaries()
     return list(native.chunks) if hasattr(native, "chunks") else [native]
 

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 import klnumba as kl
+from klnumba.tables.border import frame_columns
 from klnumba.tables.cells import Array, Label
-from klnumba.tables.columns import Column, ColumnError, Labels, Numbers, frame_columns
+from klnumba.tables.columns import Column, ColumnError, Labels, Numbers
 from klnumba.tables.fitting import named
 
 Counts = dict[Label, int]

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from klnumba.optional import load
-from klnumba.tables.columns import Column, Unusable, frame_columns
+from klnumba.tables.border import frame_columns
+from klnumba.tables.columns import Column, Unusable
 from klnumba.tables.counting import all_missing
 
 

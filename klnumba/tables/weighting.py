@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from klnumba.optional import load
+from klnumba.tables.border import frame_columns
 from klnumba.tables.cells import Array
-from klnumba.tables.columns import Column, Numbers, frame_columns
+from klnumba.tables.columns import Column, Numbers
 
 LEAST = 1e-100  # squares of weights are added up, and shall be numbers
 

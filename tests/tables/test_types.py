@@ -125,6 +125,15 @@ def test_times_with_and_without_a_zone_do_not_mix():
     assert compare(b, other).to_frame().loc[0, "kl"] == 0
 
 
+@pytest.mark.parametrize("aware_first", [False, True])
+def test_times_with_and_without_a_zone_in_one_column(aware_first):
+    naive, aware = dt.datetime(2020, 1, 1), dt.datetime(2020, 1, 2, tzinfo=dt.UTC)
+    values = [aware, None, naive] if aware_first else [pd.NaT, naive, aware]
+    frame = pd.DataFrame({"x": pd.Series(values * 20, dtype=object)})
+    status = compare(frame, frame).to_frame().loc[0, "status"]
+    assert status == "holds times with a zone and times without one"
+
+
 def test_times_beyond_microseconds_are_a_status():
     far = pd.DataFrame({"x": np.array(["2020-01-01", "400000-01-01"], "M8[s]")})
     assert "do not fit into microseconds" in Profile.fit(far).problems["x"]
@@ -140,9 +149,91 @@ def test_durations(unit):
 
 def test_types_without_cells_have_a_status():
     frame = pd.DataFrame({"z": [1j, 2j], "o": pd.Series([1j, 2j], dtype=object), "s": [{"a": 1}, {"b": 2}]})
-    problems = Profile.fit(frame.assign(i=pd.interval_range(0, 2))).problems
-    assert set(problems) == {"z", "o", "s", "i"}
-    assert problems["i"] == "holds interval[int64, right], which has no cells"
+    problems = Profile.fit(frame).problems
+    assert set(problems) == {"z", "o", "s"}
+    assert problems["z"] == "holds complex128, which has no cells"
+
+
+def test_intervals_are_what_their_categories_are():
+    cut = pd.cut(pd.Series([0.5, 1.5, 1.5, None]), [0, 1, 2])
+    plain = pd.Series(pd.arrays.IntervalArray.from_tuples([(0, 1), (1, 2), (1, 2), math.nan]))
+    assert isinstance(plain.dtype, pd.IntervalDtype)
+    assert profile_of(plain) == profile_of(cut)
+    assert profile_of(plain).cells["x"].labels() == ["(1, 2]", "(0, 1]", "other", "missing"]
+
+
+@pytest.mark.parametrize("values", [[True, False, True], [1, 2, 2], ["a", "b", "a"], [dt.datetime(2020, 1, 1)] * 3])
+def test_sparse_columns_are_what_plain_ones_are(values):
+    plain = pd.Series(values)
+    sparse = pd.Series(pd.arrays.SparseArray(plain))
+    assert profile_of(sparse) == profile_of(plain)
+    assert compare(pd.DataFrame({"x": sparse}), pd.DataFrame({"x": plain})).to_frame().loc[0, "kl"] == 0
+
+
+OF_ARROW = {
+    "decimal256": ("decimal256(60, 2)", [Decimal("1.25"), None, Decimal(2) ** 100, Decimal(2) ** 100 + 1] * 2),
+    "decimal64": ("decimal64(9, 2)", [Decimal("1.25"), None, Decimal("2.50")] * 3),
+    "bytes": ("binary()", [b"a", b"a", None, b"\xff"]),
+    "large bytes": ("large_binary()", [b"a", b"a", None, b"\xff"]),
+    "bytes of one size": ("binary(2)", [b"ab", b"ab", None, b"\xff\x00"]),
+    "bytes in views": ("binary_view()", [b"a", b"a", None, b"\xff"]),
+    "time in us": ("time64('us')", [dt.time(1), dt.time(1), None, dt.time(2, 0, 0, 5)]),
+    "time in ns": ("time64('ns')", [dt.time(1), dt.time(1), None, dt.time(2, 0, 0, 5)]),
+    "time in s": ("time32('s')", [dt.time(1), dt.time(1), None, dt.time(2)]),
+    "date in ms": ("date64()", [dt.date(2020, 1, 1), dt.date(2021, 1, 1), None]),
+}
+
+
+@pytest.mark.parametrize("frame", ["pandas", "pyarrow"])
+@pytest.mark.parametrize("name", OF_ARROW)
+def test_every_type_of_arrow_is_what_its_objects_are(name, frame):
+    pa = pytest.importorskip("pyarrow", reason="Arrow columns")
+    kind, values = OF_ARROW[name]
+    if kind.startswith("decimal64") and not hasattr(pa, "decimal64"):
+        pytest.skip("this pyarrow has no narrow decimals")
+    held = pa.chunked_array([values[:2], values[2:]], eval(f"pa.{kind}", {"pa": pa}))
+    made = pa.table({"x": held})
+    if frame == "pandas":
+        made = pd.DataFrame({"x": pd.arrays.ArrowExtensionArray(held)})
+    expected = pd.DataFrame({"x": pd.Series(values, dtype=object)})
+    rule = "category" if "decimal256" in kind else "auto"
+    profile = Profile.fit(made, bins=rule)
+    assert not profile.problems
+    assert profile == Profile.fit(expected, bins=rule)
+    assert compare(expected, made, bins=rule).to_frame().loc[0, ["kl", "status"]].tolist() == [0, "ok"]
+    if profile.cells["x"].kind == "category":
+        weights = [float(k) for k in range(len(values))]
+        ours, theirs = (compare(expected, one, weights=(weights, weights)).results["x"] for one in (made, expected))
+        assert ours.current.counts.tolist() == theirs.current.counts.tolist()
+
+
+def test_types_of_polars_are_what_their_objects_are():
+    pl = pytest.importorskip("polars", reason="frames of polars")
+    pytest.importorskip("pyarrow", reason="polars hands its bytes over in Arrow's layout")
+    content = {
+        "whole": [2**100, 2**100 + 1, None, 1], "bytes": [b"a", b"a", None, b"\xff"],
+        "time": [dt.time(1), dt.time(1), None, dt.time(2)], "object": [1, "1", None, (1, 2)],
+        "number": [1, 2.5, None, 3],
+    }  # fmt: skip
+    kinds = {"whole": pl.Int128, "bytes": pl.Binary, "time": pl.Time, "object": pl.Object, "number": pl.Object}
+    made = pl.DataFrame({name: pl.Series(values, dtype=kinds[name]) for name, values in content.items()})
+    rule = {"whole": "category"}
+    profile = Profile.fit(made, bins=rule)
+    assert not profile.problems
+    assert profile == Profile.fit(pd.DataFrame(content, dtype=object), bins=rule)
+
+
+@pytest.mark.parametrize("value", [10**400, Decimal("sNaN"), Decimal("1e400"), -(10**400)])
+def test_numbers_without_a_float_are_a_status_in_words(value):
+    frame = pd.DataFrame({"x": pd.Series([value, type(value)(1)] * 5, dtype=object), "y": [1.5] * 10})
+    found = compare(frame, frame).to_frame().set_index("column")
+    assert found.loc["y", "status"] == "ok"
+    assert found.loc["x", "status"].startswith("holds a number that has no float64")
+
+
+def test_infinite_decimals_are_infinities():
+    values = [Decimal("Infinity"), Decimal("-Infinity"), Decimal("NaN"), Decimal(1)]
+    assert counts_of(pd.Series(values, dtype=object), bins=[0, 1, 2])[-3:] == [1, 1, 1]
 
 
 def test_periods_and_sparse_numbers():

@@ -1,0 +1,155 @@
+"""The border: the columns of any eager data frame as numbers or as labels.
+
+narwhals knows the frames (pandas, polars, pyarrow, Modin, cuDF); behind this module there are NumPy arrays alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from klnumba.optional import load
+from klnumba.tables import arrow, objects, whole
+from klnumba.tables.cells import Array
+from klnumba.tables.columns import Column, ColumnError, Labels, Numbers, Unusable
+
+
+def frame_columns(frame: Any, name: str) -> dict[str, Column]:
+    """The columns of a frame by name; `name` is the argument's, for the error texts."""
+    nw = load("narwhals.stable.v2")
+    if hasattr(frame, "iloc") and hasattr(frame, "columns"):
+        _check_names(frame.columns, name)  # narwhals' own text names no argument
+    try:
+        table = nw.from_native(frame, eager_only=True)
+    except TypeError as error:
+        found = type(frame).__name__
+        raise TypeError(f"{name}: a data frame in memory (pandas, polars, pyarrow), not {found}") from error
+    if type(frame).__module__.partition(".")[0] == "pandas":
+        return {str(one): _pandas_column(nw, str(one), series) for one, series in frame.items()}
+    names = [*map(str, table.columns)]
+    return {one: _column(nw, one, series) for one, series in zip(names, table.iter_columns(), strict=True)}
+
+
+def _pandas_column(nw: Any, name: str, native: Any) -> Column:
+    """NumPy's numbers and pandas's categories go without narwhals, which takes a tenth of a millisecond a column."""
+    dtype = native.dtype
+    if isinstance(dtype, np.dtype) and dtype.kind in "fiu":
+        return Numbers(name, "number", len(native), native.to_numpy, view=True)
+    if type(dtype).__name__ == "CategoricalDtype":
+        kept = dtype.categories  # as objects they may be the truth values of a mixed column
+        if kept.dtype != object and kept.inferred_type == "boolean":
+            return Numbers(name, "boolean", len(native), lambda: native.to_numpy(np.float64, na_value=np.nan))
+        return objects.labels(name, native)
+    return _column(nw, name, nw.from_native(native, series_only=True))
+
+
+def _check_names(names: Iterable[Any], name: str) -> None:
+    found = [*map(str, names)]
+    if len(set(found)) < len(found):
+        twice = sorted({one for one in found if found.count(one) > 1})
+        raise ValueError(f"{name}: column names must differ, but {', '.join(map(repr, twice))} stand there twice")
+
+
+def _column(nw: Any, name: str, series: Any) -> Column:
+    dtype, rows = series.dtype, len(series)
+    if dtype.is_numeric():
+        return _numeric(nw, name, series)
+    if dtype == nw.Boolean:
+        return Numbers(name, "boolean", rows, lambda: _flags(nw, series))
+    if dtype == nw.Date:
+        return Numbers(name, "datetime", rows, lambda: _naive(series.cast(nw.Datetime("us")).to_numpy()))
+    if dtype == nw.Datetime:
+        if dtype.time_zone is None:
+            return Numbers(name, "datetime", rows, lambda: _naive(series.to_numpy()))
+        return Numbers(name, "datetime", rows, lambda: _naive(_in_utc(series).to_numpy()), aware=True)
+    if dtype == nw.Duration:
+        return Numbers(name, "timedelta", rows, lambda: _naive(series.to_numpy()))
+    if dtype in (nw.String, nw.Categorical, nw.Enum):
+        if not arrow.holds(series):
+            return objects.labels(name, series.to_native())
+        return _arrow_labels(name, series)
+    if dtype in (nw.Binary, nw.Time):
+        return _arrow_labels(name, series)
+    native = series.to_native()
+    kind = type(getattr(native, "dtype", None)).__name__
+    if kind == "DatetimeTZDtype":  # with a zone that narwhals cannot name
+        return Numbers(name, "datetime", rows, lambda: objects.times(native), aware=True)
+    if kind == "PeriodDtype":
+        return Numbers(name, "datetime", rows, lambda: objects.times(native.dt.to_timestamp()))
+    if kind == "SparseDtype":
+        return _sparse(nw, name, native)
+    if kind == "IntervalDtype":
+        return objects.labels(name, native)
+    if dtype == nw.Object:
+        return objects.column(name, native if series.implementation.is_pandas_like() else series.to_list())
+    if series.null_count() == rows:
+        return Numbers(name, "number", rows, lambda: np.full(rows, np.nan))
+    return _of_arrow(name, series) or Unusable(
+        name, rows, f"holds {getattr(native, 'dtype', arrow.type_of(series) or dtype)}, which has no cells"
+    )
+
+
+def _sparse(nw: Any, name: str, native: Any) -> Column:
+    """A column that keeps what is not its most frequent value."""
+    kind = native.dtype.subtype.kind
+    if kind in "fiub":
+        kept = "boolean" if kind == "b" else "number"
+        return Numbers(name, kept, len(native), lambda: native.sparse.to_dense().to_numpy())
+    return _column(nw, name, nw.from_native(native.sparse.to_dense(), series_only=True))
+
+
+def _of_arrow(name: str, series: Any) -> Column | None:
+    """A column of one of Arrow's types that narwhals does not know, if it has cells."""
+    kind, rows = arrow.type_of(series), len(series)
+    if kind.startswith("decimal"):
+        return Numbers(name, "number", rows, lambda: arrow.decimals(series))
+    if kind.startswith("date64"):
+        return Numbers(name, "datetime", rows, lambda: _naive(arrow.times(series)))
+    return _arrow_labels(name, series) if "binary" in kind else None
+
+
+def _arrow_labels(name: str, series: Any) -> Labels:
+    rows = len(series)
+    return Labels(name, rows, lambda known: arrow.coded(series, known), lambda known: arrow.counted(series, known))
+
+
+def _in_utc(series: Any) -> Any:
+    return series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+
+
+def _naive(values: Array) -> Array:
+    if values.dtype.kind not in "mM":
+        raise ColumnError(f"holds times as {values.dtype}, which cannot be read")
+    return values
+
+
+def _numeric(nw: Any, name: str, series: Any) -> Column:
+    rows = len(series)
+    if series.dtype.is_decimal() or series.dtype in (nw.Int128, nw.UInt128):  # of which NumPy has none
+        return Numbers(
+            name, "number", rows, lambda: whole.kept(series.cast(nw.Float64).to_numpy(), lambda: series.to_list())
+        )
+    return Numbers(name, "number", rows, lambda: _real(series))
+
+
+def _real(series: Any) -> Array:
+    values: Array = series.to_numpy()
+    if values.dtype.kind == "O":
+        values = values.astype(np.float64)
+    if values.dtype.kind not in "fiub":
+        raise ColumnError(f"holds {values.dtype}, not real numbers")
+    if values.dtype.kind == "f" and series.dtype.is_integer():  # because some are missing
+        return whole.kept(values, lambda: series.to_list())
+    return values
+
+
+def _flags(nw: Any, series: Any) -> Array:
+    values: Array = series.to_numpy()
+    if values.dtype == bool:
+        return values
+    missing = series.is_null().to_numpy()
+    found: Array = series.fill_null(False).cast(nw.Float64).to_numpy().astype(np.float64)
+    found[missing] = np.nan
+    return found
