@@ -136,8 +136,14 @@ class Categories:
         return found
 
     def labels(self) -> list[str]:
-        """A text for each cell."""
-        return [*map(str, self.names), OTHER_LABEL, MISSING_LABEL]
+        """A text for each cell; the last two get brackets where a category has their name."""
+        found = [*map(str, self.names)]
+        held = {*found}
+        for label in (OTHER_LABEL, MISSING_LABEL):
+            while label in held:
+                label = f"({label})"
+            found.append(label)
+        return found
 
     def groups(self) -> Array:
         """The part (`CORE`, `NEW`, ...) of each cell."""

@@ -131,6 +131,7 @@ class Comparison:
             "n_effective_reference": n,
             "n_effective_current": m,
             "cells": int(found.used.sum()),
+            "folded": getattr(found.cells, "folded", 0),
         }
         row |= {key: found.values[key] for key in VALUES}
         row["dof"] = int(row["dof"]) if math.isfinite(row["dof"]) else None
@@ -141,7 +142,8 @@ class Comparison:
 
     def _problem(self, name: str, reason: str) -> dict[str, Any]:
         row: dict[str, Any] = {"column": name, "kind": None}
-        row |= dict.fromkeys(("n_reference", "n_current", "n_effective_reference", "n_effective_current", "cells"))
+        row |= dict.fromkeys(("n_reference", "n_current", "n_effective_reference", "n_effective_current"))
+        row |= dict.fromkeys(("cells", "folded"))
         row |= dict.fromkeys(VALUES, math.nan) | {"largest_cell": None} | dict.fromkeys(PARTS, math.nan)
         if name in self.profile.cells:
             row |= {"kind": self.profile.cells[name].kind, "n_reference": self.profile.tallies[name].rows}
@@ -170,9 +172,10 @@ class Comparison:
         -------
         pandas.DataFrame
             Columns "column", "kind", "n_reference", "n_current", their effective numbers, "cells" (that either side
-            has), "kl", "kl_reverse" (KL(current || reference)), "js", "psi" (the symmetric sum), "kl_corrected"
-            (without the bias of small samples; may be negative), "standard_error", "ci_low", "ci_high", "g", "dof",
-            "p_value", "p_adjusted", "largest_cell", the parts of kl ("kl_missing", "kl_tails", "kl_new",
+            has), "folded" (categories of the reference that are too rare to have a cell, and share "other"), "kl",
+            "kl_reverse" (KL(current || reference)), "js", "psi" (the symmetric sum), "kl_corrected" (without the bias
+            of small samples; may be negative), "standard_error", "ci_low", "ci_high", "g", "dof", "p_value",
+            "p_adjusted", "largest_cell", the parts of kl ("kl_missing", "kl_tails", "kl_new",
             "kl_reshaping") and "status".
 
         Examples
@@ -185,8 +188,7 @@ class Comparison:
         0  1.963       1.963           0.0
         """
         frame = framed(self.rows(), list(self._problem("", "")))
-        counts = {"n_reference": "Int64", "n_current": "Int64", "cells": "Int64", "dof": "Int64"}
-        return frame.astype({name: kind for name, kind in counts.items() if name in frame})
+        return frame.astype(dict.fromkeys(("n_reference", "n_current", "cells", "folded", "dof"), "Int64"))
 
     def cells(self) -> list[dict[str, Any]]:
         """One dict of plain values a cell that either side has: the rows of `contributions`.

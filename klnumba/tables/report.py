@@ -146,6 +146,7 @@ def _detail(place: int, name: str, found: Result) -> dict[str, Any]:
         "cells": cells,
         "unseen": _unseen(found),
         "folded": getattr(found.cells, "folded", 0),
+        "other": labels[-2],
     }
 
 

@@ -288,6 +288,24 @@ def test_a_million_categories_are_capped_and_reported():
     assert cells.folded == names.nunique() + 1 - MOST_CATEGORIES
     assert profile.tallies["x"].unseen is None
     assert profile.tallies["x"].counts.sum() == 250_000
+    few = pd.DataFrame({"x": ["often"] * 9, "y": 1.5, "z": "a"})
+    found = profile.compare(few)
+    assert found.to_frame()["folded"].tolist()[:2] == [cells.folded, pd.NA]
+    rows = {row["column"]: row["folded"] for row in json.loads(compare(few, few).to_json())["columns"]}
+    assert rows == {"x": 0, "y": 0, "z": 0}
+    assert json.loads(found.to_json())["columns"][0]["folded"] == cells.folded
+
+
+def test_categories_named_as_other_cells_are():
+    """The cells of others and of missing values are told from categories of that name."""
+    values = pd.Series(["other", "other", "missing", "(missing)", None], dtype=object)
+    assert profile_of(values).cells["x"].labels() == ["other", "(missing)", "missing", "(other)", "((missing))"]
+    found = compare(pd.DataFrame({"x": values}), pd.DataFrame({"x": ["new"] * 90 + ["other"] * 10}))
+    lost = compare(pd.DataFrame({"x": [*values] + [None] * 90}), pd.DataFrame({"x": values}))
+    assert lost.to_frame().loc[0, "largest_cell"] == "((missing))"
+    cells = found.contributions.set_index("cell")
+    assert cells["n_current"].to_dict() == {"other": 10, "(missing)": 0, "missing": 0, "(other)": 90, "((missing))": 0}
+    assert cells.loc["(other)", "part"] == "new"
 
 
 def test_which_whole_numbers_are_categories():
