@@ -18,7 +18,8 @@ help:
 
 demo: $(VENV)/.with-demo
 	$(BIN)/klnumba demo digits
-	$(BIN)/klnumba demo shift
+	$(BIN)/klnumba demo shift --folder klnumba-demo
+	$(BIN)/klnumba compare klnumba-demo/benign.csv klnumba-demo/malignant.csv --html klnumba-demo/report.html
 
 test: $(VENV)/.with-test,peers,demo
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow"
@@ -49,6 +50,6 @@ $(VENV)/.with-%: setup.cfg pyproject.toml | $(BIN)/python
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info docs/_build docs/_generated docs/api
+	rm -rf $(VENV) klnumba-demo build dist *.egg-info docs/_build docs/_generated docs/api
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

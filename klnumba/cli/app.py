@@ -63,13 +63,13 @@ def demo_digits(output: Output = None) -> None:
 
 @demo.command("shift")
 def demo_shift(
-    html: Annotated[Path, typer.Option(help="Where to write the report.")] = Path("klnumba-shift.html"),
+    folder: Annotated[Path, typer.Option(help="Where to write them.")] = Path("klnumba-demo"),
 ) -> None:
-    """Compare the 30 measurements of benign and malignant tumours, column by column, and write the report."""
+    """Write the 30 measurements of benign and malignant tumours as two tables, and say how to compare them."""
     with one_line():
-        found = shift.run(html)
+        paths = shift.write(folder)
     with printing():
-        shift.show(found, html, Terminal())
+        shift.show(paths)
 
 
 @app.callback(invoke_without_command=True)

@@ -1,39 +1,38 @@
-"""The second demo: what sets malignant tumours apart from benign ones, measurement by measurement."""
+"""The second demo: the tables of benign and malignant tumours, for `klnumba compare`."""
 
 from __future__ import annotations
 
-import tempfile
+import shlex
+import shutil
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from rich.console import Console
-
-from klnumba.cli import changes
 from klnumba.cli.errors import needs
 
-if TYPE_CHECKING:
-    from klnumba.tables import Comparison
 
-
-def run(html: Path) -> Comparison:
-    """Write both halves of the data as files, compare them as `klnumba compare` does, and write the report."""
+def write(folder: Path) -> tuple[Path, Path]:
+    """Write 30 measurements of benign and of malignant tumours as two tables."""
     with needs("demo"):
         from sklearn.datasets import load_breast_cancer
-
-        from klnumba import tables
     table = load_breast_cancer(as_frame=True).frame
     malignant = table.pop("target") == 0
-    with tempfile.TemporaryDirectory() as folder:
-        paths = [Path(folder) / name for name in ("benign.csv", "malignant.csv")]
-        for path, rows in zip(paths, (table[~malignant], table[malignant]), strict=True):
-            rows.to_csv(path, index=False)
-        found = tables.compare(*map(tables.scan, paths))
-    found.report(html, title="Benign and malignant tumours")
-    return found
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = folder / "benign.csv", folder / "malignant.csv"
+    for path, rows in zip(paths, (table[~malignant], table[malignant]), strict=True):
+        rows.to_csv(path, index=False)
+    return paths
 
 
-def show(found: Comparison, html: Path, console: Console) -> None:
-    """Print the table and where the report is."""
-    console.print("klnumba compare benign.csv malignant.csv --html REPORT.html\n")
-    changes.show(found, console)
-    console.print(f"Report: {html.resolve()}", soft_wrap=True)
+def show(paths: tuple[Path, Path]) -> None:
+    """Print where the tables are, and the line that compares them."""
+    print(f"Written: {paths[0]} and {paths[1]}. To compare them, column by column:\n")
+    print(shlex.join([*_command(), "compare", *map(str, paths), "--html", str(paths[0].with_name("report.html"))]))
+
+
+def _command() -> list[str]:
+    """The words that ran this command, to be typed again in the same folder."""
+    called = Path(sys.argv[0])
+    if called.name == "__main__.py":
+        return [sys.executable, "-m", "klnumba"]
+    found = shutil.which("klnumba")
+    return ["klnumba"] if found is not None and Path(found).resolve() == called.resolve() else [str(called)]

@@ -25,6 +25,7 @@ from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from klnumba.cli import compare as command
+from klnumba.cli import shift
 from klnumba.cli.app import app
 from klnumba.tables import Profile, compare
 
@@ -372,9 +373,45 @@ def test_refusals_are_one_line(folder: Path, arguments: tuple[str, ...], text: s
     assert "Traceback" not in result.stderr
 
 
-def test_the_demo_writes_its_report(folder: Path) -> None:
+def test_the_line_of_the_demo_can_be_pasted(tmp_path: Path) -> None:
+    """It compares the tables that are there, and ends with where the report is."""
     pytest.importorskip("sklearn", reason="the tumours are scikit-learn's")
-    result = CliRunner().invoke(app, ["demo", "shift"], env={"COLUMNS": "120", "FORCE_COLOR": ""})
-    assert result.exit_code == 0, result.output
-    assert str(folder / "klnumba-shift.html") in result.stdout.replace("\n", "")
-    assert "worst radius" in Path("klnumba-shift.html").read_text("utf-8")
+    options: dict[str, Any] = {"cwd": tmp_path, "capture_output": True, "text": True, "check": True}
+    asked = [sys.executable, "-m", "klnumba", "demo", "shift", "--folder", "a folder"]
+    line = subprocess.run(asked, **options).stdout.splitlines()[-1]
+    assert line.endswith("compare 'a folder/benign.csv' 'a folder/malignant.csv' --html 'a folder/report.html'")
+    shown = subprocess.run(line, shell=True, **options).stdout
+    assert shown.splitlines()[-1] == "Report: a folder/report.html"
+    assert "worst radius" in shown
+    assert "worst radius" in (tmp_path / "a folder" / "report.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("called", "found", "words"),
+    [
+        (".venv/bin/klnumba", None, [".venv/bin/klnumba"]),
+        (".venv/bin/klnumba", ".venv/bin/klnumba", ["klnumba"]),
+        (".venv/bin/klnumba", "/usr/bin/klnumba", [".venv/bin/klnumba"]),
+        ("klnumba/__main__.py", None, [sys.executable, "-m", "klnumba"]),
+    ],
+)
+def test_the_demo_says_how_it_was_called(
+    monkeypatch: pytest.MonkeyPatch, called: str, found: str | None, words: list[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", [called])
+    monkeypatch.setattr(shift.shutil, "which", lambda _: found)
+    assert shift._command() == words
+
+
+def test_the_demo_ends_with_a_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`make demo`: its last line is the one that `klnumba demo shift` prints."""
+    makefile = Path(__file__).parents[2] / "Makefile"
+    if not makefile.is_file():
+        pytest.skip("the tests are not in a copy of the source")
+    lines = makefile.read_text("utf-8").partition("\ndemo:")[2].partition("\n\n")[0].splitlines()
+    monkeypatch.setattr(sys, "argv", ["klnumba"])
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        shift.show((Path("klnumba-demo/benign.csv"), Path("klnumba-demo/malignant.csv")))
+    assert lines[-2].endswith("klnumba demo shift --folder klnumba-demo")
+    assert lines[-1].partition(" ")[2] == output.getvalue().splitlines()[-1].partition("klnumba ")[2]

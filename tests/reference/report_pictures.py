@@ -14,10 +14,12 @@ def main() -> None:
     from playwright.sync_api import sync_playwright
 
     from klnumba.cli import shift
+    from klnumba.tables import compare, scan
 
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
         path = Path(folder) / "report.html"
-        shift.run(path)
+        found = compare(*map(scan, shift.write(path.parent)))
+        found.report(path, title="Benign and malignant tumours")
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1100, "height": 620})
         page.goto(path.as_uri())
