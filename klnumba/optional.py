@@ -20,3 +20,10 @@ def load(name: str, extra: str = "tables") -> Any:
         missing = error.name or name
         text = f'{missing} is not installed: python -m pip install "klnumba[{extra}]"'
         raise ModuleNotFoundError(text, name=missing) from error
+
+
+def type_name(item: Any) -> str:
+    """The name of an object's type, and of the library that it is from."""
+    library = type(item).__module__.partition(".")[0]
+    name = type(item).__name__
+    return name if library == "builtins" else f"{library}.{name}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,6 +22,8 @@ from klnumba.files import replacing
 if TYPE_CHECKING:
     from klnumba.tables import Chunks, Comparison, Profile
 
+NAMES = 'names with commas between, in double quotes where a name has a comma, such as "a,b",c'
+NAME = re.compile(r'\s*(?:"((?:[^"]|"")*)"\s*|([^",][^,]*))(?=,|\Z)')  # up to the comma
 CHANGED = 1  # the exit status when a limit is passed
 
 
@@ -29,7 +32,7 @@ def compare(
         str, typer.Argument(metavar="REFERENCE", help="The table to compare with, or a saved profile (.json).")
     ],
     current: Annotated[str | None, typer.Argument(metavar="CURRENT", help="The table that may have changed.")] = None,
-    columns: Annotated[str | None, typer.Option(help="Compare these columns alone: names with commas between.")] = None,
+    columns: Annotated[str | None, typer.Option(help=f"Compare these columns alone: {NAMES}.")] = None,
     bins: Annotated[
         str, typer.Option(help="auto, quantile, sturges, doane, fd, category, how many, or edges with commas between.")
     ] = "auto",
@@ -172,7 +175,16 @@ def _progress() -> Iterator[Callable[[Chunks], Chunks]]:
 
 
 def _names(columns: str | None) -> list[str] | None:
-    return None if columns is None else [name.strip() for name in columns.split(",")]
+    if columns is None:
+        return None
+    names, start = [], 0
+    while start <= len(columns):
+        found = NAME.match(columns, start)
+        if found is None:
+            raise InputError(f"--columns: {NAMES}, not {columns!r}")
+        names.append(found[2].strip() if found[1] is None else found[1].replace('""', '"'))
+        start = found.end() + 1
+    return names
 
 
 def _bins(text: str) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.optional import load
+from klnumba.optional import load, type_name
 from klnumba.tables import arrow, objects, whole
 from klnumba.tables.cells import Array
 from klnumba.tables.columns import Column, ColumnError, Labels, Numbers, Unusable
@@ -24,8 +24,9 @@ def frame_columns(frame: Any, name: str) -> dict[str, Column]:
     try:
         table = nw.from_native(frame, eager_only=True)
     except TypeError as error:
-        found = type(frame).__name__
-        raise TypeError(f"{name}: a data frame in memory (pandas, polars, pyarrow), not {found}") from error
+        found = type_name(frame)
+        more = "; klnumba.dask.compare takes those" if found.startswith("dask.") else ""
+        raise TypeError(f"{name}: a data frame in memory (pandas, polars, pyarrow), not {found}{more}") from error
     if type(frame).__module__.partition(".")[0] == "pandas":
         return {str(one): _pandas_column(nw, str(one), series) for one, series in frame.items()}
     names = [*map(str, table.columns)]

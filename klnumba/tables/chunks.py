@@ -83,6 +83,21 @@ def names_of(table: Any) -> list[str]:
     return [*map(str, getattr(table, "columns", ()) if names is None else names)]
 
 
+def wanted_names(columns: Iterable[Any] | None) -> list[str] | None:
+    """The argument `columns` as a list of different texts."""
+    if columns is None:
+        return None
+    if isinstance(columns, str):
+        raise TypeError(f"columns: a sequence of names, not the text {columns!r}")
+    if not isinstance(columns, Iterable):
+        raise TypeError(f"columns: a sequence of names, not {columns!r}")
+    wanted = [str(one) for one in columns]
+    for one in wanted:
+        if wanted.count(one) > 1:
+            raise ValueError(f"columns: {one!r} stands there twice")
+    return wanted
+
+
 def scan(path: str | Path, *, columns: Iterable[Any] | None = None, rows: int = ROWS) -> Chunks:
     """A file as a table in pieces, for `compare`, `Profile.fit` and `Profile.update`.
 
@@ -102,7 +117,8 @@ def scan(path: str | Path, *, columns: Iterable[Any] | None = None, rows: int = 
     Raises
     ------
     ValueError
-        If the suffix is none of these; while it is read, if a column is not in the file, or the file is damaged.
+        If the suffix is none of these, or a name stands twice in `columns`; while the file is read, if it lacks a
+        column, has two of one name, or is damaged.
     FileNotFoundError
         If there is no such file.
 
@@ -128,8 +144,7 @@ def scan(path: str | Path, *, columns: Iterable[Any] | None = None, rows: int = 
         raise FileNotFoundError(f"{path}: {'not a file' if path.exists() else 'no such file'}")
     if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
         raise ValueError(f"rows: a positive integer, not {rows!r}")
-    wanted = None if columns is None else [str(one) for one in columns]
-    return _of(READERS[suffix](path, rows), path, wanted)
+    return _of(READERS[suffix](path, rows), path, wanted_names(columns))
 
 
 def _of(reader: Reader, path: Path, columns: list[str] | None) -> Chunks:

@@ -8,7 +8,7 @@ from typing import Any
 from klnumba.kernels import threads
 from klnumba.tables import fitting, rules
 from klnumba.tables.cells import Array, Cells
-from klnumba.tables.chunks import Chunks
+from klnumba.tables.chunks import Chunks, wanted_names
 from klnumba.tables.columns import Column, ColumnError, Labels, Unusable
 from klnumba.tables.counting import all_missing
 from klnumba.tables.fitting import Draft
@@ -105,19 +105,6 @@ def chosen(found: Mapping[str, Any], columns: Iterable[Any] | None, name: str) -
         if one not in found:
             raise ValueError(f"columns: {one!r} is not in {name}")
     return dict(found) if wanted is None else {one: found[one] for one in wanted}
-
-
-def wanted_names(columns: Iterable[Any] | None) -> list[str] | None:
-    """The argument `columns` as a list of different texts."""
-    if columns is None:
-        return None
-    if isinstance(columns, str):
-        raise TypeError(f"columns: a sequence of names, not the text {columns!r}")
-    wanted = [str(one) for one in columns]
-    for one in wanted:
-        if wanted.count(one) > 1:
-            raise ValueError(f"columns: {one!r} stands there twice")
-    return wanted
 
 
 def narrowed(table: Any, columns: list[str] | None, weights: Any) -> Any:

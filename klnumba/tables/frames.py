@@ -12,7 +12,7 @@ from klnumba.reduction import real, unit_of
 from klnumba.tables import drafting, likeness
 from klnumba.tables import smoothing as smoothings
 from klnumba.tables.cells import Categories
-from klnumba.tables.chunks import Chunks, names_of
+from klnumba.tables.chunks import Chunks, names_of, wanted_names
 from klnumba.tables.comparison import Comparison, Result, Settings
 from klnumba.tables.counting import Tally
 from klnumba.tables.drafting import chosen
@@ -46,7 +46,8 @@ def compare(
     bins : {"auto", "quantile", "sturges", "doane", "fd", "category"}, int, sequence of float or of times, or dict
         How the cells of numbers and times are chosen; a dict has a rule by column, and "auto" for the rest.
         "auto" makes up to 20 bins of equal reference mass, of 25 rows or more, and takes whole numbers of at most 32
-        different values as categories; "quantile" makes 10 bins of equal mass; "sturges", "doane", "fd" and an integer
+        different values as categories; "quantile" makes 10 bins of equal mass; with either, a value that holds as much
+        of the reference as a bin would has a bin of its own; "sturges", "doane", "fd" and an integer
         make bins of equal width, at most 256 of them; a sequence gives the edges; "category" takes every different
         number as a category. Every rule but "auto" and "category" makes bins of whole numbers too. Edges are of the
         column's kind, and the outer ones may be infinite.
@@ -63,7 +64,8 @@ def compare(
         How p-values are adjusted for the number of columns.
     like : {"evidently", "psi10", "great_expectations", "tfdv", "scipy"}, optional
         Add a column with what that tool reports for the same two columns; needs both tables as frames, without
-        weights. Where the tool's own way breaks down, the value is NaN and the status says why.
+        weights. Where the tool's own way breaks down, or of times, which none of them cuts into bins, the value is NaN
+        and the status says why.
     progress : bool or callable
         True shows a bar (with tqdm, if it is installed); a function is called with how many columns are counted, and
         of how many.
@@ -89,10 +91,15 @@ def compare(
 
     Notes
     -----
-    Up to 1,000 categories are named, by frequency in the reference; all others share the cell "other". Cells that
-    neither side has take no part. Which categories have a cell, the reference sample decides; the test and the interval
-    take this into account (see the documentation, "Comparing tables"). Formulas and sources stand with the functions in
-    ``klnumba.tables.statistics`` and ``klnumba.tables.interval``.
+    Up to 1,000 categories are named, by frequency in the reference; all others share the cell "other", and ``folded``
+    says how many of the reference's they are. Cells that neither side has take no part.
+
+    Which categories have a cell, and where fitted bins end, the reference sample decides. The test, the interval and
+    ``kl_corrected`` take this into account: what is outside the bins goes with the next bin, and new categories go with
+    the sparse cells, unless there are more than chance would bring. Of a column with more than 1,000 categories on
+    either side they look at 1,024 cells, to which a fixed function of their texts deals out all categories (see the
+    documentation, "Comparing tables"). Formulas and sources stand with the functions in ``klnumba.tables.statistics``
+    and ``klnumba.tables.interval``.
 
     Examples
     --------
@@ -108,7 +115,7 @@ def compare(
     1   city       0.907     ok
     """
     settings = _settings(smoothing, base, missing, confidence, correction, like)
-    columns = drafting.wanted_names(columns)
+    columns = wanted_names(columns)
     first, second = _weights(weights, reference, current)
     report = _progress(progress)
     profile, raw = _reference(reference, columns, first, bins, report)

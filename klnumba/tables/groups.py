@@ -229,7 +229,10 @@ def _weights(frame: Any, weights: Any) -> Array:
         weights, labelled = _column(frame, weights, "weights"), True
     if labelled:
         check_index(weights, frame.index)
-    found = np.asarray(numbers(weights, "weights") if labelled else weights, np.float64)
+    given = numbers(weights, "weights") if labelled else np.asarray(weights)
+    if given.dtype.kind not in "fiub":
+        raise TypeError(f"weights: a column, or a number for each row, not {given.dtype} values")
+    found = np.asarray(given, np.float64)
     if found.shape != (len(frame),):
         raise ValueError(f"weights: one a row, {len(frame)}, not shape {found.shape}")
     bad = np.flatnonzero(~(np.isfinite(found) & (found >= 0.0)))
@@ -245,6 +248,8 @@ def _column(frame: Any, label: Any, name: str) -> Any:
         found = frame[label]
     except (KeyError, TypeError):
         raise ValueError(f"{name}: no column {label!r}") from None
+    if isinstance(label, list):
+        raise ValueError(f"{name}: one column, not the list {label!r}")
     if found.ndim != 1:
         raise ValueError(f"{name}: column {label!r} occurs {found.shape[1]} times")
     return found

@@ -15,11 +15,12 @@ import numpy as np
 import klnumba as kl
 from klnumba.tables.border import frame_columns
 from klnumba.tables.cells import Array, Label
-from klnumba.tables.columns import Column, ColumnError, Labels, Numbers
+from klnumba.tables.columns import KINDS, Column, ColumnError, Labels, Numbers
 from klnumba.tables.fitting import named
 
 Counts = dict[Label, int]
 
+TIMES = ("datetime", "timedelta")
 MOST_BINS = 1_000_000  # of a partition
 
 
@@ -53,6 +54,8 @@ def _value(like: str, first: Column, second: Column) -> float:
         return categorical(_counts(first), _counts(second))
     if not isinstance(first, Numbers) or not isinstance(second, Numbers):
         raise ColumnError("one side has no values")
+    if first.kind in TIMES:
+        raise ColumnError(f"knows no bins of {KINDS[first.kind]}")
     a, b = first.values(), second.values()
     return categorical(_by_value(a), _by_value(b)) if first.kind == "boolean" else numeric(a, b)
 

@@ -10,8 +10,9 @@ import itertools
 from collections.abc import Iterable
 from typing import Any
 
-from klnumba.optional import load
+from klnumba.optional import load, type_name
 from klnumba.tables import fitting, frames, rules
+from klnumba.tables.chunks import wanted_names
 from klnumba.tables.columns import ColumnError
 from klnumba.tables.comparison import Comparison
 from klnumba.tables.drafting import Drafts, Problems, cells_of, check_names, chosen, draft
@@ -90,7 +91,7 @@ def fit(
         raise TypeError(f"weights: of a Dask data frame, the name of a column, not {weights!r}")
     dask = load("dask", "dask")
     parts = _parts(reference, "reference")
-    wanted = None if columns is None else [str(one) for one in columns]
+    wanted = wanted_names(columns)
     sizes = dask.compute(*(dask.delayed(len)(part) for part in parts))
     starts = [0, *itertools.accumulate(sizes)][:-1]
     pieces = (
@@ -102,7 +103,7 @@ def fit(
 
 def _parts(table: Any, name: str) -> list[Any]:
     if not hasattr(table, "to_delayed"):
-        raise TypeError(f"{name}: a Dask data frame, not {type(table).__name__}")
+        raise TypeError(f"{name}: a Dask data frame, not {type_name(table)}")
     return list(table.to_delayed())
 
 

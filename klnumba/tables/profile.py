@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from klnumba.jsonable import dumps
 from klnumba.tables import counting, drafting, rules, stored
 from klnumba.tables.cells import Array, Cells
+from klnumba.tables.chunks import wanted_names
 from klnumba.tables.columns import Column, Unusable
 from klnumba.tables.counting import Progress, Tally
 
@@ -83,7 +84,7 @@ class Profile:
             If `reference` is no data frame.
         """
         bins = rules.check_rule(bins)
-        columns = drafting.wanted_names(columns)
+        columns = wanted_names(columns)
         reference = drafting.narrowed(reference, columns, weights)
         profile = cls.of_cells(*drafting.fitted(reference, columns, weights, bins))
         begun = False
@@ -287,6 +288,8 @@ class Profile:
         ------
         ValueError
             If the text is no profile, or of a version that this one does not know.
+        TypeError
+            If it is no text.
         """
         return cls(*stored.read(text))
 

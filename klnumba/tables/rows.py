@@ -10,7 +10,7 @@ from klnumba import divergence
 from klnumba.arrays import one_of
 from klnumba.labelled import Table, join, table
 from klnumba.labels import ALIGN
-from klnumba.optional import load
+from klnumba.optional import load, type_name
 
 
 def kl_rows(p: Any, q: Any, **options: Any) -> Any:
@@ -109,5 +109,5 @@ def kl_matrix(p: Any, q: Any = None, *, align: divergence.Align = "outer", **opt
 def frame_of(x: Any, name: str) -> Any:
     """A DataFrame, or an error that names the argument."""
     if not isinstance(x, load("pandas").DataFrame):
-        raise TypeError(f"{name}: a DataFrame, not {type(x).__name__}")
+        raise TypeError(f"{name}: a DataFrame of pandas, not {type_name(x)}")
     return x

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from klnumba.optional import type_name
 from klnumba.tables import cells as cell
 from klnumba.tables.cells import Cells
 from klnumba.tables.counting import Tally
@@ -41,6 +42,8 @@ def written(
 
 def read(text: str) -> Parts:
     """The parts of a profile from its JSON."""
+    if not isinstance(text, str):
+        raise TypeError(f"text: the JSON of a profile, not {type_name(text)}")
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:

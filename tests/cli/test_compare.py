@@ -152,6 +152,38 @@ def test_a_saved_reference_may_hold_the_weights(folder: Path) -> None:
     assert json.loads(result.stdout) == json.loads(compare(BEFORE, AFTER, weights=(None, "w")).to_json())
 
 
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("x", ["x"]),
+        (" x , y z ", ["x", "y z"]),
+        ('"a,b", c ,"d"', ["a,b", "c", "d"]),
+        ('" edge "', [" edge "]),
+        ('"say ""a"""', ['say "a"']),
+        ('a"b', ['a"b']),
+        ('""', [""]),
+        ("two\nlines,\ttab", ["two\nlines", "tab"]),
+        ("x,,y", None),
+        ("x,", None),
+        ('"x', None),
+        ('"x" y', None),
+    ],
+)
+def test_names_between_commas(text: str, names: list[str] | None) -> None:
+    if names is not None:
+        assert command._names(text) == names
+        return
+    with pytest.raises(command.InputError, match="--columns: names with commas between, in double quotes where"):
+        command._names(text)
+
+
+def test_a_column_with_a_comma_in_its_name(folder: Path) -> None:
+    BEFORE.rename(columns={"x": "a,b "}).to_csv("odd.csv", index=False)
+    result = invoke("odd.csv", "odd.csv", "--columns", '"a,b ",y', "--json")
+    assert result.exit_code == 0, result.output
+    assert [row["column"] for row in json.loads(result.stdout)["columns"]] == ["a,b ", "y"]
+
+
 def test_columns_alone_are_read(folder: Path) -> None:
     """A column that nobody asked for is not looked at: here, its bytes are damaged."""
     pytest.importorskip("pyarrow", reason="reads the file")

@@ -293,3 +293,11 @@ def test_keys_that_stand_twice(tmp_path):
     path.write_text('{"x": 1, "y": {"a": 1}}\n{"x": 1, "x": 2}\n')
     with pytest.raises(ValueError, match=r"line 2: column names must differ, but 'x' stand there twice"):
         Profile.fit(scan(path))
+
+
+@pytest.mark.parametrize(("columns", "error"), [("xy", TypeError), (5, TypeError), (["x", "x"], ValueError)])
+def test_columns_that_are_no_names(tmp_path, columns, error):
+    path = tmp_path / "t.csv"
+    path.write_text("x,y\n1,2\n")
+    with pytest.raises(error, match="columns: "):
+        scan(path, columns=columns)

@@ -253,6 +253,7 @@ def test_weights_of_whole_numbers_count_like_repeated_rows():
         ({"columns": ["number", "nope"]}, ValueError, "columns: 'nope' is not in reference"),
         ({"columns": ["few", "number", "few"]}, ValueError, "columns: 'few' stands there twice"),
         ({"columns": "number"}, TypeError, "columns: a sequence of names"),
+        ({"columns": 5}, TypeError, "columns: a sequence of names, not 5"),
         ({"bins": "many"}, ValueError, "bins: one of 'auto'"),
         ({"bins": 0}, ValueError, "bins: from 1 to"),
         ({"bins": True}, TypeError, "bins: a rule's name"),

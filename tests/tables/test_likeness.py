@@ -43,10 +43,22 @@ def test_scipy_itself():
 
 
 def test_it_touches_no_other_column():
-    before, after = (pd.DataFrame({"x": side, "t": pd.Timestamp("2020-01-01")}) for side in PAIRS["same law"])
+    before, after = (pd.DataFrame({"x": side, "w": "a"}) for side in PAIRS["same law"])
     plain, more = compare(before, after).to_frame(), compare(before, after, like="psi10").to_frame()
     pd.testing.assert_frame_equal(more.drop(columns="like_psi10"), plain)
     assert more["like_psi10"].notna().all()
+
+
+@pytest.mark.parametrize("tool", RECORDED)
+@pytest.mark.parametrize(("kind", "words"), [("M8[s]", "times"), ("m8[s]", "durations")])
+def test_times_have_no_value(tool, kind, words):
+    """None of the tools cuts them into bins."""
+    frame = pd.DataFrame({"t": np.arange(9).astype(kind), "x": np.arange(9.0)})
+    rows = compare(frame, frame, like=tool).to_frame().set_index("column")
+    assert math.isnan(rows.loc["t", f"like_{tool}"])
+    assert rows.loc["t", "status"] == f"like_{tool}: knows no bins of {words}"
+    assert rows.loc["t", "kl"] == 0
+    assert rows.loc["x", "status"] == "ok"
 
 
 def test_degenerate_columns_are_numbers_or_nan():

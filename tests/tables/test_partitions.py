@@ -75,8 +75,10 @@ def test_the_column_of_weights_is_not_compared():
 
 
 def test_what_is_refused():
-    with pytest.raises(TypeError, match="reference: a Dask data frame"):
+    with pytest.raises(TypeError, match=r"reference: a Dask data frame, not pandas\.DataFrame"):
         partitions.compare(BEFORE, AFTER)
+    with pytest.raises(TypeError, match=r"reference: .*, not dask\.DataFrame; klnumba\.dask\.compare takes those"):
+        compare(cut(BEFORE, 2), AFTER)
     with pytest.raises(TypeError, match="weights: of a Dask data frame"):
         partitions.fit(cut(BEFORE, 2), weights=np.ones(6000))
     with pytest.raises(TypeError, match="like: needs"):

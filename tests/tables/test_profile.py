@@ -263,3 +263,9 @@ def test_columns_are_chosen_as_of_frames():
         fitted.compare(frame, columns=["x", "x"])
     with pytest.raises(ValueError, match="columns: 'y' is not in reference"):
         fitted.compare(frame, columns=["y"])
+
+
+@pytest.mark.parametrize(("text", "name"), [(None, "NoneType"), (b"{}", "bytes"), (pd.DataFrame(), "pandas.DataFrame")])
+def test_what_is_no_text_is_no_profile(text, name):
+    with pytest.raises(TypeError, match=f"text: the JSON of a profile, not {name}"):
+        Profile.from_json(text)

@@ -57,7 +57,7 @@ def test_rows(frame):
     pd.testing.assert_series_equal(found, kl.kl_divergence(frame, q, base=2))
     assert found.name == "kl"
     np.testing.assert_array_equal(kl_rows(frame, np.ones(5)), kl.kl_divergence(frame.to_numpy(), np.ones(5)))
-    with pytest.raises(TypeError, match="p: a DataFrame, not Series"):
+    with pytest.raises(TypeError, match=r"p: a DataFrame of pandas, not pandas\.Series"):
         kl_rows(frame["a"], frame)
 
 
@@ -97,8 +97,8 @@ def test_rows_of_a_matrix_are_not_matched(frame):
 @pytest.mark.parametrize(
     ("arguments", "options", "error", "text"),
     [
-        ((1,), {}, TypeError, "p: a DataFrame, not int"),
-        ((2,), {}, TypeError, "q: a DataFrame, not Series"),
+        ((1,), {}, TypeError, "p: a DataFrame of pandas, not int"),
+        ((2,), {}, TypeError, "q: a DataFrame of pandas, not pandas.Series"),
         ((0,), {"axis": 0}, TypeError, "kl_matrix: takes no axis"),
         ((0,), {"reduction": "mean", "keepdims": True}, TypeError, "kl_matrix: takes no keepdims, reduction"),
         ((3,), {"align": "strict"}, ValueError, "q lacks column 'e'"),
@@ -270,6 +270,7 @@ def test_columns_of_several_levels(rides):
         ({"by": []}, "by: at least one column"),
         ({"column": "month"}, "column: no column 'month'"),
         ({"column": "twice"}, "column: column 'twice' occurs 2 times"),
+        ({"column": ["by"]}, r"column: one column, not the list \['by'\]"),
         ({"weights": "month"}, "weights: no column 'month'"),
         ({"weights": [1.0]}, r"weights: one a row, 500, not shape \(1,\)"),
         ({"weights": "negative"}, "weights: finite and not negative, but row 0 has -1.0"),
@@ -288,6 +289,18 @@ def test_refusals_of_groups(rides, options, text):
     rides = pd.concat([rides, twice], axis=1)
     with pytest.raises(ValueError, match=text):
         kl_groups(**({"frame": rides, "by": "day", "column": "by"} | options))
+
+
+def test_weights_that_are_no_numbers(rides):
+    for weights in (["weight"] * 500, np.full(500, None), np.full(500, 1j)):
+        with pytest.raises(TypeError, match="weights: a column, or a number for each row, not "):
+            kl_groups(rides, "day", "by", weights=weights)
+
+
+def test_frames_of_other_libraries():
+    pl = pytest.importorskip("polars", reason="frames of polars")
+    with pytest.raises(TypeError, match=r"frame: a DataFrame of pandas, not polars\.DataFrame"):
+        kl_groups(pl.DataFrame({"g": [1], "v": [2]}), "g", "v")
 
 
 def test_too_many_cells():
