@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import tempfile
@@ -16,9 +17,12 @@ from typing import IO
 def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """A file that takes the place of `path` once it is whole and on disk; after an error, nothing has changed.
 
-    A link stays, and what it leads to is replaced; a file that was there leaves its permissions.
+    A link stays, and what it leads to is replaced; a file that was there leaves its permissions. A device or a pipe is
+    no file, and is refused: whoever may write beside it would replace it for everybody.
     """
     target = Path(path).resolve()
+    if special(target):
+        raise OSError(errno.EINVAL, "No regular file", str(target))
     with _naming(target):
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
     try:
@@ -33,6 +37,11 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def special(path: Path) -> bool:
+    """Whether a path leads to a device, a pipe or a socket."""
+    return path.exists() and not (path.is_file() or path.is_dir())
 
 
 @contextmanager

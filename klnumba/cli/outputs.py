@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from klnumba.cli.errors import InputError
+from klnumba.files import special
 
 
 def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[str]) -> None:
@@ -18,6 +19,8 @@ def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[str]) -> 
             raise InputError(f"{option}: {path}: no such folder: {path.parent}")
         if path.is_dir():
             raise InputError(f"{option}: {path} is a folder")
+        if special(path):
+            raise InputError(f"{option}: {path} is a device or a pipe, and no file")
         if any(_same(path, one) for one in read):
             raise InputError(f"{option}: {path} is read here; it would be written over")
     for first, second in itertools.combinations(wanted, 2):

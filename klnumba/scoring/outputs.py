@@ -8,7 +8,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from klnumba.files import replacing
+from klnumba.files import replacing, special
 from klnumba.scoring.errors import InputError, needs
 from klnumba.scoring.source import Array
 
@@ -32,6 +32,8 @@ def check_place(path: Path, inputs: Sequence[Path] = ()) -> None:
         raise InputError(f"{path}: no such folder: {path.parent}")
     if path.is_dir():
         raise InputError(f"{path}: is a folder")
+    if special(path):
+        raise InputError(f"{path}: is a device or a pipe, and no file")
     for source in inputs:
         if path.exists() and source.exists() and path.samefile(source):
             raise InputError(f"{path}: is an input, and would be replaced")

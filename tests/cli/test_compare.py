@@ -126,6 +126,20 @@ def test_inputs_are_not_written_over(folder: Path, arguments: tuple[str, ...]) -
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with a name")
+@pytest.mark.parametrize("option", ["--html", "--profile"])
+def test_what_is_no_file_is_not_replaced(folder: Path, option: str) -> None:
+    """Such as /dev/full, which root could replace."""
+    os.mkfifo("pipe.json")
+    result = invoke(*FILES, option, "pipe.json")
+    assert result.exit_code == 2, result.output
+    assert result.stderr == f"klnumba: {option}: pipe.json is a device or a pipe, and no file\n"
+    with pytest.raises(OSError, match="No regular file"):
+        compare(BEFORE, AFTER).report("pipe.json")
+    assert Path("pipe.json").is_fifo()
+    assert not [*folder.glob(".pipe*")]
+
+
 @pytest.mark.parametrize("current", ["gone.csv", "torn.csv.gz"])
 def test_a_run_that_fails_leaves_outputs_as_they_were(folder: Path, current: str) -> None:
     Path("torn.csv.gz").write_bytes(Path(FILES[1]).read_bytes()[:3000])
