@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -182,6 +183,13 @@ def test_an_input_is_never_replaced(folder: Path) -> None:
     assert "is an input" in refusal("p.npy", "q.npy", "-o", "./q.npy")
     assert "is an input" in refusal("p.csv", "q.csv", "-o", str(folder / "p.csv"))
     np.testing.assert_array_equal(np.load("q.npy"), Q)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with a name")
+def test_what_is_no_file_is_never_replaced(folder: Path) -> None:
+    os.mkfifo("pipe.npy")
+    assert "pipe.npy: is a device or a pipe, and no file" in refusal("p.npy", "q.npy", "-o", "pipe.npy")
+    assert Path("pipe.npy").is_fifo()
 
 
 def test_info(folder: Path) -> None:
