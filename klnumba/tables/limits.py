@@ -19,6 +19,8 @@ from klnumba.tables.drafting import chosen
 from klnumba.tables.profile import Profile
 
 METHODS = ("bootstrap", "chi2")
+FEW = 30  # rare categories, of which no law can be told
+HALF = 0.5  # what the prior of H. Jeffreys adds to a count
 
 
 def thresholds(
@@ -109,29 +111,38 @@ class _Column:
     """The counts of a column, scaled to its effective number of rows, and what they say of rows to come."""
 
     def __init__(self, cells: Cells, tally: Tally, missing: str, rng: np.random.Generator) -> None:
-        kept = cells.groups() != MISSING if missing == "drop" else np.ones(cells.size, bool)
-        self.rows, total = tally.effective(kept), float(tally.counts[kept].sum())
+        self.kept = cells.groups() != MISSING if missing == "drop" else np.ones(cells.size, bool)
+        self.rows, total = tally.effective(self.kept), float(tally.counts[self.kept].sum())
         scale = self.rows / total if total > 0.0 and not tally.known else 1.0
         self.known, self.rng = tally.known, rng
-        self.reference: Array = np.where(kept, tally.counts, 0.0) * scale
-        self.rates = self.reference[None].copy()  # of each cell, in samples of this size; a row for each law
+        counts: Array = tally.counts * scale
+        self.reference: Array = np.where(self.kept, counts, 0.0)
+        self.rates = counts[None].copy()  # of each cell, in samples of this size; a row for each law
         self.unseen = 0.0  # rows to be expected where there are none
         self.law: Abundance | None = None
         if tally.known:
             return
         if isinstance(cells, Categories):
-            self._rare(cells, tally, scale)
+            self._categories(cells, tally, scale)
         elif cells.fitted and cells.edges.size and cells.edges[0] < cells.edges[-1]:
             beyond = ~cells.alone[[0, -1]] & (self.reference[[0, -4]] == 0)
             self.rates[0, [0, -4]] += beyond
             self.unseen = float(beyond.sum())
+        self.rates[:, -1] += HALF * (counts[-1] > 0)
 
-    def _rare(self, cells: Categories, tally: Tally, scale: float) -> None:
-        """Fit the law of rare categories; the cell of others gets what it says of those and of unseen ones."""
+    def _categories(self, cells: Categories, tally: Tally, scale: float) -> None:
+        """What is to be expected of categories, and of those that the reference lacks."""
         others = np.array([*(tally.unseen or {}).values()], np.float64) * scale
         if tally.unseen is None and cells.folded:
             others = _even(float(self.reference[-2]), cells.folded)
-        others, named = np.rint(others), np.rint(self.reference[:-2])
+        others, named = _whole(others), _whole(self.reference[:-2])
+        rare = sum(int(((rows > 0) & (rows <= abundance.RARE)).sum()) for rows in (named, others))
+        if rare < FEW:
+            closed = cells.kind == "boolean" and len(cells.names) == 2
+            self.unseen = 0.0 if closed else float((named == 1).sum() + (others == 1).sum())
+            self.rates[0, :-2] += HALF
+            self.rates[0, -2] += 0.0 if closed else self.unseen + HALF
+            return
         law = abundance.fit(np.concatenate([named, others]), self.rng)
         self.law, self.unseen = law, float(law.unseen.mean())
         self.rates = np.repeat(self.rates, len(law.unseen), axis=0)
@@ -142,9 +153,15 @@ class _Column:
         rates = self.rates[np.arange(samples) % len(self.rates)]
         found = rates if self.known else self.rng.standard_gamma(rates)
         if self.law is not None:
-            found[:, :-2] = self.law.draw(np.rint(self.reference[:-2]), samples, self.rng)
+            found[:, :-2] = self.law.draw(_whole(self.reference[:-2]), samples, self.rng)
         shares: Array = found / found.sum(axis=1, keepdims=True)
         return shares
+
+
+def _whole(rows: Array) -> Array:
+    """Whole numbers of rows; what has been seen stays seen."""
+    found: Array = np.where(rows > 0, np.maximum(np.rint(rows), 1.0), 0.0)
+    return found
 
 
 def _even(rows: float, categories: int) -> Array:
@@ -153,7 +170,7 @@ def _even(rows: float, categories: int) -> Array:
     return np.diff(ends)
 
 
-def _law(column: _Column, n: int, alpha: float) -> float:
+def _law(column: _Column, n: float, alpha: float) -> float:
     over_n = 0.0 if column.known else 1.0 / column.rows
     freedom = (column.reference > 0).sum() - 1 + 2.0 * column.unseen * over_n / (over_n + 1.0 / n)
     if freedom <= 0.0:
@@ -162,9 +179,11 @@ def _law(column: _Column, n: int, alpha: float) -> float:
 
 
 def _drawn(column: _Column, n: int, alpha: float, smoothing: str | float, samples: int) -> float:
-    second = column.rng.multinomial(n, column.shares(samples)).astype(np.float64)
+    second = np.where(column.kept, column.rng.multinomial(n, column.shares(samples)), 0.0)
     first = np.broadcast_to(column.reference, second.shape)
+    rows = second.sum(axis=1)
     used = (first > 0) | (second > 0)
     p = smoothings.smooth(first, np.full(samples, column.rows), used, smoothing)
-    q = smoothings.smooth(second, np.full(samples, float(n)), used, smoothing)
-    return float(np.quantile(kl.kl_divergence(p, q), 1.0 - alpha, method="higher"))
+    q = smoothings.smooth(second, rows, used, smoothing)
+    found = np.where(rows > 0, kl.kl_divergence(p, q), 0.0)  # without rows there is no divergence to exceed anything
+    return float(np.quantile(found, 1.0 - alpha, method="higher"))
