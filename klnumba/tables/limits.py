@@ -7,20 +7,20 @@ from typing import Any
 
 import numpy as np
 
-import klnumba as kl
 from klnumba.optional import load
 from klnumba.reduction import real, unit_of
-from klnumba.tables import abundance
+from klnumba.tables import abundance, prediction
 from klnumba.tables import smoothing as smoothings
-from klnumba.tables.abundance import Abundance
-from klnumba.tables.cells import MISSING, Array, Categories, Cells
+from klnumba.tables.abundance import RARE
+from klnumba.tables.cells import MISSING, Array, Bins, Categories, Cells
 from klnumba.tables.counting import Tally
 from klnumba.tables.drafting import chosen
+from klnumba.tables.prediction import Sample
 from klnumba.tables.profile import Profile
 
 METHODS = ("bootstrap", "chi2")
 FEW = 30  # rare categories, of which no law can be told
-HALF = 0.5  # what the prior of H. Jeffreys adds to a count
+HALF, ONE = 0.5, 1.0  # what H. Jeffreys's prior adds to a count; rows to be expected where a sample has none
 
 
 def thresholds(
@@ -99,75 +99,72 @@ def thresholds(
         found[name] = np.nan
         if name in profile.cells:
             draws = np.random.default_rng([seed, zlib.crc32(name.encode("utf-8", "surrogatepass"))])
-            column = _Column(profile.cells[name], profile.tallies[name], missing, draws)
+            column = _Column(profile.cells[name], profile.tallies[name], missing)
             if column.rows > 0 and method == "chi2":
                 found[name] = _law(column, n, alpha)
             elif column.rows > 0:
-                found[name] = _drawn(column, n, alpha, smoothing, samples)
+                found[name] = _drawn(column, n, alpha, smoothing, samples, draws)
     return load("pandas").Series({name: value / unit for name, value in found.items()}, dtype=float, name="kl")
 
 
 class _Column:
     """The counts of a column, scaled to its effective number of rows, and what they say of rows to come."""
 
-    def __init__(self, cells: Cells, tally: Tally, missing: str, rng: np.random.Generator) -> None:
+    def __init__(self, cells: Cells, tally: Tally, missing: str) -> None:
         self.kept = cells.groups() != MISSING if missing == "drop" else np.ones(cells.size, bool)
         self.rows, total = tally.effective(self.kept), float(tally.counts[self.kept].sum())
         scale = self.rows / total if total > 0.0 and not tally.known else 1.0
-        self.known, self.rng = tally.known, rng
-        counts: Array = tally.counts * scale
-        self.reference: Array = np.where(self.kept, counts, 0.0)
-        self.rates = counts[None].copy()  # of each cell, in samples of this size; a row for each law
-        self.unseen = 0.0  # rows to be expected where there are none
-        self.law: Abundance | None = None
-        if tally.known:
+        self.counts: Array = tally.counts * scale
+        self.rates = self.counts.copy()  # of each cell, in samples of this size
+        self.known, self.unseen = tally.known, 0.0  # rows to be expected where there are none
+        self.sample: Sample | None = None  # where many cells are rare
+        if self.known:
             return
+        self.rates[-1] += HALF * (self.counts[-1] > 0)
         if isinstance(cells, Categories):
             self._categories(cells, tally, scale)
-        elif cells.fitted and cells.edges.size and cells.edges[0] < cells.edges[-1]:
-            beyond = ~cells.alone[[0, -1]] & (self.reference[[0, -4]] == 0)
-            self.rates[0, [0, -4]] += beyond
-            self.unseen = float(beyond.sum())
-        self.rates[:, -1] += HALF * (counts[-1] > 0)
+        elif cells.edges.size:
+            self._bins(cells)
+
+    @property
+    def reference(self) -> Array:
+        """The counts that are compared."""
+        return self.counts * self.kept
 
     def _categories(self, cells: Categories, tally: Tally, scale: float) -> None:
-        """What is to be expected of categories, and of those that the reference lacks."""
         others = np.array([*(tally.unseen or {}).values()], np.float64) * scale
         if tally.unseen is None and cells.folded:
-            others = _even(float(self.reference[-2]), cells.folded)
-        others, named = _whole(others), _whole(self.reference[:-2])
-        rare = sum(int(((rows > 0) & (rows <= abundance.RARE)).sum()) for rows in (named, others))
-        if rare < FEW:
-            closed = cells.kind == "boolean" and len(cells.names) == 2
-            self.unseen = 0.0 if closed else float((named == 1).sum() + (others == 1).sum())
-            self.rates[0, :-2] += HALF
-            self.rates[0, -2] += 0.0 if closed else self.unseen + HALF
+            others = prediction.even(float(self.counts[-2]), cells.folded)
+        named, others = _whole(self.counts[:-2]), _whole(others)
+        seen = np.concatenate([named[named > 0], others])
+        if (seen <= RARE).sum() >= FEW:
+            self.sample = Sample(named, others, self.counts[-1:], 1, self.rates[-1:])
+            self.unseen = abundance.fit([seen], 1)[0].unseen
             return
-        law = abundance.fit(np.concatenate([named, others]), self.rng)
-        self.law, self.unseen = law, float(law.unseen.mean())
-        self.rates = np.repeat(self.rates, len(law.unseen), axis=0)
-        self.rates[:, -2] = law.mean(others) + law.unseen
+        self.rates[:-2] += np.where(named > 0, HALF, ONE)
+        if cells.kind != "boolean":  # of which no third can come
+            self.unseen = float((seen == 1).sum())
+            self.rates[-2] += self.unseen + ONE
 
-    def shares(self, samples: int) -> Array:
-        """Laws that the counts allow for: (samples, cells)."""
-        rates = self.rates[np.arange(samples) % len(self.rates)]
-        found = rates if self.known else self.rng.standard_gamma(rates)
-        if self.law is not None:
-            found[:, :-2] = self.law.draw(_whole(self.reference[:-2]), samples, self.rng)
-        shares: Array = found / found.sum(axis=1, keepdims=True)
-        return shares
+    def _bins(self, cells: Bins) -> None:
+        if cells.fitted and cells.edges[0] < cells.edges[-1]:
+            beyond = ~cells.alone[[0, -1]] & (self.counts[[0, -4]] == 0)
+            self.rates[[0, -4]] += ONE * beyond
+            self.unseen = float(beyond.sum())
+        within, behind = self.counts[1:-4], np.append(False, cells.alone[:-1])
+        if not (~behind & (within == 0)).any():
+            return
+        if (within <= RARE).sum() >= FEW:
+            rest = np.r_[0, -4:0]
+            self.sample = Sample(np.rint(within), np.empty(0), self.counts[rest], 0, self.rates[rest])
+        else:
+            self.rates[1:-4] += HALF
 
 
 def _whole(rows: Array) -> Array:
     """Whole numbers of rows; what has been seen stays seen."""
     found: Array = np.where(rows > 0, np.maximum(np.rint(rows), 1.0), 0.0)
     return found
-
-
-def _even(rows: float, categories: int) -> Array:
-    """Rows of so many categories, as even as whole numbers can be."""
-    ends = np.rint(np.linspace(0.0, rows, categories + 1))
-    return np.diff(ends)
 
 
 def _law(column: _Column, n: float, alpha: float) -> float:
@@ -178,12 +175,11 @@ def _law(column: _Column, n: float, alpha: float) -> float:
     return float(load("scipy.special").chdtri(freedom, alpha)) * (over_n + 1.0 / n) / 2.0
 
 
-def _drawn(column: _Column, n: int, alpha: float, smoothing: str | float, samples: int) -> float:
-    second = np.where(column.kept, column.rng.multinomial(n, column.shares(samples)), 0.0)
-    first = np.broadcast_to(column.reference, second.shape)
-    rows = second.sum(axis=1)
-    used = (first > 0) | (second > 0)
-    p = smoothings.smooth(first, np.full(samples, column.rows), used, smoothing)
-    q = smoothings.smooth(second, rows, used, smoothing)
-    found = np.where(rows > 0, kl.kl_divergence(p, q), 0.0)  # without rows there is no divergence to exceed anything
+def _drawn(column: _Column, n: int, alpha: float, smoothing: str | float, samples: int, rng: np.random.Generator) -> float:
+    if column.sample is not None:
+        size = column.sample.rest.size
+        return prediction.limit(column.sample, n, alpha, smoothing, samples, column.kept[-size:], rng)
+    rates = np.broadcast_to(column.rates, (samples, column.rates.size))
+    tables = prediction.tables(rates if column.known else rng.standard_gamma(rates), n, column.kept, rng)
+    found = prediction.divergences(column.reference, column.rows, tables, smoothing)
     return float(np.quantile(found, 1.0 - alpha, method="higher"))
