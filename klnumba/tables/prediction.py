@@ -98,9 +98,9 @@ def limit(
 ) -> float:  # fmt: skip
     """The divergence from a reference that a table of `n` rows exceeds in a share `alpha` of the cases.
 
-    The reference is such a sample. What the law of this sample predicts is wrong by as much as other samples predict wrongly what follows on them: the
-    limit is the median divergence that it predicts, and a quantile of how far beyond their predictions tables go that
-    follow on samples drawn from this law.
+    The reference is such a sample. What its law predicts is wrong by as much as other samples predict wrongly what
+    follows on them: the limit is the median divergence that it predicts, and a quantile of how far beyond their
+    predictions tables go that follow on samples drawn from this law.
     """
     law = abundance.fit([sample.all])[0]
     again = [sample.again(law, rng) for _ in range(REFERENCES)]
