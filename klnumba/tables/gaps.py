@@ -18,23 +18,26 @@ class Gaps:
     Between two neighbouring numbers of a continuous law lies as much as a gamma number with one degree of freedom says,
     in samples of this size. Those of one bin have it there. That between the last number of a bin and the first of the
     next one that has any is divided among all bins from the one to the other, by a Dirichlet law with a parameter of 1
-    for each, and of `PART` for the two.
+    for each, and of `PART` for the two. Bins that do not end at a number hold as large a part of what lies beyond.
     """
 
-    within: Array  # (bins,): how many pairs of neighbours each bin holds
+    within: Array  # (bins,): how much each bin holds for certain
     bins: Array  # of each part of a gap
     gap: Array  # of each part
     parts: Array
 
     @classmethod
-    def of(cls, counts: Array) -> Gaps:
-        """The gaps between bins that hold so many rows."""
+    def of(cls, counts: Array, fitted: bool) -> Gaps:
+        """The gaps between bins that hold so many rows; `fitted` ones begin and end at a number."""
         held = np.flatnonzero(counts > 0)
         sizes = np.diff(held) + 1
         gap = np.repeat(np.arange(sizes.size), sizes)
         bins = np.arange(gap.size) - gap + (held[0] if held.size else 0)  # a gap begins where the one before it ended
         parts = np.where(counts[bins] > 0, PART, 1.0)
-        return cls(np.maximum(counts - 1.0, 0.0), bins, gap, parts)
+        within = np.maximum(counts - 1.0, 0.0)
+        for end in () if fitted else (*held[:1], *held[-1:]):
+            within[end] += PART
+        return cls(within, bins, gap, parts)
 
     def draw(self, samples: int, rng: np.random.Generator) -> Array:
         """What the gaps add to each bin: (samples, bins)."""

@@ -184,7 +184,7 @@ class _Column:
         gaps = (self.counts[1:-4] == 0) & ~np.append(False, cells.alone[:-1])  # behind one number may be nothing ever
         if gaps.any():
             self.awaited[1:-4] |= gaps
-            self.gaps = Gaps.of(self.counts[1:-4])
+            self.gaps = Gaps.of(self.counts[1:-4], cells.fitted)
             self.rates[1:-4] = self.gaps.within
 
     def laws(self, samples: int, rng: np.random.Generator) -> Array:

@@ -78,6 +78,18 @@ def test_names_that_the_reference_lacks_are_allowed_for():
     assert stats.binomtest(round(8 * beyond), 8, 0.08, alternative="greater").pvalue > 1e-3
 
 
+def test_weighted_tables_have_effective_rows():
+    rng = np.random.default_rng(12)
+    first, second = (pd.DataFrame(rng.normal(size=(800, 200))) for _ in range(2))
+    weights = rng.lognormal(size=(2, 800))
+    profile = Profile.fit(first, weights=weights[0])
+    found = profile.compare(second, weights=(None, weights[1])).to_frame()
+    effective = round(found["n_effective_current"][0])
+    assert effective == pytest.approx(weights[1].sum() ** 2 / (weights[1] ** 2).sum(), abs=0.5)
+    beyond = int((found["kl"].to_numpy() > thresholds(profile, effective, samples=400).to_numpy()).sum())
+    assert stats.binomtest(beyond, 200, 0.05, alternative="greater").pvalue > 1e-3
+
+
 def test_names_that_never_come_again():
     """Every table of new names diverges by the same: the threshold is that number, and is not exceeded."""
     rng = np.random.default_rng(8)
@@ -165,12 +177,15 @@ def test_most_likely_weights():
 
 def test_gaps_between_bins():
     """Five neighbours in three bins: each pair is one row, wherever it lies."""
-    found = Gaps.of(np.array([0.0, 2, 0, 0, 1, 3, 0]))
+    found = Gaps.of(np.array([0.0, 2, 0, 0, 1, 3, 0]), fitted=True)
     assert found.within.tolist() == [0, 1, 0, 0, 0, 2, 0]
     drawn = found.draw(20000, np.random.default_rng(0))
     np.testing.assert_allclose(drawn.mean(axis=0), [0, 1 / 6, 1 / 3, 1 / 3, 2 / 3, 1 / 2, 0], atol=0.02)
     assert drawn.sum(axis=1).var() == pytest.approx(2, rel=0.05)
-    assert not Gaps.of(np.zeros(3)).draw(5, np.random.default_rng(0)).any()
+    assert Gaps.of(np.array([0.0, 2, 0, 1, 0]), fitted=False).within.tolist() == [0, 1.5, 0, 0.5, 0]
+    assert not Gaps.of(np.zeros(3), fitted=True).draw(5, np.random.default_rng(0)).any()
+    one = Profile.fit(pd.DataFrame({"x": [0.5]}), bins={"x": [0.0, 1.0, 2.0]})
+    assert 0 <= thresholds(one, 10)["x"] < math.inf
 
 
 def test_missing_values_may_be_left_out():
