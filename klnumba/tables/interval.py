@@ -107,7 +107,7 @@ def _widening(reference: Array, n: Array, current: Array, m: Array, used: Array,
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(np.isinf(m)[:, None], current, (reference + current) / (n + m)[:, None])
         over = np.where(np.isinf(n)[:, None], 0.0, 1.0 / np.maximum(share * n[:, None], FEW))
-    cells = np.where(used, 2.0 + over * (0.458 + over * (4.64 - 11.07 * over)), 0.0)
+    cells = np.where(used, 2.0 + over * (0.309 + over * (6.877 - over * (20.04 - 10.53 * over))), 0.0)
     found: Array = (cells.sum(axis=1) - 2.0) / (2.0 * freedom)
     return found
 

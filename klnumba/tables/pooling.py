@@ -9,6 +9,7 @@ import numpy as np
 
 from klnumba.tables.cells import Array
 
+ROUNDING = 1e-9  # of weights that are equal
 PRIOR = 10.0  # rows that speak for a cell's weights being like those of others
 
 Squares = tuple[Array, Array]  # of both samples: the squares of the weights in each cell, in the unit of the counts
@@ -105,9 +106,15 @@ class Pair:
         return replace(self, reference=reference, n=n, current=current, m=m, squares=None)
 
 
+def fewer(rows: Array, limit: float) -> Array:
+    """Whether these are fewer rows, and not as many but for the rounding of weights."""
+    found: Array = rows < limit * (1.0 - ROUNDING)
+    return found
+
+
 def pooled(pair: Pair, limit: float) -> Pair:
     """The sparse cells, which let expect fewer than `limit` rows, in one more cell; with the least one if need be."""
-    sparse = pair.expected() < limit
+    sparse = fewer(pair.expected(), limit)
     sparse = sparse if pair.doubtful is None else sparse | pair.doubtful
     sparse = pair.used & (sparse if pair.sure is None else sparse & ~pair.sure)
     sides = pair.reference, pair.current, *(pair.squares or ())
@@ -116,7 +123,7 @@ def pooled(pair: Pair, limit: float) -> Pair:
     expected = _of(pair, rest).expected()[:, 0]
     kept = np.where((together[0] + together[1]) > 0, pair.shares(), np.inf)
     smallest = kept.argmin(axis=1)
-    alone = (expected >= limit) | ~np.isfinite(kept).any(axis=1)
+    alone = ~fewer(expected, limit) | ~np.isfinite(kept).any(axis=1)
     rows = np.flatnonzero(~alone)
     for side, more in zip(together, rest, strict=True):
         side[rows, smallest[rows]] += more[rows, 0]

@@ -13,11 +13,10 @@ import numpy as np
 
 from klnumba.tables.cells import Array, Bins, Categories, Cells
 from klnumba.tables.counting import Tally
-from klnumba.tables.pooling import Pair, Squares
+from klnumba.tables.pooling import ROUNDING, Pair, Squares, fewer
 from klnumba.tables.statistics import RARE, SPARSE
 from klnumba.tables.unseen import in_buckets
 
-ROUNDING = 1e-12  # of weights that are equal
 CHANCE = 1e-4  # what chance does more seldom than this is told apart
 
 
@@ -140,7 +139,7 @@ def _named(found: Told, n: float, current: Side) -> Told:
     rows = counts if np.isinf(m) else _rows(counts, squares)
     most = (1.0 if np.isinf(m) else n + m) / rows
     sure = surprise(rows, n, m) * most < CHANCE
-    kept = sure | ((rows * n if np.isinf(m) else rows * min(n, m) / (n + m)) >= RARE)
+    kept = sure | ~fewer(rows * n if np.isinf(m) else rows * min(n, m) / (n + m), RARE)
     for side, part in ((found.current, counts), (found.squares[1], squares)):
         side[-2] = max(side[-2] - part[kept].sum(), 0.0)
     found.doubtful[-2] = True
@@ -182,7 +181,7 @@ def _hashed(cells: Categories, reference: Side, current: Side) -> Told:
     (left, first), (right, second) = (_in_buckets(cells, side) for side in (reference, current))
     n, m = (np.array([side.rows]) for side in (reference, current))
     pair = Pair(left[None], n, right[None], m, np.zeros((1, left.size), np.int64), squares=(first[None], second[None]))
-    sparse = pair.expected()[0] < SPARSE
+    sparse = fewer(pair.expected()[0], SPARSE)
     sparse[-1] = True
     return Told(left, right, (first, second), sparse, np.zeros(left.size, bool))
 
