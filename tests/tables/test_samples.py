@@ -303,6 +303,16 @@ def test_the_table_has_every_case():
     }
 
 
+def test_the_standard_error_is_short_where_there_is_a_change():
+    """As the text beside the table says."""
+    rows = [row for row in ROWS.values() if row["points in each"] == 1000 and row["true KL"] > 0]
+    short = {name(row): 1.0 - row["mean standard error"] / row["standard deviation"] for row in rows}
+    tails = [value for key, value in short.items() if key[:2] == ("Normal(0, 2)", "Normal(0, 1)")]
+    others = [value for key, value in short.items() if key[:2] != ("Normal(0, 2)", "Normal(0, 1)")]
+    assert all(0.0 < value < 0.36 for value in others)
+    assert all(value > 0.35 for value in tails)
+
+
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("case", sample_errors.CASES, ids=lambda case: f"{case.p}-{case.q}-{case.dimensions}")
 def test_the_table_says_what_happens(case, method):

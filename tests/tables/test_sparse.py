@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -13,12 +15,8 @@ import pandas as pd
 from scipy import special, stats
 
 from klnumba.tables import compare, interval, kl_groups, pooling
-
-
-def drawn(rng, cells, rows, columns):
-    """Columns of equally frequent categories."""
-    names = [f"k{k}" for k in range(cells)]
-    return pd.DataFrame({c: pd.Categorical.from_codes(rng.integers(0, cells, rows), names) for c in range(columns)})
+from tests.reference import sparse_coverage
+from tests.reference.sparse_coverage import drawn
 
 
 def seldom(wrong, share=0.05):
@@ -64,6 +62,13 @@ def test_small_groups(groups, rows, cells):
     assert seldom(found["p_value"] < 0.05)
 
 
+def test_what_the_documentation_says_was_measured():
+    rows = json.loads(sparse_coverage.DATA.read_text(encoding="utf-8"))["rows"]
+    assert [(row["rows_before"], row["rows_after"]) for row in rows] == [case[1:3] for case in sparse_coverage.CASES]
+    assert all(row["interval_without_0"] <= 0.075 and row["p_below_0.05"] <= 0.065 for row in rows)
+    assert rows[0] == sparse_coverage.of_case(*sparse_coverage.CASES[0])
+
+
 def test_equal_tables():
     """No change at all is less than chance makes, of which the upper end is 0, and not what bisection leaves."""
     nothing = interval._noncentrality(np.zeros(1), np.full(1, 4.0), 0.05, np.full(1, 0.025), upper=False)
@@ -80,15 +85,12 @@ def test_equal_tables():
 @pytest.mark.parametrize(
     ("spread", "cells", "before", "after", "columns"),
     [(0.7, 60, 300, 300, 400), (1.0, 60, 300, 300, 400), (1.0, 5, 300, 300, 400), (1.0, 900, 3000, 1000, 100),
-     (2.0, 20, 3000, 1000, 400), (1.5, None, 300, 300, 400)],
+     (2.0, 20, 3000, 1000, 400), (1.5, 0, 300, 300, 400)],
 )  # fmt: skip
 def test_a_heavy_row_fills_no_cell(spread, cells, before, after, columns):
     """By chance, the heaviest rows are not the same on both sides."""
     rng = np.random.default_rng(11)
-    frames = [
-        pd.DataFrame(rng.normal(size=(rows, columns))) if cells is None else drawn(rng, cells, rows, columns)
-        for rows in (before, after)
-    ]
+    frames = [drawn(rng, cells, rows, columns) for rows in (before, after)]
     found = compare(*frames, weights=tuple(rng.lognormal(0.0, spread, rows) for rows in (before, after))).to_frame()
     assert seldom(found["p_value"] < 0.05)
     assert seldom(found["ci_low"] > 0)
