@@ -138,6 +138,14 @@ def real(value: Any, name: str) -> float:
     return float(value)
 
 
+def generator(rng: Any) -> np.random.Generator:
+    """The argument `rng`: a generator of random numbers, or what seeds one."""
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"rng: a numpy.random.Generator or a seed, an integer >= 0, not {rng!r}") from error
+
+
 def unit_of(base: float | None) -> float:
     """The number of nats in a unit of the result."""
     if base is None:

@@ -13,7 +13,7 @@ from klnumba.distributions.bounds import bounds
 from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.registry import divergence as closed
 from klnumba.parametric import Parametric
-from klnumba.reduction import unit_of
+from klnumba.reduction import generator, unit_of
 
 SAMPLES = 1_000_000
 METHODS = ("auto", "closed", "quadrature", "sum", "bounds", "monte_carlo")
@@ -52,7 +52,7 @@ def _fallback(method: str, samples: int, rng: Any) -> Callable[[Distribution, Di
         return numeric.total
     if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < 2:
         raise ValueError(f"samples: an integer of at least 2, not {samples!r}")
-    return partial(numeric.monte_carlo, samples=int(samples), rng=np.random.default_rng(rng))
+    return partial(numeric.monte_carlo, samples=int(samples), rng=generator(rng))
 
 
 def cross_entropy(p: Any, q: Any, base: float | None = None) -> Any:

@@ -5,6 +5,7 @@ narwhals knows the frames (pandas, polars, pyarrow, Modin, cuDF); behind this mo
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -20,7 +21,7 @@ def frame_columns(frame: Any, name: str) -> dict[str, Column]:
     """The columns of a frame by name; `name` is the argument's, for the error texts."""
     nw = load("narwhals.stable.v2")
     if hasattr(frame, "iloc") and hasattr(frame, "columns"):
-        _check_names(frame.columns, name)  # narwhals' own text names no argument
+        check_differ(frame.columns, f"{name}: ")  # narwhals' own text names no argument
     try:
         table = nw.from_native(frame, eager_only=True)
     except TypeError as error:
@@ -46,11 +47,11 @@ def _pandas_column(nw: Any, name: str, native: Any) -> Column:
     return _column(nw, name, nw.from_native(native, series_only=True))
 
 
-def _check_names(names: Iterable[Any], name: str) -> None:
-    found = [*map(str, names)]
-    if len(set(found)) < len(found):
-        twice = sorted({one for one in found if found.count(one) > 1})
-        raise ValueError(f"{name}: column names must differ, but {', '.join(map(repr, twice))} stand there twice")
+def check_differ(names: Iterable[Any], where: str = "") -> None:
+    """Refuse names of which one stands there twice; `where` begins the text."""
+    twice = sorted(name for name, count in Counter(map(str, names)).items() if count > 1)
+    if twice:
+        raise ValueError(f"{where}column names must differ, but {', '.join(map(repr, twice))} stand there twice")
 
 
 def _column(nw: Any, name: str, series: Any) -> Column:

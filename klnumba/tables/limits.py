@@ -11,7 +11,7 @@ import numpy as np
 
 from klnumba.labels import outside
 from klnumba.optional import load
-from klnumba.reduction import real, unit_of
+from klnumba.reduction import generator, real, unit_of
 from klnumba.tables import abundance, prediction
 from klnumba.tables import smoothing as smoothings
 from klnumba.tables.abundance import RARE
@@ -113,7 +113,7 @@ def thresholds(
     if isinstance(samples, bool) or not isinstance(samples, (int, np.integer)) or samples < 1 / alpha:
         raise ValueError(f"samples: an integer from 1 / alpha = {1 / alpha:.3g} on, not {samples!r}")
     profile = reference if isinstance(reference, Profile) else Profile.fit(reference, columns=columns, bins=bins)
-    seed = int(np.random.default_rng(rng).integers(1 << 62))
+    seed = int(generator(rng).integers(1 << 62))
     found, few = {}, []
     for name in chosen({**profile.cells, **profile.problems}, columns, "reference"):
         found[name] = np.nan

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from klnumba.optional import load
-from klnumba.tables.border import frame_columns
+from klnumba.tables.border import check_differ, frame_columns
 from klnumba.tables.columns import Column, Unusable
 from klnumba.tables.counting import all_missing
 
@@ -91,15 +90,9 @@ def _some(tables: Iterator[Any], empty: Any) -> Iterator[Any]:
 
 def _columns_of(schema: Any) -> list[str]:
     """The columns of a file of Arrow's, but for an index that pandas wrote."""
-    _check_differ(schema.names)
+    check_differ(schema.names)
     index = (schema.pandas_metadata or {}).get("index_columns", [])
     return [name for name in schema.names if name not in [one for one in index if isinstance(one, str)]]
-
-
-def _check_differ(names: Iterable[str]) -> None:
-    twice = sorted(name for name, count in Counter(names).items() if count > 1)
-    if twice:
-        raise ValueError(f"column names must differ, but {', '.join(map(repr, twice))} stand there twice")
 
 
 class Survey(NamedTuple):
@@ -164,7 +157,7 @@ class Csv(Untyped):
     def _check(self) -> None:
         """pandas gives a name that stands there twice another one, without a word."""
         head = load("pandas").read_csv(self.path, nrows=1, header=None, dtype=str, keep_default_na=False)
-        _check_differ(filter(None, head.to_numpy().reshape(-1)))
+        check_differ(filter(None, head.to_numpy().reshape(-1)))
 
     def frames(self, columns: list[str] | None, survey: Survey | None) -> Iterator[Any]:
         """The pieces."""
@@ -207,7 +200,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object of JSON; of a key that stands there twice, Python's own keeps the last without a word."""
     found = dict(pairs)
     if len(found) < len(pairs):
-        _check_differ(key for key, _ in pairs)
+        check_differ(key for key, _ in pairs)
     return found
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from klnumba.arrays import one_of
 from klnumba.labels import numbers
-from klnumba.reduction import real, unit_of
+from klnumba.reduction import generator, real, unit_of
 from klnumba.tables.jitter import jittered
 from klnumba.tables.neighbours import sample
 
@@ -154,14 +154,12 @@ def kl_from_samples(
     first, second, epsilon = _points(x, y)
     if standardize:
         first, second = _standardized(first, second)
-    generator = np.random.default_rng(rng)
+    draws = generator(rng)
     if ties == "jitter":
-        first, second = jittered(*_scaled(first, second), epsilon, generator)
+        first, second = jittered(*_scaled(first, second), epsilon, draws)
     first, second = _scaled(first, second)
     value = estimate(first, second, int(k), method)
-    error = (
-        _standard_error(first, second, int(k), method, subsamples, generator) if confidence is not None else math.nan
-    )
+    error = _standard_error(first, second, int(k), method, subsamples, draws) if confidence is not None else math.nan
     ends = (value - z * error, value + z * error)
     floor = 0.0 if clamp else -math.inf
     low, high = (end if math.isnan(end) else max(end, floor) / unit for end in ends)

@@ -325,3 +325,10 @@ def test_the_table_says_what_happens(case, method):
     assert found["mean error"] == pytest.approx(recorded["mean error"], abs=4.5 * spread * math.sqrt(1 / 30 + 1 / 400))
     assert found["standard deviation"] == pytest.approx(spread, rel=0.5)
     assert found["mean standard error"] == pytest.approx(recorded["mean standard error"], rel=0.2)
+
+
+@pytest.mark.parametrize(("rng", "error"), [("a", TypeError), (-1, ValueError), (1.5, TypeError)])
+def test_a_generator_that_is_none(rng, error):
+    x = np.random.default_rng(0).normal(size=(2, 50))
+    with pytest.raises(error, match=rf"rng: a numpy\.random\.Generator or a seed, an integer >= 0, not {rng!r}"):
+        kl_from_samples(*x, rng=rng)

@@ -59,6 +59,16 @@ def test_chance_beyond_thresholds_was_measured():
     assert all(0.035 <= beyond <= 0.065 for beyond in normal)
 
 
+AGAIN = [7, *(pytest.param(k, marks=pytest.mark.slow) for k in range(22) if k != 7)]
+
+
+@pytest.mark.parametrize("place", AGAIN)
+def test_what_was_measured_comes_again(place):
+    rows = json.loads(simulation.BEYOND.read_text(encoding="utf-8"))["rows"]
+    assert len(rows) == len(AGAIN)
+    assert rows[place] == simulation.of_beyond(*simulation.BEYOND_CASES[place])
+
+
 FAST = [
     ("normal numbers", 300, 3000), ("yes in 1 %", 500, 5000), ("yes in 5 %", 500, 5000), ("five ratings", 100, 2000),
     ("half missing, left out", 500, 1000), ("log-normal numbers in equal bins", 500, 1000),
