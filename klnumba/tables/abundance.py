@@ -9,78 +9,85 @@ import numpy as np
 
 from klnumba.optional import load
 from klnumba.tables.cells import Array
+from klnumba.tables.mixtures import most_likely
 
 RARE = 50  # rows from which on a count speaks for itself
-RATES = 80
-STEPS = 300
-LAWS = 16  # as many as show how well the sample tells the law
+# The lowest stands for names that never come again: so low that none does in any number of draws.
+RATES = np.concatenate([[1e-9, 1e-6, 1e-4, 1e-3], np.geomspace(1e-2, RARE, 80)])
+SEEN = -np.expm1(-RATES)  # how likely a sample is to have a category of such a rate
 
 
 @dataclass(frozen=True)
 class Abundance:
-    """A law of the rows that samples of this size have of a category, fitted to how many categories have how many rows.
+    """A law of the rows that samples of this size have of a category, fitted to how many have how few rows.
 
     H. Robbins, "An empirical Bayes approach to statistics", Third Berkeley Symposium, pp. 157-163, 1956: the rows of a
-    category are a Poisson number, its rate is drawn from a law on `rates`, and the most likely `weights` of these are
+    category are a Poisson number, its rate is drawn from a law on `RATES`, and the most likely `weights` of these are
     found from all categories together (N. Laird, Journal of the American Statistical Association 73, pp. 805-811,
     1978). It knows what no single count says: that of 200 categories with 0 to 5 rows all may be equally frequent.
     """
 
-    rates: Array
-    weights: Array  # (laws, rates): of the categories with 1 to `RARE` rows
-    seen: Array  # how likely a category of each rate is to have so many rows
-    categories: Array  # (laws,)
+    weights: Array  # (rates,): of the categories with 1 to `RARE` rows
+    categories: int  # how many these are
 
     @property
-    def unseen(self) -> Array:
-        """By law, the rows that a sample of this size is expected to have of categories that this one lacks."""
-        lost = self.rates * np.exp(-self.rates) / self.seen
-        found: Array = self.categories * (self.weights * lost).sum(axis=1)
+    def traceless(self) -> Array:
+        """By rate, how many categories are expected to have no row."""
+        found: Array = self.categories * self.weights * (1.0 / SEEN - 1.0)
         return found
+
+    @property
+    def unseen(self) -> float:
+        """The rows that a sample of this size is expected to have of categories that this one lacks."""
+        return float(self.traceless @ RATES)
 
     def draw(self, rows: Array, samples: int, rng: np.random.Generator) -> Array:
-        """Rates of categories that have so many rows: (samples, categories). The laws take turns."""
+        """Rates of categories that have so many rows: (samples, categories)."""
         found = rng.standard_gamma(rows, (samples, rows.size))
-        for count in np.unique(rows[(rows > 0) & (rows <= RARE)]):
-            here, given = np.flatnonzero(rows == count), self._given(float(count))
-            for k, share in enumerate(given):
-                part = found[k :: len(given)]
-                part[:, here] = rng.choice(self.rates, (len(part), here.size), p=share)
+        for count in np.unique(rows[_rare(rows)]):
+            here = np.flatnonzero(rows == count)
+            found[:, here] = rng.choice(RATES, (samples, here.size), p=self._given(count))
         return found
 
-    def mean(self, rows: Array) -> Array:
-        """By law, the expected rates of such categories together: (laws,)."""
-        found = np.full(len(self.weights), float(rows[rows > RARE].sum()))
-        for count, number in zip(*np.unique(rows[(rows > 0) & (rows <= RARE)], return_counts=True), strict=True):
-            found += number * (self._given(float(count)) @ self.rates)
+    def mean(self, rows: Array) -> float:
+        """The expected rates of such categories together."""
+        rare = _rare(rows)
+        found = float(rows[~rare].sum())
+        for count, number in zip(*np.unique(rows[rare], return_counts=True), strict=True):
+            found += number * float(self._given(count) @ RATES)
         return found
+
+    def again(self, rng: np.random.Generator) -> tuple[Array, Array, float]:
+        """Another sample: the rates of its rare categories, their rows, and the rate of all that it lacks."""
+        place = rng.choice(RATES.size, self.categories, p=self.weights)
+        # The first row comes at a time between 0 and 1, and the others after it.
+        later = RATES[place] + np.log1p(-SEEN[place] * rng.random(self.categories))
+        rows = 1.0 + rng.poisson(np.maximum(later, 0.0))
+        return RATES[place], rows, float(rng.poisson(self.traceless) @ RATES)
 
     def _given(self, count: float) -> Array:
-        found = self.weights * _poisson(np.array([count]), self.rates) / self.seen
-        share: Array = found / found.sum(axis=1, keepdims=True)
+        found = self.weights * _likely(np.array([count]))[0]
+        share: Array = found / found.sum()
         return share
 
 
-def fit(rows: Array, rng: np.random.Generator | None = None) -> Abundance:
-    """The law behind the rows of categories, which are whole numbers.
-
-    With a generator, `LAWS` of them, which differ as those of other samples would.
-    """
-    counts = np.bincount(rows[(rows > 0) & (rows <= RARE)].astype(np.int64), minlength=RARE + 1)[None, 1:]
-    drawn = counts.astype(np.float64) if rng is None else rng.standard_gamma(counts, (LAWS, RARE))
-    rates = np.geomspace(1e-2, RARE + 10.0 * RARE**0.5, RATES)
-    likely = _poisson(np.arange(1.0, RARE + 1), rates)
-    seen = likely.sum(axis=0)
-    held = np.flatnonzero(counts[0])
-    likely, share = (likely / seen)[held], drawn[:, held] / np.maximum(drawn.sum(axis=1, keepdims=True), 1e-300)
-    weights = np.full((len(drawn), RATES), 1.0 / RATES)
-    for _ in range(STEPS if held.size else 0):
-        weights = weights * ((share / (weights @ likely.T)) @ likely)
-    return Abundance(rates, weights, seen, drawn.sum(axis=1))
+def fit(samples: list[Array]) -> list[Abundance]:
+    """The law behind the rows of the categories of each sample, which are whole numbers, some of them few."""
+    counts = np.stack([np.bincount(rows[_rare(rows)].astype(np.int64), minlength=RARE + 1) for rows in samples])
+    held = np.flatnonzero(counts.any(axis=0))
+    number = counts.sum(axis=1)
+    weights = most_likely(_likely(held.astype(np.float64)), counts[:, held] / number[:, None])
+    return [Abundance(one, int(size)) for one, size in zip(weights, number, strict=True)]
 
 
-def _poisson(counts: Array, rates: Array) -> Array:
+def _rare(rows: Array) -> Array:
+    found: Array = (rows > 0) & (rows <= RARE)
+    return found
+
+
+def _likely(counts: Array) -> Array:
+    """How likely categories of each rate are to have so many rows, if they have any: (counts, rates)."""
     special: Any = load("scipy.special")
-    logs = counts[:, None] * np.log(rates) - rates - special.gammaln(counts + 1.0)[:, None]
-    found: Array = np.exp(logs)
+    logs = counts[:, None] * np.log(RATES) - RATES - special.gammaln(counts + 1.0)[:, None]
+    found: Array = np.exp(logs) / SEEN
     return found

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 import zlib
 from typing import Any
 
 import numpy as np
 
-import klnumba as kl
+from klnumba.labels import outside
 from klnumba.optional import load
 from klnumba.reduction import real, unit_of
-from klnumba.tables import abundance
+from klnumba.tables import abundance, prediction
 from klnumba.tables import smoothing as smoothings
-from klnumba.tables.abundance import Abundance
-from klnumba.tables.cells import MISSING, Array, Categories, Cells
+from klnumba.tables.abundance import RARE
+from klnumba.tables.cells import MISSING, Array, Bins, Categories, Cells
 from klnumba.tables.counting import Tally
 from klnumba.tables.drafting import chosen
+from klnumba.tables.gaps import Gaps
+from klnumba.tables.prediction import Sample
 from klnumba.tables.profile import Profile
 
 METHODS = ("bootstrap", "chi2")
+ENOUGH = 5  # rows of a cell for the law of large samples
+FEW = 30  # rare categories, of which no law can be told
+HALF, ONE = 0.5, 1.0  # what H. Jeffreys's prior adds to a count; rows to be expected where a sample has none
 
 
 def thresholds(
@@ -33,7 +40,8 @@ def thresholds(
     reference : DataFrame, Chunks or Profile
         The reference, itself a sample.
     n : int
-        How many rows the current table will have.
+        How many rows the current table will have, with those that are missing; of a weighted table, how many effective
+        rows: (Σw)²/Σw².
     alpha : float, default 0.05
         The share of false alarms.
     columns, bins, smoothing, base, missing
@@ -42,7 +50,7 @@ def thresholds(
         "bootstrap" draws tables of `n` rows from the laws that the reference allows for, and compares the reference
         with each as `compare` does; "chi2" takes the law of large samples, without smoothing; see Notes.
     samples : int, default 2000
-        How many draws.
+        How many draws. Where many cells are rare, a hundredth of these for each of a hundred references.
     rng : numpy.random.Generator or int, default 0
         Where they come from, or a seed. Each column has its own numbers, whichever others are asked for.
 
@@ -58,13 +66,26 @@ def thresholds(
     TypeError
         If `columns` is a text.
 
+    Warns
+    -----
+    UserWarning
+        If "chi2" is asked for columns with a cell that has fewer than five rows in the reference, or lets expect fewer
+        in a table of `n` rows.
+
     Notes
     -----
-    The law of a column is not known, and "bootstrap" draws it anew for each table: the share of a cell is a gamma
-    number with as many degrees of freedom as the cell has rows (D. B. Rubin, Annals of Statistics 9, pp. 130-134,
-    1981). What the reference lacks counts too. Beyond each end of bins that were fitted to a continuous column lies as
-    much as between two of its numbers: one row. Of rare categories, and of those that the reference has not seen, the
-    shares follow from how many categories have how few rows (`klnumba.tables.abundance`).
+    The law of a column is not known, and "bootstrap" draws it anew for each table: the share of a bin is a gamma number
+    with as many degrees of freedom as the bin has rows (D. B. Rubin, Annals of Statistics 9, pp. 130-134, 1981), that
+    of a category with half a row more, as H. Jeffreys's prior has it. What the reference lacks counts too. Beyond each
+    end of bins that were fitted to a continuous column lies as much as between two of its numbers: one row; so it is
+    with other categories than those of the reference, to which as many rows are added as it has categories of one row.
+    Of infinite numbers, and of missing values, the reference is taken to have none if it shows none.
+
+    Where some bins are empty, what lies between two neighbouring numbers, one row as well, is divided at random among
+    the bins from the one to the other. Where thirty categories or more have few rows, no count speaks for itself: how
+    frequent they are follows from how many of them have how few rows (`klnumba.tables.abundance`), and so does what
+    is to be expected of categories that the reference lacks. How wrong such a prediction is, is found by drawing a
+    hundred references from that law, and tables that follow on each; this takes about a second a column.
 
     "chi2" is KL = (1/N + 1/n)/2 times a chi-squared number with cells - 1 degrees of freedom, and with as many more as
     give the expected share of what the reference lacks. It is meant for cells with five rows or more.
@@ -92,79 +113,120 @@ def thresholds(
         raise ValueError(f"samples: an integer from 1 / alpha = {1 / alpha:.3g} on, not {samples!r}")
     profile = reference if isinstance(reference, Profile) else Profile.fit(reference, columns=columns, bins=bins)
     seed = int(np.random.default_rng(rng).integers(1 << 62))
-    found = {}
+    found, few = {}, []
     for name in chosen({**profile.cells, **profile.problems}, columns, "reference"):
         found[name] = np.nan
         if name in profile.cells:
             draws = np.random.default_rng([seed, zlib.crc32(name.encode("utf-8", "surrogatepass"))])
-            column = _Column(profile.cells[name], profile.tallies[name], missing, draws)
+            column = _Column(profile.cells[name], profile.tallies[name], missing)
             if column.rows > 0 and method == "chi2":
                 found[name] = _law(column, n, alpha)
+                few += [name] if column.least(n) < ENOUGH else []
             elif column.rows > 0:
-                found[name] = _drawn(column, n, alpha, smoothing, samples)
+                found[name] = _drawn(column, n, alpha, smoothing, samples, draws)
+    _warn_of_few_rows(few)
     return load("pandas").Series({name: value / unit for name, value in found.items()}, dtype=float, name="kl")
 
 
 class _Column:
     """The counts of a column, scaled to its effective number of rows, and what they say of rows to come."""
 
-    def __init__(self, cells: Cells, tally: Tally, missing: str, rng: np.random.Generator) -> None:
-        kept = cells.groups() != MISSING if missing == "drop" else np.ones(cells.size, bool)
-        self.rows, total = tally.effective(kept), float(tally.counts[kept].sum())
+    def __init__(self, cells: Cells, tally: Tally, missing: str) -> None:
+        self.kept = cells.groups() != MISSING if missing == "drop" else np.ones(cells.size, bool)
+        self.rows, total = tally.effective(self.kept), float(tally.counts[self.kept].sum())
         scale = self.rows / total if total > 0.0 and not tally.known else 1.0
-        self.known, self.rng = tally.known, rng
-        self.reference: Array = np.where(kept, tally.counts, 0.0) * scale
-        self.rates = self.reference[None].copy()  # of each cell, in samples of this size; a row for each law
-        self.unseen = 0.0  # rows to be expected where there are none
-        self.law: Abundance | None = None
-        if tally.known:
+        self.counts: Array = tally.counts * scale
+        self.rates = self.counts.copy()  # of each cell, in samples of this size
+        self.known, self.lacking = tally.known, 0.0  # rows to be expected where there are none
+        self.awaited: Array = self.counts > 0  # the cells that hold what may come
+        self.sample: Sample | None = None  # where many categories are rare
+        self.gaps: Gaps | None = None  # where bins are empty
+        if self.known:
             return
+        self.rates[-1] += HALF * (self.counts[-1] > 0)
         if isinstance(cells, Categories):
-            self._rare(cells, tally, scale)
-        elif cells.fitted and cells.edges.size and cells.edges[0] < cells.edges[-1]:
-            beyond = ~cells.alone[[0, -1]] & (self.reference[[0, -4]] == 0)
-            self.rates[0, [0, -4]] += beyond
-            self.unseen = float(beyond.sum())
+            self._categories(cells, tally, scale)
+        elif cells.edges.size:
+            self._bins(cells)
 
-    def _rare(self, cells: Categories, tally: Tally, scale: float) -> None:
-        """Fit the law of rare categories; the cell of others gets what it says of those and of unseen ones."""
+    @property
+    def reference(self) -> Array:
+        """The counts that are compared."""
+        found: Array = self.counts * self.kept
+        return found
+
+    def least(self, n: int) -> float:
+        """The fewest rows that a cell has in the reference, or lets expect in a table of `n` rows."""
+        held = self.counts[self.kept & self.awaited]
+        each = n / float(self.counts.sum())
+        return float(held.min()) * (each if self.known else min(each, 1.0)) if held.size else math.inf
+
+    def _categories(self, cells: Categories, tally: Tally, scale: float) -> None:
         others = np.array([*(tally.unseen or {}).values()], np.float64) * scale
         if tally.unseen is None and cells.folded:
-            others = _even(float(self.reference[-2]), cells.folded)
-        others, named = np.rint(others), np.rint(self.reference[:-2])
-        law = abundance.fit(np.concatenate([named, others]), self.rng)
-        self.law, self.unseen = law, float(law.unseen.mean())
-        self.rates = np.repeat(self.rates, len(law.unseen), axis=0)
-        self.rates[:, -2] = law.mean(others) + law.unseen
+            others = prediction.even(float(self.counts[-2]), cells.folded)
+        named, others = _whole(self.counts[:-2]), _whole(others)
+        seen = np.concatenate([named[named > 0], others])
+        if (seen <= RARE).sum() >= FEW:
+            self.sample = Sample(named, others, float(self.counts[-1]), float(self.rates[-1]), bool(self.kept[-1]))
+            return
+        self.awaited[:-2] = True
+        self.rates[:-2] += np.where(named > 0, HALF, ONE)
+        if cells.kind != "boolean":  # of which no third can come
+            self.lacking = float((seen == 1).sum())
+            self.rates[-2] += self.lacking + ONE
 
-    def shares(self, samples: int) -> Array:
-        """Laws that the counts allow for: (samples, cells)."""
-        rates = self.rates[np.arange(samples) % len(self.rates)]
-        found = rates if self.known else self.rng.standard_gamma(rates)
-        if self.law is not None:
-            found[:, :-2] = self.law.draw(np.rint(self.reference[:-2]), samples, self.rng)
-        shares: Array = found / found.sum(axis=1, keepdims=True)
-        return shares
+    def _bins(self, cells: Bins) -> None:
+        if cells.fitted and cells.edges[0] < cells.edges[-1]:
+            beyond = ~cells.alone[[0, -1]] & (self.counts[[0, -4]] == 0)
+            self.rates[[0, -4]] += ONE * beyond
+            self.lacking = float(beyond.sum())
+        gaps = (self.counts[1:-4] == 0) & ~np.append(False, cells.alone[:-1])  # behind one number may be nothing ever
+        if gaps.any():
+            self.awaited[1:-4] |= gaps
+            self.gaps = Gaps.of(self.counts[1:-4], cells.fitted)
+            self.rates[1:-4] = self.gaps.within
+
+    def laws(self, samples: int, rng: np.random.Generator) -> Array:
+        """Rates of the cells as the counts allow for: (samples, cells)."""
+        rates = np.broadcast_to(self.rates, (samples, self.rates.size))
+        if self.known:
+            return rates
+        found: Array = rng.standard_gamma(rates)
+        if self.gaps is not None:
+            found[:, 1:-4] += self.gaps.draw(samples, rng)
+        return found
 
 
-def _even(rows: float, categories: int) -> Array:
-    """Rows of so many categories, as even as whole numbers can be."""
-    ends = np.rint(np.linspace(0.0, rows, categories + 1))
-    return np.diff(ends)
+def _whole(rows: Array) -> Array:
+    """Whole numbers of rows; what has been seen stays seen."""
+    found: Array = np.where(rows > 0, np.maximum(np.rint(rows), 1.0), 0.0)
+    return found
 
 
 def _law(column: _Column, n: int, alpha: float) -> float:
+    if column.sample is not None:
+        column.lacking = abundance.fit([column.sample.all])[0].unseen
+    over = 1.0 / (n * float(column.reference.sum() / column.counts.sum()))
     over_n = 0.0 if column.known else 1.0 / column.rows
-    freedom = (column.reference > 0).sum() - 1 + 2.0 * column.unseen * over_n / (over_n + 1.0 / n)
+    freedom = (column.reference > 0).sum() - 1 + 2.0 * column.lacking * over_n / (over_n + over)
     if freedom <= 0.0:
         return 0.0
-    return float(load("scipy.special").chdtri(freedom, alpha)) * (over_n + 1.0 / n) / 2.0
+    return float(load("scipy.special").chdtri(freedom, alpha)) * (over_n + over) / 2.0
 
 
-def _drawn(column: _Column, n: int, alpha: float, smoothing: str | float, samples: int) -> float:
-    second = column.rng.multinomial(n, column.shares(samples)).astype(np.float64)
-    first = np.broadcast_to(column.reference, second.shape)
-    used = (first > 0) | (second > 0)
-    p = smoothings.smooth(first, np.full(samples, column.rows), used, smoothing)
-    q = smoothings.smooth(second, np.full(samples, float(n)), used, smoothing)
-    return float(np.quantile(kl.kl_divergence(p, q), 1.0 - alpha, method="higher"))
+def _warn_of_few_rows(few: list[str]) -> None:
+    """Warn of columns of which the law of large samples says little."""
+    if few:
+        text = f"columns with cells of fewer than {ENOUGH} rows, where the law of large samples does not hold: {few}"
+        warnings.warn(f"method: 'chi2' has {text}", UserWarning, stacklevel=outside())
+
+
+def _drawn(
+    column: _Column, n: int, alpha: float, smoothing: str | float, samples: int, rng: np.random.Generator
+) -> float:
+    if column.sample is not None:
+        return prediction.limit(column.reference, column.sample, n, alpha, smoothing, samples, rng)
+    tables = prediction.drawn(column.laws(samples, rng), n, column.kept, rng)
+    found = prediction.divergences(column.reference, tables, smoothing, column.known)
+    return float(np.quantile(found, 1.0 - alpha, method="higher"))

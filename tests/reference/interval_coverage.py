@@ -9,6 +9,7 @@ column is drawn anew from one pair of distributions, and `compare` takes all of 
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +36,24 @@ PIECE = 250  # columns that are held at a time
 BEYOND_CASES = [
     ("normal numbers", 500, 5000, "bootstrap", 2000), ("normal numbers", 500, 500, "bootstrap", 2000),
     ("normal numbers", 500, 5000, "chi2", 2000), ("normal numbers", 500, 500, "chi2", 2000),
-    ("60 % zeros", 500, 3000, "bootstrap", 2000), ("10 names", 500, 2000, "bootstrap", 2000),
-    ("200 names", 300, 3000, "bootstrap", 300), ("200 names", 1000, 1000, "bootstrap", 300),
-    ("names by Zipf's law", 1000, 1000, "bootstrap", 300), ("5000 names", 3000, 3000, "bootstrap", 100),
+    ("60 % zeros", 500, 3000, "bootstrap", 2000), ("half missing, left out", 500, 1000, "bootstrap", 1000),
+    ("log-normal numbers in equal bins", 500, 1000, "bootstrap", 500),
+    ("log-normal numbers in equal bins", 500, 5000, "bootstrap", 500),
+    ("Cauchy numbers in equal bins", 500, 5000, "bootstrap", 1000),
+    ("yes in 0.5 %", 500, 5000, "bootstrap", 2000), ("yes in 0.5 %", 500, 5000, "chi2", 2000),
+    ("yes in 1 %", 1000, 1000, "bootstrap", 2000), ("yes in 5 %", 500, 5000, "bootstrap", 2000),
+    ("five ratings", 100, 2000, "bootstrap", 2000), ("numbers by Poisson's law", 500, 2000, "bootstrap", 1000),
+    ("10 names", 500, 2000, "bootstrap", 2000), ("200 names", 300, 3000, "bootstrap", 100),
+    ("200 names", 1000, 1000, "bootstrap", 100), ("names by Zipf's law", 1000, 1000, "bootstrap", 100),
+    ("5000 names", 3000, 3000, "bootstrap", 100), ("half of them numbers of orders", 1000, 1000, "bootstrap", 100),
+    ("numbers of orders", 1000, 1000, "bootstrap", 50),
 ]  # fmt: skip
+# What else a comparison of such columns is asked for.
+BEYOND_OPTIONS = {
+    "half missing, left out": {"missing": "drop"},
+    "log-normal numbers in equal bins": {"bins": "fd"},
+    "Cauchy numbers in equal bins": {"bins": "sturges"},
+}
 SHIFTS = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0)  # the spread of the logarithms by which the shares change
 
 
@@ -163,12 +178,25 @@ def column_of(kind: str, rng: np.random.Generator, rows: int, columns: int) -> A
     import pandas as pd
 
     size = rows, columns
-    if kind == "normal numbers":
-        return pd.DataFrame(rng.normal(size=size))
-    if kind == "60 % zeros":
-        return pd.DataFrame(np.where(rng.random(size) < 0.6, 0.0, rng.lognormal(size=size)))
-    drawn = np.minimum(rng.zipf(1.6, size), 10**6) if "Zipf" in kind else rng.integers(0, int(kind.split()[0]), size)
-    return pd.DataFrame({k: drawn[:, k].astype(str) for k in range(columns)})
+    draws = {
+        "normal numbers": lambda: rng.normal(size=size),
+        "60 % zeros": lambda: np.where(rng.random(size) < 0.6, 0.0, rng.lognormal(size=size)),
+        "half missing, left out": lambda: np.where(rng.random(size) < 0.5, np.nan, rng.normal(size=size)),
+        "log-normal numbers in equal bins": lambda: rng.lognormal(0.0, 1.5, size),
+        "Cauchy numbers in equal bins": lambda: rng.standard_cauchy(size),
+        "five ratings": lambda: rng.choice(5, size, p=[0.1, 0.1, 0.2, 0.3, 0.3]),
+        "numbers by Poisson's law": lambda: rng.poisson(20, size),
+        "names by Zipf's law": lambda: np.minimum(rng.zipf(1.6, size), 10**6).astype(str),
+        "numbers of orders": lambda: rng.integers(0, 10**12, size).astype(str),
+        "half of them numbers of orders": lambda: np.where(
+            rng.random(size) < 0.5, rng.integers(0, 10**12, size), rng.integers(0, 10, size)
+        ).astype(str),
+    }
+    if kind.startswith("yes in"):
+        return pd.DataFrame(rng.random(size) < float(kind.split()[2]) / 100.0)
+    if kind in draws:
+        return pd.DataFrame(draws[kind]())
+    return pd.DataFrame(rng.integers(0, int(kind.split()[0]), size).astype(str))
 
 
 def of_beyond(kind: str, before: int, after: int, method: str, columns: int) -> dict[str, Any]:
@@ -176,13 +204,17 @@ def of_beyond(kind: str, before: int, after: int, method: str, columns: int) -> 
     from klnumba.tables import Profile, thresholds
 
     rng = np.random.default_rng([before, after, len(kind)])
-    smoothing = "jeffreys" if method == "bootstrap" else "none"
+    options: dict[str, Any] = dict(BEYOND_OPTIONS.get(kind, {}))
+    bins = options.pop("bins", "auto")
+    options["smoothing"] = "jeffreys" if method == "bootstrap" else "none"
     beyond = 0
     for start in range(0, columns, 100):
         size = min(100, columns - start)
-        profile = Profile.fit(column_of(kind, rng, before, size))
-        found = profile.compare(column_of(kind, rng, after, size), smoothing=smoothing).to_frame()["kl"].to_numpy()
-        limits = thresholds(profile, after, 0.05, method=method, smoothing=smoothing, samples=400, rng=start)
+        profile = Profile.fit(column_of(kind, rng, before, size), bins=bins)
+        found = profile.compare(column_of(kind, rng, after, size), **options).to_frame()["kl"].to_numpy()
+        with warnings.catch_warnings():  # of cells too empty for the law of large samples: this shows why
+            warnings.simplefilter("ignore", UserWarning)
+            limits = thresholds(profile, after, 0.05, method=method, samples=400, rng=start, **options)
         beyond += int((found > limits.to_numpy()).sum())
     named = {"columns_of": kind, "rows_before": before, "rows_after": after, "method": method, "columns": columns}
     return named | {"beyond": round(beyond / columns, 4)}
