@@ -62,6 +62,7 @@ def write_pages(app: Sphinx) -> None:
         "gradients.md": gradients(),
         "interval_coverage.md": measured(DATA / "interval_coverage.json", "rows"),
         "rare_cells.md": measured(DATA / "rare_cells.json", "rows"),
+        "sparse_cells.md": measured(DATA / "sparse_cells.json", "rows"),
         "numeric_coverage.md": measured(DATA / "numeric_coverage.json", "rows"),
         "exceedance.md": measured(DATA / "exceedance.json", "rows"),
         "other_tools.md": measured(DATA / "other_tools.json", "rows"),

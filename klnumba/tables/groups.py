@@ -14,8 +14,9 @@ from klnumba.optional import load
 from klnumba.reduction import real, unit_of
 from klnumba.tables import smoothing as smoothings
 from klnumba.tables.cells import Array
+from klnumba.tables.pooling import Pair
 from klnumba.tables.rows import frame_of
-from klnumba.tables.statistics import CORRECTIONS, Pair, adjusted, evidence, spread
+from klnumba.tables.statistics import CORRECTIONS, adjusted, evidence, spread
 from klnumba.tables.weighting import check_index
 
 CELLS = 1 << 28  # groups times values: 2 GiB of counts
@@ -119,11 +120,13 @@ def kl_groups(
     if not held.all():
         group, value = group[held], value[held]
         weight = None if weight is None else weight[held]
-    counts = np.bincount(group * size[1] + value, weight, size[0] * size[1]).reshape(size)
-    squares = None if weight is None else np.bincount(group, weight * weight, size[0])[:, None]
+    cell = group * size[1] + value
+    counts = np.bincount(cell, weight, size[0] * size[1]).reshape(size)
+    squares = None if weight is None else np.bincount(cell, weight * weight, size[0] * size[1]).reshape(size)
     place = None if against is None else _place(labels, against)
     other = _others(counts) if place is None else counts[place]
-    sides = (counts, _effective(counts, squares)), (other, _effective(other, _opposite(squares, place)))
+    opposite = None if squares is None else _others(squares) if place is None else squares[place]
+    sides = (counts, _effective(counts, squares), squares), (other, _effective(other, opposite), opposite)
     smoothed = _smoothed(*sides, smoothing)
     found = divergence.row_statistics(*smoothed, stats=stats, base=base, threads=threads)
     result = {"n": np.bincount(group, minlength=size[0])}
@@ -136,32 +139,31 @@ def kl_groups(
     return pandas.DataFrame(result, index=labels)
 
 
-Side = tuple[Array, Array]  # a row of counts for each group, or one for all of them; and how many rows they stand for
-
-
-def _opposite(squares: Array | None, place: int | None) -> Array | None:
-    """The squares of the weights with which each group is compared."""
-    if squares is None:
-        return None
-    return _others(squares) if place is None else squares[place]
+# A row of counts for each group, or one for all; how many rows they stand for; the squares of the weights of each cell.
+Side = tuple[Array, Array, Array | None]
 
 
 def _effective(counts: Array, squares: Array | None) -> Array:
     """The effective number of rows: (sum of weights)^2 / sum of their squares."""
     total: Array = counts.sum(axis=-1).astype(np.float64)
     if squares is not None:
+        sums = squares.sum(axis=-1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            total = np.where(squares[..., 0] > 0.0, total / squares[..., 0] * total, 0.0)
+            total = np.where(sums > 0.0, total / sums * total, 0.0)
     return total
 
 
 def _scaled(side: Side) -> Array:
     """The counts, adding up to the effective numbers of rows."""
-    counts, size = side
+    found: Array = side[0] * _factor(side)[..., None]
+    return found
+
+
+def _factor(side: Side) -> Array:
+    counts, size, _ = side
     total = counts.sum(axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        factor = np.where((total > 0) & (total != size), size / total, 1.0)
-    found: Array = counts * factor[..., None]
+        found: Array = np.where((total > 0) & (total != size), size / total, 1.0)
     return found
 
 
@@ -181,6 +183,10 @@ def _evidence(first: Side, second: Side, itself: int | None, confidence: float, 
     p, q = _scaled(first), np.broadcast_to(_scaled(second), shape)
     if not shape[1]:  # no values at all: an empty cell stands for them
         p = q = np.zeros((shape[0], 1))
+    squares = [
+        np.broadcast_to(side[2] * _factor(side)[..., None] ** 2, shape)
+        for side in (first, second) if side[2] is not None and shape[1]
+    ]  # fmt: skip
     n, m = first[1], np.broadcast_to(second[1], shape[:1])
     some = (n > 0) & (m > 0)
     if itself is not None:
@@ -189,7 +195,8 @@ def _evidence(first: Side, second: Side, itself: int | None, confidence: float, 
     step = max(1, BLOCK // max(shape[1], 1))
     for start in range(0, max(shape[0], 1), step):
         here = slice(start, start + step)
-        pair = Pair(p[here], n[here], q[here], m[here], np.zeros_like(p[here], np.int64))
+        both = (squares[0][here], squares[1][here]) if squares else None
+        pair = Pair(p[here], n[here], q[here], m[here], np.zeros_like(p[here], np.int64), squares=both)
         parts.append(evidence(pair.select(some[here]), confidence, unit))
     found = {name: spread(np.concatenate([part[name] for part in parts]), some) for name in parts[0]}
     return {"n_effective": n, "n_effective_other": m} | found

@@ -9,8 +9,8 @@ import numpy as np
 from klnumba.tables import telling
 from klnumba.tables.cells import MISSING, Array
 from klnumba.tables.counting import Tally
+from klnumba.tables.pooling import Pair, Squares
 from klnumba.tables.profile import Profile
-from klnumba.tables.statistics import Pair
 
 
 def pair_of(profile: Profile, tallies: dict[str, Tally], names: list[str], missing: str) -> Pair:
@@ -20,6 +20,7 @@ def pair_of(profile: Profile, tallies: dict[str, Tally], names: list[str], missi
     right: list[Array] = []
     groups: list[Array] = []
     told: list[telling.Told] = []
+    tables = profile.tallies, tallies
     for k, name in enumerate(names):
         one, first, second = profile.cells[name], profile.tallies[name], tallies[name]
         groups.append(one.groups())
@@ -33,8 +34,13 @@ def pair_of(profile: Profile, tallies: dict[str, Tally], names: list[str], missi
         _rows([one.reference for one in told]), n, _rows([one.current for one in told]), m,
         _rows([np.zeros(one.reference.size) for one in told], np.int64),
         _rows([one.doubtful for one in told], bool), _rows([one.sure for one in told], bool),
+        _squares(told) if any(table[name].squares is not None for table in tables for name in names) else None,
     )  # fmt: skip
     return Pair(_rows(left), n, _rows(right), m, _rows(groups, np.int64), told=evidence)
+
+
+def _squares(told: list[telling.Told]) -> Squares:
+    return _rows([one.squares[0] for one in told]), _rows([one.squares[1] for one in told])
 
 
 def _scaled(counts: Array, kept: Array, n: float) -> Array:

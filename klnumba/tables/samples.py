@@ -12,6 +12,7 @@ import numpy as np
 from klnumba.arrays import one_of
 from klnumba.labels import numbers
 from klnumba.reduction import real, unit_of
+from klnumba.tables.jitter import jittered
 from klnumba.tables.neighbours import sample
 
 METHODS = ("knn", "bias-reduced")
@@ -46,6 +47,18 @@ class SampleEstimate:
     def __float__(self) -> float:
         return self.kl
 
+    def __eq__(self, other: object) -> bool:
+        """Whether all is the same; an interval that neither has is."""
+        return self._values() == other._values() if isinstance(other, SampleEstimate) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._values())
+
+    def _values(self) -> tuple[float | None, ...]:
+        """All attributes, None for NaN."""
+        values = (self.kl, self.standard_error, *self.interval, self.n, self.m, self.dimensions)
+        return tuple(None if math.isnan(value) else value for value in values)
+
 
 def kl_from_samples(
     x: Any, y: Any, *, k: int = 5, method: Literal["knn", "bias-reduced"] = "knn",
@@ -75,7 +88,9 @@ def kl_from_samples(
     ties : {"raise", "jitter"}, default "raise"
         What to do where the distance to a neighbour is zero, since values are repeated: a density has no such places,
         so that there is no estimate. "jitter" takes the values of each coordinate in which some are repeated as
-        rounded, and moves each to a random place within half the smallest distance between two of them.
+        rounded, and moves each to a random place within half a unit. The unit is the distance to the nearest other
+        value that the middle one of all points has. Values which the rounding of the coarser dtype of `x` and `y` might
+        have made of one are one value there.
     standardize : bool, default False
         Divide each coordinate by its standard deviation over both samples. The divergence does not depend on it; the
         estimate does, where coordinates are of different units.
@@ -136,12 +151,12 @@ def kl_from_samples(
     for name, given, least in (("k", k, 1), ("subsamples", subsamples, 2)):
         if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < least:
             raise ValueError(f"{name}: an integer of at least {least}, not {given!r}")
-    first, second = _points(x, y)
+    first, second, epsilon = _points(x, y)
     if standardize:
         first, second = _standardized(first, second)
     generator = np.random.default_rng(rng)
     if ties == "jitter":
-        first, second = _jittered(first, second, generator)
+        first, second = jittered(*_scaled(first, second), epsilon, generator)
     first, second = _scaled(first, second)
     value = estimate(first, second, int(k), method)
     error = (
@@ -203,20 +218,23 @@ def _quantile(confidence: float | None) -> float:
 # --- the points ------------------------------------------------------------------------------------------------------
 
 
-def _points(x: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Both samples, of shape (n, d) and (m, d), finite."""
+def _points(x: Any, y: Any) -> tuple[np.ndarray, np.ndarray, float]:
+    """Both samples, of shape (n, d) and (m, d), finite, and the relative distance of two numbers of the coarser one."""
     if hasattr(x, "columns") and hasattr(y, "columns"):
         missing = [name for one, other in ((x, y), (y, x)) for name in one.columns if name not in other.columns]
         if missing or not x.columns.is_unique or not y.columns.is_unique:
             raise ValueError(f"x and y: the same columns, each once; not in both or not once: {missing or 'repeated'}")
         y = y[x.columns]
     found = []
+    epsilon = float(np.finfo(np.float64).eps)
     for name, given in (("x", x), ("y", y)):
         points = numbers(given, name) if hasattr(given, "iloc") else np.asarray(given)
         if points.dtype.kind not in "fiub":
             raise TypeError(f"{name}: dtype {points.dtype} is not a real number type")
         if points.ndim not in (1, 2) or (points.ndim == 2 and not points.shape[1]):
             raise ValueError(f"{name}: of shape (n,) or (n, d), not {points.shape}")
+        if points.dtype.kind == "f":
+            epsilon = max(epsilon, float(np.finfo(points.dtype).eps))
         points = np.asarray(points if points.ndim == 2 else points[:, None], np.float64)
         bad = np.flatnonzero(~np.isfinite(points).all(axis=1))
         if bad.size:
@@ -224,7 +242,7 @@ def _points(x: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
         found.append(points)
     if found[0].shape[1] != found[1].shape[1]:
         raise ValueError(f"x and y: points of {found[0].shape[1]} and {found[1].shape[1]} numbers")
-    return found[0], found[1]
+    return found[0], found[1], epsilon
 
 
 def _standardized(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -239,16 +257,3 @@ def _scaled(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     largest = max((float(np.abs(points).max()) for points in (x, y) if points.size), default=0.0)
     shift = -math.frexp(largest)[1]
     return np.ldexp(x, shift), np.ldexp(y, shift)
-
-
-def _jittered(x: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Coordinates in which values are repeated, spread over the unit to which they were rounded."""
-    both = np.concatenate([x, y])
-    for j in range(both.shape[1]):
-        values = np.unique(both[:, j])
-        if values.size == 1:
-            raise ValueError(f"x and y: coordinate {j} is {values[0]} everywhere, and has no density")
-        if values.size < len(both):
-            unit = float(np.diff(values).min())
-            both[:, j] += rng.uniform(-0.5, 0.5, len(both)) * unit
-    return both[: len(x)], both[len(x) :]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,51 +11,13 @@ import klnumba as kl
 from klnumba.optional import load
 from klnumba.tables import fourfold, interval
 from klnumba.tables.cells import CORE, MISSING, NEW, TAIL, Array
+from klnumba.tables.pooling import Pair, pooled
 from klnumba.tables.smoothing import smooth
 
 SPARSE = 5.0  # the test takes cells together in which either sample lets expect fewer rows
 RARE = 2.0  # and the interval those in which it lets expect fewer than this
 PARTS = {"kl_missing": MISSING, "kl_tails": TAIL, "kl_new": NEW, "kl_reshaping": CORE}
 CORRECTIONS = ("bh", "bonferroni", "holm", "none")
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Two samples of some columns: counts scaled to the effective numbers of rows, and the part each cell belongs to.
-
-    Where the number of rows is infinite, the distribution is known, and the counts are its probabilities. The evidence
-    looks at the cells of `told`, if there are others for it. It takes those that are `doubtful`, since the reference
-    sample itself made them, together with the sparse ones, and those that are `sure` for what they are.
-    """
-
-    reference: Array
-    n: Array
-    current: Array
-    m: Array
-    groups: Array
-    doubtful: Array | None = None
-    sure: Array | None = None
-    told: Pair | None = None
-
-    @property
-    def used(self) -> Array:
-        """The cells that either sample has."""
-        found: Array = (self.reference > 0) | (self.current > 0)
-        return found
-
-    def select(self, columns: Array) -> Pair:
-        """Some of the columns."""
-        sides = (self.reference, self.n, self.current, self.m, self.groups, self.doubtful, self.sure)
-        told = None if self.told is None else self.told.select(columns)
-        found: Any = (*(None if side is None else side[columns] for side in sides), told)
-        return Pair(*found)
-
-    def turned(self, columns: Array) -> Pair:
-        """The two sides of some columns exchanged."""
-        here = columns[:, None]
-        first, second = np.where(here, self.current, self.reference), np.where(here, self.reference, self.current)
-        n, m = np.where(columns, self.m, self.n), np.where(columns, self.n, self.m)
-        return replace(self, reference=first, n=n, current=second, m=m)
 
 
 @dataclass(frozen=True)
@@ -121,9 +83,9 @@ def evidence(pair: Pair, confidence: float, unit: float) -> dict[str, Array]:
 
 def _estimate(pair: Pair, confidence: float) -> dict[str, Array]:
     """The bias-corrected value and its interval, which is open where all cells are too rare to say anything."""
-    reference, current = _pooled(pair, RARE)
-    found = interval.estimate(reference, pair.n, current, pair.m, confidence)
-    lost = (((reference > 0) | (current > 0)).sum(axis=1) == 1) & (pair.used.sum(axis=1) > 1)
+    few = pooled(pair, RARE).informed()
+    found = interval.estimate(few.reference, few.n, few.current, few.m, confidence)
+    lost = (few.used.sum(axis=1) == 1) & (pair.used.sum(axis=1) > 1)
     unknown = {"kl_corrected": np.nan, "standard_error": np.nan, "ci_low": 0.0, "ci_high": np.inf}
     return {name: np.where(lost, unknown[name], values) for name, values in found.items()}
 
@@ -186,13 +148,7 @@ def independence(pair: Pair) -> dict[str, Array]:
     others together, by the exact test (`klnumba.tables.fourfold`). The two samples may change places.
     """
     pair = pair.turned(np.isinf(pair.m))
-    reference, current = _pooled(pair, SPARSE)
-    known = np.isinf(pair.n)
-    both = np.where(known[:, None], reference, reference + current)
-    n, m = np.where(known, 0.0, pair.n), pair.m
-    with np.errstate(invalid="ignore"):
-        to_reference = np.where(known, 0.0, kl.kl_divergence(reference, both))
-        g = 2.0 * (n * to_reference + m * kl.kl_divergence(current, both))
+    g, both, n, m = _likelihood(pooled(pair, SPARSE).informed())
     dof = np.maximum((both > 0).sum(axis=1) - 1, 0)
     p_value = load("scipy.special").chdtrc(np.maximum(dof, 1), g / _williams(both, n, m, dof))
     found = {"g": g, "dof": dof.astype(np.float64), "p_value": np.where(dof > 0, p_value, 1.0)}
@@ -201,24 +157,26 @@ def independence(pair: Pair) -> dict[str, Array]:
     return _of_two_cells(pair, small, found) if small.size else found
 
 
+def _likelihood(pair: Pair) -> tuple[Array, Array, Array, Array]:
+    """G, both samples together, and their numbers of rows; a known reference is the law itself, of 0 rows."""
+    known = np.isinf(pair.n)
+    both = np.where(known[:, None], pair.reference, pair.reference + pair.current)
+    n, m = np.where(known, 0.0, pair.n), pair.m
+    with np.errstate(invalid="ignore"):
+        to_reference = np.where(known, 0.0, kl.kl_divergence(pair.reference, both))
+        g = 2.0 * (n * to_reference + m * kl.kl_divergence(pair.current, both))
+    return g, both, n, m
+
+
 def _of_two_cells(pair: Pair, columns: Array, found: dict[str, Array]) -> dict[str, Array]:
     """The same, where these columns are small: the fullest cell against all others together."""
     part = pair.select(columns)
-    known = np.isinf(part.n)
-    size = np.where(known, 0.0, part.n)
-    both = np.where(known[:, None], part.reference, part.reference + part.current)
-    full = (both if part.doubtful is None else np.where(part.doubtful, -1.0, both)).argmax(axis=1)[:, None]
-    sides = []
-    for side, total in ((part.reference, np.where(known, 1.0, part.n)), (part.current, part.m)):
-        inside = np.take_along_axis(side, full, axis=1)[:, 0]
-        sides.append(np.stack([inside, np.maximum(total - inside, 0.0)], axis=1))
-    first, second = sides
-    both = np.where(known[:, None], first, first + second)
-    with np.errstate(invalid="ignore"):
-        to_reference = np.where(known, 0.0, kl.kl_divergence(first, both))
-        found["g"][columns] = 2.0 * (size * to_reference + part.m * kl.kl_divergence(second, both))
+    rows = part.expected()
+    full = (rows if part.doubtful is None else np.where(part.doubtful, -1.0, rows)).argmax(axis=1)[:, None]
+    two = part.cut(np.arange(rows.shape[1]) == full).informed()
+    found["g"][columns] = _likelihood(two)[0]
     found["dof"][columns] = 1.0
-    counts = zip(first[:, 1], part.n, second[:, 1], part.m, strict=True)
+    counts = zip(two.reference[:, 1], two.n, two.current[:, 1], two.m, strict=True)
     found["p_value"][columns] = [fourfold.p_value(*map(float, one)) for one in counts]
     return found
 
@@ -232,34 +190,6 @@ def _williams(both: Array, n: Array, m: Array, dof: Array) -> Array:
         sides = np.where(n > 0, total / n + total / m - 1.0, 1.0)
         found = 1.0 + sides * cells / (6.0 * total * np.maximum(dof, 1))
     return np.where(np.isfinite(found), found, 1.0)
-
-
-def _pooled(pair: Pair, limit: float) -> tuple[Array, Array]:
-    """The counts with the sparse cells taken together in one more column, and that with the least one if need be."""
-    turned = np.isinf(pair.m)
-    if turned.any():
-        first, second = _pooled(pair.turned(turned), limit)
-        return np.where(turned[:, None], second, first), np.where(turned[:, None], first, second)
-    n, m = pair.n[:, None], pair.m[:, None]
-    known = np.isinf(n)
-    size = np.where(known, 0.0, n)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.where(known, pair.reference, (np.where(known, 0.0, pair.reference) + pair.current) / (size + m))
-    least = np.where(known, m, np.minimum(size, m))
-    sparse = share * least < limit
-    sparse = sparse if pair.doubtful is None else sparse | pair.doubtful
-    sparse = pair.used & (sparse if pair.sure is None else sparse & ~pair.sure)
-    together = [np.where(sparse, 0.0, side) for side in (pair.reference, pair.current)]
-    rest = [np.where(sparse, side, 0.0).sum(axis=1) for side in (pair.reference, pair.current)]
-    expected = np.where(sparse, share, 0.0).sum(axis=1) * least[:, 0]
-    kept = np.where((together[0] + together[1]) > 0, share, np.inf)
-    smallest = kept.argmin(axis=1)
-    alone = (expected >= limit) | ~np.isfinite(kept).any(axis=1)
-    rows = np.flatnonzero(~alone)
-    for side, more in zip(together, rest, strict=True):
-        side[rows, smallest[rows]] += more[rows]
-    extra = [np.where(alone, more, 0.0)[:, None] for more in rest]
-    return np.hstack([together[0], extra[0]]), np.hstack([together[1], extra[1]])
 
 
 def adjusted(p: Array, correction: str) -> Array:

@@ -13,7 +13,8 @@ import numpy as np
 
 from klnumba.tables.cells import Array, Bins, Categories, Cells
 from klnumba.tables.counting import Tally
-from klnumba.tables.statistics import SPARSE
+from klnumba.tables.pooling import ROUNDING, Pair, Squares, fewer
+from klnumba.tables.statistics import RARE, SPARSE
 from klnumba.tables.unseen import in_buckets
 
 CHANCE = 1e-4  # what chance does more seldom than this is told apart
@@ -33,6 +34,14 @@ class Side:
         held, counts = float(self.tally.counts[self.counts > 0].sum()), float(self.counts.sum())
         return counts / held if held > 0.0 else 1.0
 
+    @property
+    def squares(self) -> Array:
+        """The squares of the weights in each cell, in the unit of the counts; of rows of one weight, the counts."""
+        if self.tally.squares is None:
+            return self.counts.copy()
+        found: Array = np.where(self.counts > 0, self.tally.squares, 0.0) * self.scale**2
+        return self.counts.copy() if np.allclose(found, self.counts, ROUNDING, 0.0) else found
+
 
 @dataclass
 class Told:
@@ -40,13 +49,16 @@ class Told:
 
     reference: Array
     current: Array
+    squares: Squares
     doubtful: Array
     sure: Array
 
 
 def told(cells: Cells, reference: Side, current: Side) -> Told:
     """The cells of a column for the evidence."""
-    found = Told(reference.counts.copy(), current.counts.copy(), np.zeros(cells.size, bool), np.zeros(cells.size, bool))
+    none = np.zeros(cells.size, bool)
+    squares = reference.squares, current.squares
+    found = Told(reference.counts.copy(), current.counts.copy(), squares, none, none.copy())
     if np.isinf(reference.rows) or not reference.rows > 0 or not current.rows > 0:
         return found
     if isinstance(cells, Bins):
@@ -64,6 +76,13 @@ def surprise(found: Array, n: float, m: float) -> Any:
     return np.power(1.0 - found, n) if np.isinf(m) else np.power(m / (n + m), found)
 
 
+def _rows(counts: Array, squares: Array) -> Array:
+    """As many rows as counts stand for: no more than those that have the weight effectively."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: Array = np.minimum(counts, np.where(squares > 0, counts * counts / squares, 0.0))
+    return found
+
+
 def _bins(cells: Bins, found: Told, n: float, m: float) -> Told:
     """Cells that are empty because of where the edges are belong to their neighbours.
 
@@ -76,15 +95,18 @@ def _bins(cells: Bins, found: Told, n: float, m: float) -> Told:
     neighbours = {0: 1, bins + 1: bins}
     neighbours |= {int(k) + 2: int(k) + 3 for k in np.flatnonzero(cells.alone[:-1]) if k + 3 <= bins}
     made = [k for k in neighbours if found.reference[k] == 0 and found.current[k] > 0]
-    sure = surprise(found.current[made], n, m) < CHANCE
+    current, squares = found.current, found.squares[1]
+    rows = current if np.isinf(m) else _rows(current, squares)
+    sure = surprise(rows[made], n, m) < CHANCE
     moved = [k for k, one in zip(made, sure, strict=True) if not one]
     found.sure[made] = sure
-    joined = found.current.copy()
+    joined = current.copy(), squares.copy()
     for k in moved:
-        joined[neighbours[k]] += joined[k]
-        joined[k] = 0.0
-    if ((found.reference > 0) | (joined > 0)).sum() > 1:
-        found.current = joined
+        for side in joined:
+            side[neighbours[k]] += side[k]
+            side[k] = 0.0
+    if ((found.reference > 0) | (joined[0] > 0)).sum() > 1:
+        found.current, found.squares = joined[0], (found.squares[0], joined[1])
     else:
         _outside(cells, found, moved)
     return found
@@ -98,29 +120,55 @@ def _outside(cells: Bins, found: Told, empty: list[int]) -> None:
     found.doubtful[empty] = True
     if empty and cells.edges[0] < cells.edges[-1]:
         place = int(found.reference.argmax())
-        more = min(2.0, found.reference[place] / 2.0)
-        found.reference[place] -= more
-        found.reference[empty[0]] += more
+        part = min(2.0 / found.reference[place], 0.5)
+        for side in (found.reference, found.squares[0]):
+            more = part * side[place]
+            side[place] -= more
+            side[empty[0]] += more
 
 
 def _named(found: Told, n: float, current: Side) -> Told:
     """The cell of other categories holds what happened not to be in the reference.
 
-    A new category is a cell if it is more frequent than chance would make any category that the reference lacks: there
-    are no more than (n + m) / count of so many rows.
+    A new category is a cell where it would be one if the reference had it, since otherwise the cells would be chosen by
+    what the reference has. It is one for `sure` if it is more frequent than chance would make any category that the
+    reference lacks: there are no more than (n + m) / count of so many rows.
     """
-    found.doubtful[-2] = True
-    counts = np.array([*(current.tally.unseen or {}).values()], np.float64) * current.scale
-    counts = np.sort(counts[counts > 0])[::-1]
     m = current.rows
-    most = (1.0 if np.isinf(m) else n + m) / counts
-    counts = counts[surprise(counts, n, m) * most < CHANCE]
-    found.current[-2] = max(found.current[-2] - counts.sum(), 0.0)
-    nothing = np.zeros(counts.size)
+    counts, squares = _unseen(current)
+    rows = counts if np.isinf(m) else _rows(counts, squares)
+    most = (1.0 if np.isinf(m) else n + m) / rows
+    sure = surprise(rows, n, m) * most < CHANCE
+    kept = sure | ~fewer(rows * n if np.isinf(m) else rows * min(n, m) / (n + m), RARE)
+    for side, part in ((found.current, counts), (found.squares[1], squares)):
+        side[-2] = max(side[-2] - part[kept].sum(), 0.0)
+    found.doubtful[-2] = True
+    nothing = np.zeros(int(kept.sum()))
     return Told(
-        np.append(found.reference, nothing), np.append(found.current, counts),
-        np.append(found.doubtful, nothing > 0), np.append(found.sure, nothing == 0),
+        np.append(found.reference, nothing), np.append(found.current, counts[kept]),
+        (np.append(found.squares[0], nothing), np.append(found.squares[1], squares[kept])),
+        np.append(found.doubtful, nothing > 0), np.append(found.sure, sure[kept]),
     )  # fmt: skip
+
+
+def _unseen(side: Side) -> Squares:
+    """The counts of the new categories, the largest first, and the squares of the weights in each.
+
+    Of these the tally has the sum alone. Dealt out by the squares of the counts, it is right where each is one row: a
+    heavy row among them has the square of its weight, and makes no full cell.
+    """
+    counts = np.array([*(side.tally.unseen or {}).values()], np.float64) * side.scale
+    counts = np.sort(counts[counts > 0])[::-1]
+    return counts, _dealt(counts, side)
+
+
+def _dealt(counts: Array, side: Side) -> Array:
+    """The squares of the weights of the cell of other categories, by the squares of counts, of which none has more."""
+    if (side.squares == side.counts).all():
+        return counts
+    squares, total = counts * counts, float(side.squares[-2])
+    found: Array = squares * min(1.0, total / squares.sum()) if squares.any() else squares
+    return found
 
 
 def _hashed(cells: Categories, reference: Side, current: Side) -> Told:
@@ -130,15 +178,22 @@ def _hashed(cells: Categories, reference: Side, current: Side) -> Told:
     Those that have a name happened to be the most frequent ones, and another sample has fewer of them. So many cells
     with few rows each are more than the interval's law bears.
     """
-    left, right = (_in_buckets(cells, side) for side in (reference, current))
-    n, m = reference.rows, current.rows
-    sparse = (right * n if np.isinf(m) else (left + right) * min(n, m) / (n + m)) < SPARSE
+    (left, first), (right, second) = (_in_buckets(cells, side) for side in (reference, current))
+    n, m = (np.array([side.rows]) for side in (reference, current))
+    pair = Pair(left[None], n, right[None], m, np.zeros((1, left.size), np.int64), squares=(first[None], second[None]))
+    sparse = fewer(pair.expected()[0], SPARSE)
     sparse[-1] = True
-    return Told(left, right, sparse, np.zeros(left.size, bool))
+    return Told(left, right, (first, second), sparse, np.zeros(left.size, bool))
 
 
-def _in_buckets(cells: Categories, side: Side) -> Array:
-    """The counts of all categories, by bucket; then what is missing, and what could not be told apart."""
-    found = (in_buckets(cells.names, side.tally.counts[:-2]) + side.tally.in_buckets()) * side.scale
-    missing = side.counts[-1]
-    return np.append(found, [missing, max(side.counts[:-1].sum() - found.sum(), 0.0)])
+def _in_buckets(cells: Categories, side: Side) -> Squares:
+    """The counts of all categories, by bucket, and of what is missing or could not be told apart; their squares."""
+    others = side.tally.in_buckets() * side.scale
+    found = in_buckets(cells.names, side.counts[:-2]) + others
+    counts = np.append(found, [side.counts[-1], max(side.counts[:-1].sum() - found.sum(), 0.0)])
+    squares = side.squares
+    if (squares == side.counts).all():
+        return counts, counts
+    known = _dealt(others, side)
+    rest = [squares[-1], max(squares[-2] - known.sum(), 0.0)]
+    return counts, np.append(in_buckets(cells.names, squares[:-2]) + known, rest)

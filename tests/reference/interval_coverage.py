@@ -119,6 +119,7 @@ def means(found: Any) -> dict[str, Any]:
     return {
         "mean_of_kl": float(f"{found['kl'].mean():.3g}"),
         "mean_of_kl_corrected": float(f"{found['kl_corrected'].mean():.3g}"),
+        "standard_error_of_spread": round(float(found["standard_error"].mean() / found["kl_corrected"].std()), 3),
         "p_below_0.05": float((found["p_value"] < 0.05).mean()),
     }
 
