@@ -17,8 +17,8 @@ from klnumba.formulas.cumulants import beta_moment
 from klnumba.formulas.elementary import log, log1p, two_sum
 from klnumba.formulas.integrals import beta_distance
 from klnumba.formulas.log_cells import phi
-from klnumba.formulas.primitives import fma
 from klnumba.formulas.quick import quick_difference, quick_log_gamma_bregman, with_quick_form
+from klnumba.formulas.ranges import difference_over, product
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
     LARGE,
@@ -211,7 +211,7 @@ def beta_gamma(a: float, b: float, shape: float, rate: float) -> float:
     """That to the gamma distribution of the same shape and mean, and that of the latter to q, put right for E log X."""
     s, low = two_sum(a, b)
     d = shape - a
-    means = shape * excess_of_nearly(a, rate, shape, s, -low / s)
+    means = shape * excess_of_nearly(a, rate, shape, s, -low / s, 0)
     between = means + (0.5 * excess(a, shape, d) + stirling_bregman(a, shape, d))
     return to_gamma_of_same_shape(a, b) + (between - d * (0.5 / s - stirling_slope(s)))
 
@@ -258,15 +258,15 @@ def beta_negentropy(a: float, b: float) -> float:
 def beta_normal(a: float, b: float, loc: float, scale: float) -> float:
     """The variances' excess, the distance of the means, and the divergence that is left where both agree."""
     s, low = two_sum(a, b)
-    t = (difference_of_products(a, 1.0, loc, s) - loc * low) / s / scale
-    over = a * b
-    unit = s * scale
-    below = unit * (s + 1.0)
-    off_unit = fma(s, scale, -unit) / unit + low / s
+    t = difference_over(a, 1.0, loc, s, s, scale) - loc * (low / s) / scale
+    over, low_over, k_over = product(a, b)
+    unit, low_unit, k = product(s, scale)
     one_more, low_more = two_sum(s, 1.0)
-    off_below = fma(unit, one_more, -below) / below + off_unit + (low + low_more) / one_more
-    off = fma(a, b, -over) / over - (off_unit + off_below)
-    return 0.5 * (excess_of_nearly(over, 1.0, unit, below, off) + t * t) + beta_negentropy(a, b)
+    below, low_below, k_below = product(unit, one_more)
+    off_unit = low_unit / unit + low / s
+    off = low_over / over - (2.0 * off_unit + (low_below / below + (low + low_more) / one_more))
+    variances = excess_of_nearly(over, 1.0, unit, below, off, k_over - (2 * k + k_below))
+    return 0.5 * (variances + t * t) + beta_negentropy(a, b)
 
 
 @register_kl(Beta, Laplace, compiled=True)

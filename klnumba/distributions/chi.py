@@ -21,10 +21,12 @@ from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import exp, log
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.power_distances import power_distance
+from klnumba.formulas.ranges import product
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
     LN2,
     excess,
+    excess_of_nearly,
     excess_of_products,
     log_gamma,
     stirling,
@@ -110,7 +112,7 @@ def chi_laplace(df: float, loc: float, scale: float) -> float:
     """The excess of E abs(X - loc)/scale, and what is left where that is 1."""
     off = math.sqrt(df) * exp(log_mean(df)) - loc
     distance = off if loc <= 0.0 else power_distance(0.5 * df, 0.5, 0.5 * loc * loc, loc, off)
-    return to_laplace(distance, 1.0, scale, chi_entropy(df))
+    return to_laplace(distance, 1.0, scale, chi_entropy(df), off)
 
 
 @register_kl(Chi, HalfNormal, compiled=True)
@@ -161,7 +163,9 @@ def inverse_gamma_chi(shape: float, rate: float, df: float) -> float:
     """The excess of the ratio of mean squares, times df/2, and what is left where they agree."""
     if shape <= 2.0:
         return math.inf
-    means = excess_of_products(rate, rate / df, shape - 1.0, shape - 2.0)
+    above, low, k = product(rate, rate)
+    below, low_below, n = product(df, shape - 1.0)
+    means = excess_of_nearly(above, 1.0, below, shape - 2.0, low / above - low_below / below, k - n)
     return 0.5 * df * means + inverse_square_to_gamma(shape, 0.5 * df)
 
 

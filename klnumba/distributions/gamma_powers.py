@@ -13,6 +13,7 @@ from __future__ import annotations
 from klnumba.formulas.elementary import log1p, two_sum
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.primitives import fma
+from klnumba.formulas.ranges import product
 from klnumba.formulas.special import (
     excess_of_nearly,
     excess_of_products,
@@ -62,8 +63,7 @@ def phi_beyond_square(t: float) -> float:
 def gamma_root(shape: float, rate: float, c: float, scale: float) -> float:
     """KL of a gamma distribution from that of `scale` times the square root of 2*G, G of shape c."""
     more, low = two_sum(shape, 1.0)
-    unit = rate * scale
+    unit, lost, k = product(rate, scale)
     below = 2.0 * c * unit
-    lost = fma(rate, scale, -unit) / unit
-    off = low / more - (2.0 * lost + fma(2.0 * c, unit, -below) / below)
-    return c * excess_of_nearly(shape, more, below, unit, off) + square_to_gamma(shape, c)
+    off = low / more - (2.0 * (lost / unit) + fma(2.0 * c, unit, -below) / below)
+    return c * excess_of_nearly(shape, more, below, unit, off, -2 * k) + square_to_gamma(shape, c)

@@ -18,7 +18,15 @@ from klnumba.distributions.log_normal import LogNormal, gamma_log_normal, log_no
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import log
 from klnumba.formulas.power_distances import power_distance
-from klnumba.formulas.special import HALF_LOG_2PI, difference_of_products, excess_of_products, stirling, stirling_slope
+from klnumba.formulas.ranges import product
+from klnumba.formulas.special import (
+    HALF_LOG_2PI,
+    difference_of_products,
+    excess_of_nearly,
+    excess_of_products,
+    stirling,
+    stirling_slope,
+)
 
 
 def inverse_gamma_entropy(concentration: float, rate: float) -> float:
@@ -94,7 +102,7 @@ def inverse_gamma_laplace(shape: float, rate: float, loc: float, scale: float) -
     place = loc / rate
     off = difference_of_products(rate, 1.0, more, loc) / rate / more
     distance = off if place <= 0.0 else power_distance(shape, -1.0, rate / loc, place, off)
-    return to_laplace(distance, rate, scale, inverse_gamma_entropy(shape, 1.0))
+    return to_laplace(distance, rate, scale, inverse_gamma_entropy(shape, 1.0), loc - rate / more)
 
 
 @register_kl(InverseGamma, Gamma, compiled=True)
@@ -120,8 +128,10 @@ def inverse_gamma_half_normal(shape: float, rate: float, scale: float) -> float:
     """Half the excess of the ratio of mean squares, and what is left where they agree; infinite without a variance."""
     if shape <= 2.0:
         return math.inf
-    unit = rate / scale
-    mean = excess_of_products(unit, unit, shape - 1.0, shape - 2.0)
+    above, _, k = product(rate, 1.0)
+    below, _, n = product(scale, 1.0)
+    unit = above / below
+    mean = excess_of_nearly(unit, unit, shape - 1.0, shape - 2.0, 0.0, 2 * (k - n))
     return 0.5 * mean + inverse_square_to_gamma(shape, 0.5)
 
 

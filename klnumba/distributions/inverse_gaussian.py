@@ -90,4 +90,4 @@ def inverse_gaussian_laplace(loc_p: float, shape: float, loc_q: float, scale: fl
         u = root * distance
         tail = exp(-u * u) * scaled_erfc(root * (place + 1.0)) if u < 30.0 else 0.0
         distance = distance * math.erf(u) + (place + 1.0) * tail
-    return to_laplace(distance, loc_p, scale, inverse_gaussian_entropy(1.0, shape / loc_p))
+    return to_laplace(distance, loc_p, scale, inverse_gaussian_entropy(1.0, shape / loc_p), loc_q)

@@ -134,4 +134,4 @@ def kumaraswamy_laplace(a: float, b: float, loc: float, scale: float) -> float:
             distance = off + 2.0 * shortfall(a, b, loc, y)
         else:
             distance = 2.0 * surplus(a, b, loc, y, -expm1(a * log_loc)) - off
-    return to_laplace(distance, 1.0, scale, kumaraswamy_entropy(a, b))
+    return to_laplace(distance, 1.0, scale, kumaraswamy_entropy(a, b), distance)

@@ -16,12 +16,13 @@ from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.normal import normal_normal
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import exp, log, log1p
+from klnumba.formulas.ranges import product, times_exp_excess
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
     LARGE,
     STIRLING,
+    excess_of_nearly,
     excess_of_products,
-    exp_excess,
     log_of_products,
     stirling,
     stirling_slope,
@@ -90,7 +91,9 @@ register_kl(LogNormal, LogNormal, compiled=True)(normal_normal)
 
 def to_gamma(v: float, scale: float, shape: float) -> float:
     """KL to a gamma distribution, v the logarithm of the means' ratio."""
-    return shape * exp_excess(v) + (0.5 * excess_of_products(scale * shape, scale, 1.0, 1.0) + stirling(shape))
+    m, low, k = product(shape, scale)
+    variances = 0.5 * excess_of_nearly(m, scale, 1.0, 1.0, low / m, k)
+    return times_exp_excess(shape, v) + (variances + stirling(shape))
 
 
 @register_kl(LogNormal, Gamma, compiled=True)
@@ -113,7 +116,7 @@ def log_normal_laplace(loc_p: float, scale_p: float, loc_q: float, scale_q: floa
     if loc_q > 0.0:
         d = (log(loc_q) - loc_p) / scale_p
         distance = loc_q * math.erf(HALF_SQRT_2 * d) - mean * math.erf(HALF_SQRT_2 * (d - scale_p))
-    return to_laplace(distance, 1.0, scale_q, log_normal_entropy(loc_p, scale_p))
+    return to_laplace(distance, 1.0, scale_q, log_normal_entropy(loc_p, scale_p), distance)
 
 
 def negentropy_of_log(shape: float) -> float:

@@ -110,9 +110,9 @@ def uniform_uniform(low_p: float, high_p: float, low_q: float, high_q: float) ->
 @register_kl(Uniform, Normal, compiled=True)
 def uniform_normal(low: float, high: float, loc: float, scale: float) -> float:
     """The variances' excess, the distance of the means, and the divergence that is left where both agree."""
-    width = (high - low) / scale
+    width = high - low
     t = 0.5 * ((low - loc) + (high - loc)) / scale
-    return 0.5 * (excess_of_products(width, width, 12.0, 1.0) + t * t) + NEGENTROPY
+    return 0.5 * (excess_of_products(width, width, 12.0 * scale, scale) + t * t) + NEGENTROPY
 
 
 @register_kl(Uniform, Laplace, compiled=True)

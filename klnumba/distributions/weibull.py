@@ -22,6 +22,7 @@ from klnumba.formulas.divergences import log_ratio, sharp_log_ratio
 from klnumba.formulas.elementary import EXP_LARGEST, LN2_HI, LN2_LO, exp, expm1, log, two_sum
 from klnumba.formulas.power_distances import power_distance
 from klnumba.formulas.primitives import fma
+from klnumba.formulas.ranges import times_exp_excess
 from klnumba.formulas.special import (
     EULER,
     HALF_LOG_2PI,
@@ -130,7 +131,7 @@ def weibull_of_mean(log_scale: float, shape_p: float, power: float, shape_q: flo
     inverse = power / shape_p
     d = (power - shape_p) / shape_p
     v = log_scale + log_mean(inverse, d)
-    return shape_q * exp_excess(v) + least_to_gamma(inverse, d, shape_q)
+    return times_exp_excess(shape_q, v) + least_to_gamma(inverse, d, shape_q)
 
 
 @register_kl(Weibull, Gamma, compiled=True)
@@ -203,7 +204,7 @@ def weibull_laplace(scale_p: float, shape: float, loc: float, scale_q: float) ->
         ratio = first - log_place
         off = place * expm1(ratio) if abs(ratio) <= 1.0 else exp(first) - place
         distance = power_distance(1.0, inverse, exp(shape * log_place), place, off)
-    return to_laplace(distance, scale_p, scale_q, weibull_entropy(1.0, shape))
+    return to_laplace(distance, scale_p, scale_q, weibull_entropy(1.0, shape), loc)
 
 
 @register_kl(Weibull, HalfNormal, compiled=True)

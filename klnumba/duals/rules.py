@@ -187,9 +187,17 @@ def log_in_parts(a: Any, b: Any, c: Any, d: Any) -> tuple[float, Any]:
 
 
 @rule(special.excess_of_nearly)
-def excess_of_nearly(a: Any, b: Any, c: Any, d: Any, off: Any) -> Any:
-    """Products have digits enough: what their rounding loses is nothing here."""
+def excess_of_nearly(a: Any, b: Any, c: Any, d: Any, off: Any, shift: int) -> Any:
+    """Products have digits enough: what their rounding loses is nothing here, and no power of two is apart."""
     return excess_of_products(a, b, c, d)
+
+
+def split_exponent(x: Any) -> tuple[Any, int]:
+    """Every number as it is: products have room enough."""
+    return x, 0
+
+
+RULES[elementary.split_exponent] = split_exponent
 
 
 @rule(special.exp_excess, log_cells.remainder)

@@ -1,0 +1,65 @@
+"""Products, quotients and differences of numbers that leave the range of float64 on the way, though not at the end.
+
+A number is split into m*2**k, m about 1; what is done with the parts m cannot leave the range, and what is done with
+the exponents k is exact.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from klnumba.formulas.elementary import exp, split_exponent
+from klnumba.formulas.primitives import fma
+from klnumba.formulas.special import difference_of_products, exp_excess, power_of_two
+
+MOST = 700.0  # exp of it is in the range
+EXP_MOST = 1.0142320547350045e304
+FAR = 1e200  # beyond it one of two numbers counts alone, unless both are this large
+
+
+def scaled(x: float, k: np.int64) -> float:
+    """x*2**k for an x about 1, in two factors, so that nothing but the result can leave the range."""
+    half = k // 2
+    return x * power_of_two(half) * power_of_two(k - half)
+
+
+def product(a: float, b: float) -> tuple[float, float, np.int64]:
+    """a*b of positive numbers as (m + low)*2**k."""
+    ma, ka = split_exponent(a)
+    mb, kb = split_exponent(b)
+    m = ma * mb
+    return m, fma(ma, mb, -m), ka + kb
+
+
+def ratio_of_products(a: float, b: float, c: float, d: float) -> float:
+    """a*b/(c*d) of positive numbers."""
+    above, _, k = product(a, b)
+    below, _, n = product(c, d)
+    return scaled(above / below, k - n)
+
+
+def difference_over(a: float, b: float, c: float, d: float, unit: float, more: float) -> float:
+    """(a*b - c*d)/(unit*more); all but c are positive."""
+    if c == 0.0:
+        return ratio_of_products(a, b, unit, more)
+    ma, ka = split_exponent(a)
+    mb, kb = split_exponent(b)
+    mc, kc = split_exponent(abs(c))
+    md, kd = split_exponent(d)
+    below, _, k = product(unit, more)
+    top = max(ka + kb, kc + kd)
+    sign = -1.0 if c < 0.0 else 1.0
+    apart = difference_of_products(ma * power_of_two(ka + kb - top), mb, sign * mc * power_of_two(kc + kd - top), md)
+    return scaled(apart / below, top - k)
+
+
+def gap(x: float, y: float) -> float:
+    """x - y of numbers that are not both negative; infinite where both are, for a function that is so at both ends."""
+    return math.inf if x == math.inf and y == math.inf else x - y
+
+
+def times_exp_excess(a: float, v: float) -> float:
+    """a*(exp(v) - 1 - v) for a positive a, also where only exp(v) is out of the range."""
+    return a * exp_excess(v) if v < MOST else a * EXP_MOST * exp(v - MOST)
