@@ -8,9 +8,9 @@ from typing import Any
 from klnumba.distributions.constraint import POSITIVE
 from klnumba.distributions.distribution import Distribution, Parameter, Support, unmoved, unscaled
 from klnumba.distributions.exponential import Exponential
-from klnumba.distributions.gamma import TINY, Gamma
+from klnumba.distributions.gamma import Gamma
 from klnumba.distributions.gumbel import Gumbel
-from klnumba.distributions.laplace import Laplace
+from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.normal import Normal
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.cumulants import beta_moment
@@ -18,21 +18,20 @@ from klnumba.formulas.elementary import log, log1p, two_sum
 from klnumba.formulas.integrals import beta_distance
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.quick import quick_difference, quick_log_gamma_bregman, with_quick_form
-from klnumba.formulas.ranges import difference_over, product
+from klnumba.formulas.ranges import TINY, difference_over, product, times_excess
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
     LARGE,
-    LN2,
     STIRLING,
     difference_of_products,
     digamma,
     digamma_bregman,
     excess,
     excess_of_nearly,
-    excess_of_products,
     exp_excess,
     log_gamma,
     log_gamma_bregman,
+    log_of_products,
     stirling,
     stirling_bregman,
     stirling_slope,
@@ -211,9 +210,22 @@ def beta_gamma(a: float, b: float, shape: float, rate: float) -> float:
     """That to the gamma distribution of the same shape and mean, and that of the latter to q, put right for E log X."""
     s, low = two_sum(a, b)
     d = shape - a
-    means = shape * excess_of_nearly(a, rate, shape, s, -low / s, 0)
+    means = times_excess(shape, a, rate, shape, s, -low / s, 0)
+    if min(a, b) < TINY or max(a, shape) > 1.0 / TINY:
+        return means + beta_gamma_extreme(a, b, shape)
     between = means + (0.5 * excess(a, shape, d) + stirling_bregman(a, shape, d))
     return to_gamma_of_same_shape(a, b) + (between - d * (0.5 / s - stirling_slope(s)))
+
+
+def beta_gamma_extreme(a: float, b: float, shape: float) -> float:
+    """KL to the gamma distribution of this shape and the same mean, for any exponents; of fewer digits where small."""
+    s = a + b
+    rise = trigamma(b) * a - digamma_bregman(b, s, a) if a < b else digamma(s) - digamma(b)
+    beyond = remainder_of_log_gamma(b, s, a) - (s - 1.0) * rise
+    curve = log(s) - digamma(s)
+    rest = shape * (1.0 + log_of_products(a, 1.0, shape, 1.0) - curve)
+    found = remainder_of_log_gamma(a, shape, shape - a) + (beyond + rest)
+    return max(found, 0.0) if found == found else math.inf
 
 
 @register_kl(Beta, Exponential, compiled=True)
@@ -274,13 +286,15 @@ def beta_laplace(a: float, b: float, loc: float, scale: float) -> float:
     """The excess of E abs(X - loc)/scale, and what is left where that is 1."""
     s = a + b
     distance = beta_distance(a, b, loc)
-    deviations = log(distance) - 0.5 * (log(a / s) + log(b / s) - log1p(s))
-    rest = (LN2 + 0.5 - HALF_LOG_2PI) + (deviations + beta_negentropy(a, b))
-    return excess_of_products(distance, 1.0, scale, 1.0) + rest
+    deviation = 0.5 * (log_of_products(a, b, s, s) - log1p(s))
+    return to_laplace(distance, 1.0, scale, (0.5 + HALF_LOG_2PI) + (deviation - beta_negentropy(a, b)), distance)
 
 
 @register_kl(Beta, Gumbel, compiled=True)
 def beta_gumbel(a: float, b: float, loc: float, scale: float) -> float:
     """exp(v) - 1 - v, v the logarithm of E exp((loc - X)/scale), a confluent hypergeometric function, and the rest."""
     peak, size, mean = beta_moment(a, b, 1.0 / scale)
-    return exp_excess((loc - peak) / scale + size) + ((1.0 - beta_entropy(a, b)) + (log(scale) + (size + mean)))
+    v = (loc - peak) / scale + size
+    if abs(v) == math.inf:
+        return math.inf
+    return exp_excess(v) + ((1.0 - beta_entropy(a, b)) + (log(scale) + (size + mean)))

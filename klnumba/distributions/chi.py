@@ -21,12 +21,11 @@ from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import exp, log
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.power_distances import power_distance
-from klnumba.formulas.ranges import product
+from klnumba.formulas.ranges import product, times_excess
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
     LN2,
     excess,
-    excess_of_nearly,
     excess_of_products,
     log_gamma,
     stirling,
@@ -110,8 +109,9 @@ def chi_chi(df_p: float, df_q: float) -> float:
 @register_kl(Chi, Laplace, compiled=True)
 def chi_laplace(df: float, loc: float, scale: float) -> float:
     """The excess of E abs(X - loc)/scale, and what is left where that is 1."""
+    half = 0.5 * df
     off = math.sqrt(df) * exp(log_mean(df)) - loc
-    distance = off if loc <= 0.0 else power_distance(0.5 * df, 0.5, 0.5 * loc * loc, loc, off)
+    distance = off if loc <= 0.0 else power_distance(half, 0.5, 0.5 * loc * loc, loc, off, half - 0.5 * loc * loc)
     return to_laplace(distance, 1.0, scale, chi_entropy(df), off)
 
 
@@ -129,7 +129,7 @@ def half_normal_chi(scale: float, df: float) -> float:
     """That of the squares, which have a gamma distribution, p of shape 1/2."""
     half = 0.5 * df
     d = half - 0.5
-    means = half * excess_of_products(scale, scale, df, 1.0)
+    means = times_excess(half, scale, scale, df, 1.0, 0.0, 0)
     return means + (0.5 * excess(0.5, half, d) + stirling_bregman(0.5, half, d))
 
 
@@ -137,7 +137,7 @@ def half_normal_chi(scale: float, df: float) -> float:
 def chi_gamma(df: float, shape: float, rate: float) -> float:
     """The excess of the means' ratio, times the shape, and what is left where they agree."""
     mean = math.sqrt(df) * exp(log_mean(df))
-    return shape * excess_of_products(mean, rate, shape, 1.0) + root_to_gamma(0.5 * df, shape)
+    return times_excess(shape, mean, rate, shape, 1.0, 0.0, 0) + root_to_gamma(0.5 * df, shape)
 
 
 @register_kl(Chi, Exponential, compiled=True)
@@ -165,8 +165,9 @@ def inverse_gamma_chi(shape: float, rate: float, df: float) -> float:
         return math.inf
     above, low, k = product(rate, rate)
     below, low_below, n = product(df, shape - 1.0)
-    means = excess_of_nearly(above, 1.0, below, shape - 2.0, low / above - low_below / below, k - n)
-    return 0.5 * df * means + inverse_square_to_gamma(shape, 0.5 * df)
+    off = low / above - low_below / below
+    means = times_excess(0.5 * df, above, 1.0, below, shape - 2.0, off, k - n)
+    return means + inverse_square_to_gamma(shape, 0.5 * df)
 
 
 @register_kl(Chi, LogNormal, compiled=True)

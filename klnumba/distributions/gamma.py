@@ -20,20 +20,18 @@ from klnumba.formulas.integrals import gamma_distance
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.primitives import fma
 from klnumba.formulas.quick import excess_of_ordinary_products, is_ordinary, quick_beyond_means, with_quick_form
-from klnumba.formulas.ranges import FAR, difference_over, gap, product, ratio_of_products
+from klnumba.formulas.ranges import FAR, TINY, difference_over, gap, product, ratio_of_products, times_excess
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
+    difference_of_products,
     excess,
     excess_of_nearly,
-    excess_of_products,
     exp_excess,
     log_of_products,
     stirling,
     stirling_bregman,
     stirling_slope,
 )
-
-TINY = 1e-100  # below it log-gamma(x) is -log(x) to all digits
 
 
 def gamma_entropy(concentration: float, rate: float) -> float:
@@ -103,10 +101,7 @@ def quick_gamma_gamma(shape_p: float, rate_p: float, shape_q: float, rate_q: flo
 @with_quick_form(quick_gamma_gamma)
 def gamma_gamma(shape_p: float, rate_p: float, shape_q: float, rate_q: float) -> float:
     """The excess of the means' ratio, times the shape of q, and what Stirling's formula leaves of log-gamma."""
-    means = shape_q * excess_of_products(shape_p, rate_q, shape_q, rate_p)
-    if means == math.inf:  # the ratio, but not the means, beyond the range
-        ratio = rate_q / rate_p
-        means = shape_p * ratio if ratio < math.inf else rate_q * (shape_p / rate_p)
+    means = times_excess(shape_q, shape_p, rate_q, shape_q, rate_p, 0.0, 0)
     return means + of_equal_mean(shape_p, shape_q, shape_q - shape_p)
 
 
@@ -162,6 +157,7 @@ def gamma_gumbel(shape: float, rate: float, loc: float, scale: float) -> float:
 def gamma_laplace(shape: float, rate: float, loc: float, scale: float) -> float:
     """The excess of E abs(X - loc)/scale, and what is left where that is 1."""
     y = rate * loc
-    distance = gamma_distance(shape, y) if abs(y) < FAR else abs(y)
+    off = difference_of_products(shape, 1.0, rate, loc)
+    distance = gamma_distance(shape, y, off) if abs(y) < math.inf else math.inf
     entropy = (0.5 + HALF_LOG_2PI) + (0.5 * log(shape) - negentropy(shape))
     return to_laplace(distance, 1.0 / rate, scale, entropy, loc - shape / rate)

@@ -15,11 +15,10 @@ from klnumba.formulas.divergences import log_ratio
 from klnumba.formulas.elementary import exp, expm1, log, log1p, two_sum
 from klnumba.formulas.integrals import entire_exponential_integral, scaled_exponential_integral
 from klnumba.formulas.primitives import fma
-from klnumba.formulas.ranges import MOST, gap
+from klnumba.formulas.ranges import MOST, TINY, gap
 from klnumba.formulas.special import EULER, HALF_LOG_2PI, LN2, excess_of_products, exp_excess, log_gamma_bregman
 
 PI_SQUARED_6 = 1.6449340668482264
-TINY = 1e-100  # below it log-gamma(x) is -log(x) to all digits
 NEGENTROPY = 0.09057301953851255  # log(pi**3/3)/2 - 1/2 - EULER
 
 

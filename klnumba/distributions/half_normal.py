@@ -15,7 +15,7 @@ from klnumba.distributions.location_scale import PositiveScale
 from klnumba.distributions.log_normal import LogNormal, log_gamma_normal, to_gamma
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import log
-from klnumba.formulas.ranges import product
+from klnumba.formulas.ranges import product, times_excess
 from klnumba.formulas.special import EULER, HALF_LOG_2PI, LN2, excess_of_nearly, excess_of_products
 
 SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
@@ -103,7 +103,8 @@ def log_normal_half_normal(loc: float, scale_p: float, scale_q: float) -> float:
 @register_kl(HalfNormal, Gamma, compiled=True)
 def half_normal_gamma(scale: float, shape: float, rate: float) -> float:
     """The excess of the means' ratio, times the shape, and what is left where they agree."""
-    return shape * excess_of_products(SQRT_2_OVER_PI * scale, rate, shape, 1.0) + root_to_gamma(0.5, shape)
+    means = times_excess(shape, SQRT_2_OVER_PI * scale, rate, shape, 1.0, 0.0, 0)
+    return means + root_to_gamma(0.5, shape)
 
 
 @register_kl(Gamma, HalfNormal, compiled=True)

@@ -18,12 +18,10 @@ from klnumba.distributions.log_normal import LogNormal, gamma_log_normal, log_no
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import log
 from klnumba.formulas.power_distances import power_distance
-from klnumba.formulas.ranges import product
+from klnumba.formulas.ranges import FAR, difference_over, product, times_excess
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
-    difference_of_products,
     excess_of_nearly,
-    excess_of_products,
     stirling,
     stirling_slope,
 )
@@ -100,8 +98,11 @@ def inverse_gamma_laplace(shape: float, rate: float, loc: float, scale: float) -
         return math.inf
     more = shape - 1.0
     place = loc / rate
-    off = difference_of_products(rate, 1.0, more, loc) / rate / more
-    distance = off if place <= 0.0 else power_distance(shape, -1.0, rate / loc, place, off)
+    off = difference_over(rate, 1.0, loc, more, rate, more)
+    far = place > FAR
+    distance = (
+        abs(off) if place <= 0.0 or far else power_distance(shape, -1.0, rate / loc, place, off, shape - rate / loc)
+    )
     return to_laplace(distance, rate, scale, inverse_gamma_entropy(shape, 1.0), loc - rate / more)
 
 
@@ -110,7 +111,7 @@ def inverse_gamma_gamma(shape_p: float, rate_p: float, shape_q: float, rate_q: f
     """The excess of the means' ratio, times the shape, and what is left where they agree; infinite without a mean."""
     if shape_p <= 1.0:
         return math.inf
-    means = shape_q * excess_of_products(rate_p, rate_q, shape_p - 1.0, shape_q)
+    means = times_excess(shape_q, rate_p, rate_q, shape_p - 1.0, shape_q, 0.0, 0)
     return means + inverse_to_gamma(shape_p, shape_q)
 
 

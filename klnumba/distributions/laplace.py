@@ -12,7 +12,7 @@ from klnumba.distributions.normal import Normal
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import exp, expm1, log
 from klnumba.formulas.log_cells import remainder
-from klnumba.formulas.ranges import FAR, gap
+from klnumba.formulas.ranges import FAR
 from klnumba.formulas.special import HALF_LOG_2PI, LN2, excess_of_products
 
 HALF_LOG_PI = 0.5723649429247001
@@ -61,10 +61,11 @@ def to_laplace(distance: float, unit: float, scale: float, entropy: float, off: 
 
     From afar, where it may leave the range, it is that of loc from p's place, `off`.
     """
-    if distance > FAR:
-        far = abs(off)
-        more = 1.0 + LN2 + (log(far) - log(unit)) - entropy
-        return excess_of_products(far, 1.0, scale, 1.0) + more if far < math.inf else far
+    far = abs(off)
+    if distance > FAR and far < math.inf:
+        return excess_of_products(far, 1.0, scale, 1.0) + (1.0 + LN2 + (log(far) - log(unit)) - entropy)
+    if distance == math.inf:
+        return distance
     if distance == 0.0:  # which underflowed
         return LN2 + (log(scale) - log(unit)) - entropy
     return excess_of_products(distance, unit, scale, 1.0) + (1.0 + LN2 + log(distance) - entropy)
@@ -76,7 +77,9 @@ def laplace_laplace(loc_p: float, scale_p: float, loc_q: float, scale_q: float) 
     d = abs(loc_p - loc_q)
     a = d / scale_p
     r = scale_p / scale_q
-    moved = r * remainder(-a) if a <= LN2 else gap(d / scale_q, r * -expm1(-a))
+    if r == math.inf:
+        return r
+    moved = r * remainder(-a) if a <= LN2 else d / scale_q + r * expm1(-a)
     return excess_of_products(scale_p, 1.0, scale_q, 1.0) + moved
 
 

@@ -13,6 +13,7 @@ from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import exp, log, log1p
 from klnumba.formulas.integrals import scaled_exponential_integral
+from klnumba.formulas.ranges import FAR
 from klnumba.formulas.special import excess
 
 
@@ -78,5 +79,7 @@ def lindley_laplace(rate: float, loc: float, scale: float) -> float:
     """The excess of E abs(X - loc)/scale, and what is left where that is 1."""
     y = rate * loc
     mean = 1.0 + 1.0 / (1.0 + rate)
-    distance = mean - y if y <= 0.0 else (y - mean) + 2.0 * exp(-y) * (mean + y / (1.0 + rate))
+    distance = abs(y - mean)
+    if 0.0 < y < FAR:
+        distance = (y - mean) + 2.0 * exp(-y) * (mean + y / (1.0 + rate))
     return to_laplace(distance, 1.0 / rate, scale, scaled_entropy(rate), loc)

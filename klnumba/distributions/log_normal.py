@@ -16,7 +16,7 @@ from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.normal import normal_normal
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import exp, log, log1p
-from klnumba.formulas.ranges import product, times_exp_excess
+from klnumba.formulas.ranges import TINY, product, times_exp_excess
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
     LARGE,
@@ -93,7 +93,7 @@ def to_gamma(v: float, scale: float, shape: float) -> float:
     """KL to a gamma distribution, v the logarithm of the means' ratio."""
     m, low, k = product(shape, scale)
     variances = 0.5 * excess_of_nearly(m, scale, 1.0, 1.0, low / m, k)
-    return times_exp_excess(shape, v) + (variances + stirling(shape))
+    return times_exp_excess(shape, v, 0.0) + (variances + stirling(shape))
 
 
 @register_kl(LogNormal, Gamma, compiled=True)
@@ -138,6 +138,10 @@ def negentropy_of_log(shape: float) -> float:
 
 def log_gamma_normal(shape: float, times: float, t: float, scale: float) -> float:
     """KL of so many times log G, G of a shape, from a normal distribution, t its mean less that of q, over `scale`."""
+    if shape < TINY:  # where the variance of log G is shape**-2
+        unit, _, k = product(shape, scale)
+        variances = excess_of_nearly(times * times, 1.0, unit, unit, 0.0, -2 * k)
+        return 0.5 * (variances + t * t) + ((shape * stirling_slope(shape) - stirling(shape)) - 0.5 * log(shape))
     return 0.5 * (excess_of_products(times * times, trigamma(shape), scale, scale) + t * t) + negentropy_of_log(shape)
 
 

@@ -78,5 +78,6 @@ def moyal_moyal(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> f
 def moyal_laplace(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """The excess of E abs(X - loc_q)/scale_q, and what is left where that is 1: (loc_p - X)/scale_p = log(2*G)."""
     u = (loc_p - loc_q) / scale_p
-    distance = power_distance(0.5, 0.0, 0.5 * exp(u), 1.0, -(u + (EULER + LN2)))
+    y = 0.5 * exp(u)
+    distance = power_distance(0.5, 0.0, y, 1.0, -(u + (EULER + LN2)), 0.5 - y)
     return to_laplace(distance, scale_p, scale_q, moyal_entropy(0.0, 1.0), loc_p - loc_q)

@@ -24,6 +24,8 @@ from klnumba.formulas.special import (
     stirling_slope,
 )
 
+LARGEST = 1e60  # of this many degrees of freedom the first term of a series is all
+
 
 def student_t_entropy(df: float, loc: float, scale: float) -> float:
     """The differential entropy, in nats: (x + 1/2)*(digamma(x + 1/2) - digamma(x)) and log-gamma, for x = df/2."""
@@ -96,6 +98,8 @@ def student_t_negentropy(df: float) -> float:
     The parts of Stirling's formula that are of first order in 1/df cancel exactly; what is left of log-gamma from
     x = df/2 to x + 1/2 and back is of second.
     """
+    if df > LARGEST:
+        return 0.75 / df / df
     x = 0.5 * df
     there = stirling_bregman(x, x + 0.5, 0.5)
     back = stirling_bregman(x + 0.5, x, -0.5)

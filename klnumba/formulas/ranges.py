@@ -10,12 +10,13 @@ import math
 
 import numpy as np
 
-from klnumba.formulas.elementary import exp, split_exponent
+from klnumba.formulas.elementary import LN2_HI, LN2_LO, exp, expm1, split_exponent
 from klnumba.formulas.primitives import fma
-from klnumba.formulas.special import difference_of_products, exp_excess, power_of_two
+from klnumba.formulas.special import difference_of_products, excess_of_nearly, exp_excess, power_of_two
 
 MOST = 700.0  # exp of it is in the range
 EXP_MOST = 1.0142320547350045e304
+TINY = 1e-100  # below it log-gamma(x) is -log(x) to all digits
 FAR = 1e200  # beyond it one of two numbers counts alone, unless both are this large
 
 
@@ -60,6 +61,29 @@ def gap(x: float, y: float) -> float:
     return math.inf if x == math.inf and y == math.inf else x - y
 
 
-def times_exp_excess(a: float, v: float) -> float:
-    """a*(exp(v) - 1 - v) for a positive a, also where only exp(v) is out of the range."""
-    return a * exp_excess(v) if v < MOST else a * EXP_MOST * exp(v - MOST)
+def times_log(a: float, k: float, x: float) -> tuple[float, float]:
+    """a*(k*ln2 + x) as the sum of two numbers, the second a rounding error or small."""
+    whole = k * LN2_HI
+    high = a * whole
+    return high, fma(a, whole, -high) + a * (k * LN2_LO + x)
+
+
+def times_exp_excess(a: float, v: float, low: float) -> float:
+    """a*(exp(w) - 1 - w), w = v + low, for a positive a, also where only exp(w) is out of the range.
+
+    The second part of w counts where the first is some hundreds.
+    """
+    if v >= MOST:
+        return a * EXP_MOST * (exp(v - MOST) * (1.0 + low))
+    return a * exp_excess(v) + a * (low * expm1(v))
+
+
+def times_excess(w: float, a: float, b: float, c: float, d: float, off: float, shift: np.int64) -> float:
+    """w times `excess_of_nearly`, also where only the ratio is out of the range."""
+    value = w * excess_of_nearly(a, b, c, d, off, shift)
+    if value < math.inf:
+        return value
+    weight, j = split_exponent(w)
+    above, _, k = product(a, b)
+    below, _, n = product(c, d)
+    return scaled(weight * (above / below), (j + k) - n + shift)
