@@ -16,9 +16,10 @@ from klnumba.distributions.registry import register_kl
 from klnumba.formulas.cumulants import beta_moment
 from klnumba.formulas.elementary import log, log1p, two_sum
 from klnumba.formulas.integrals import beta_distance
+from klnumba.formulas.kumaraswamy_cells import log_beta
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.quick import quick_difference, quick_log_gamma_bregman, with_quick_form
-from klnumba.formulas.ranges import TINY, difference_over, product, times_excess
+from klnumba.formulas.ranges import FAR, TINY, difference_over, product, times_excess
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
     LARGE,
@@ -29,7 +30,6 @@ from klnumba.formulas.special import (
     excess,
     excess_of_nearly,
     exp_excess,
-    log_gamma,
     log_gamma_bregman,
     log_of_products,
     stirling,
@@ -141,32 +141,29 @@ def beta_beta(a: float, b: float, c: float, d: float) -> float:
     return beta_apart(a, b, c, d, c - a, d - b, off)
 
 
-def remainder_of_log_gamma(x: float, y: float, d: float) -> float:
-    """`log_gamma_bregman` for numbers of any size, d = y - x."""
-    if x < TINY:
-        return excess(x, y, d) + log_gamma(1.0 + y)
-    if y < TINY:
-        return (x * digamma(x) - log_gamma(x)) - log(y)
-    return log_gamma_bregman(x, y, d)
+def mean_log(a: float, b: float) -> float:
+    """E log X of a beta variable."""
+    s = a + b
+    if a < 1.0:
+        return digamma(a) - digamma(s)
+    ratio = -log1p(b / a) if b < a else log_of_products(a, 1.0, s, 1.0)
+    return ratio + ((0.5 / s - stirling_slope(s)) - (0.5 / a - stirling_slope(a)))
+
+
+def log_beta_of(a: float, b: float) -> float:
+    """The logarithm of the beta function, of any exponents."""
+    if max(a, b) < TINY:
+        return log1p(min(a, b) / max(a, b)) - log(min(a, b))
+    return log_beta(a, b)
 
 
 def beta_extreme(a: float, b: float, c: float, d: float) -> float:
     """`beta_beta` where terms of the other form leave the range of numbers; of fewer digits where it is small."""
-    if a > b:
-        return beta_extreme_of(b, a, d, c)
-    return beta_extreme_of(a, b, c, d)
-
-
-def beta_extreme_of(a: float, b: float, c: float, d: float) -> float:
-    """The same for an a that is the smaller exponent of p, and may be lost in the sum."""
-    t = c + d
-    first = remainder_of_log_gamma(a, c, c - a)
-    if a + b > b:
-        rest = remainder_of_log_gamma(b, d, d - b) - remainder_of_log_gamma(a + b, t, t - (a + b))
+    log_1, log_0 = mean_log(a, b), mean_log(b, a)
+    if min(a, b) >= 1.0:
+        found = (log_beta_of(c, d) - beta_entropy(a, b)) - ((c - 1.0) * log_1 + (d - 1.0) * log_0)
     else:
-        slope = (digamma(b) - digamma(d)) * c - remainder_of_log_gamma(d, t, c)
-        rest = (a * (t - b)) * trigamma(b) + slope
-    found = first + rest
+        found = (log_beta_of(c, d) - log_beta_of(a, b)) + ((a - c) * log_1 + (b - d) * log_0)
     return max(found, 0.0) if found == found else math.inf
 
 
@@ -211,20 +208,21 @@ def beta_gamma(a: float, b: float, shape: float, rate: float) -> float:
     s, low = two_sum(a, b)
     d = shape - a
     means = times_excess(shape, a, rate, shape, s, -low / s, 0)
-    if min(a, b) < TINY or max(a, shape) > 1.0 / TINY:
-        return means + beta_gamma_extreme(a, b, shape)
     between = means + (0.5 * excess(a, shape, d) + stirling_bregman(a, shape, d))
-    return to_gamma_of_same_shape(a, b) + (between - d * (0.5 / s - stirling_slope(s)))
+    found = to_gamma_of_same_shape(a, b) + (between - d * (0.5 / s - stirling_slope(s)))
+    return found if found < math.inf else means + beta_gamma_extreme(a, b, shape)
 
 
 def beta_gamma_extreme(a: float, b: float, shape: float) -> float:
     """KL to the gamma distribution of this shape and the same mean, for any exponents; of fewer digits where small."""
     s = a + b
-    rise = trigamma(b) * a - digamma_bregman(b, s, a) if a < b else digamma(s) - digamma(b)
-    beyond = remainder_of_log_gamma(b, s, a) - (s - 1.0) * rise
-    curve = log(s) - digamma(s)
-    rest = shape * (1.0 + log_of_products(a, 1.0, shape, 1.0) - curve)
-    found = remainder_of_log_gamma(a, shape, shape - a) + (beyond + rest)
+    size = (HALF_LOG_2PI - 0.5 * log(shape)) + stirling(shape)
+    if a < b:
+        log_here, log_there = mean_log(a, b), -log1p(a / b)
+    else:
+        log_here, log_there = mean_log(a, b), mean_log(b, a)
+    rest = (a - shape) * log_here + (b - 1.0) * log_there
+    found = size - shape * log_of_products(s, 1.0, a, 1.0) + (rest - log_beta(a, b))
     return max(found, 0.0) if found == found else math.inf
 
 
@@ -270,7 +268,8 @@ def beta_negentropy(a: float, b: float) -> float:
 def beta_normal(a: float, b: float, loc: float, scale: float) -> float:
     """The variances' excess, the distance of the means, and the divergence that is left where both agree."""
     s, low = two_sum(a, b)
-    t = difference_over(a, 1.0, loc, s, s, scale) - loc * (low / s) / scale
+    t = difference_over(a, 1.0, loc, s, s, scale)
+    t -= loc * (low / s) / scale if abs(t) < FAR else 0.0
     over, low_over, k_over = product(a, b)
     unit, low_unit, k = product(s, scale)
     one_more, low_more = two_sum(s, 1.0)

@@ -160,4 +160,4 @@ def gamma_laplace(shape: float, rate: float, loc: float, scale: float) -> float:
     off = difference_of_products(shape, 1.0, rate, loc)
     distance = gamma_distance(shape, y, off) if abs(y) < math.inf else math.inf
     entropy = (0.5 + HALF_LOG_2PI) + (0.5 * log(shape) - negentropy(shape))
-    return to_laplace(distance, 1.0 / rate, scale, entropy, loc - shape / rate)
+    return to_laplace(distance, 1.0 / rate, scale, entropy, difference_over(shape, 1.0, loc, rate, rate, 1.0))

@@ -103,7 +103,7 @@ def inverse_gamma_laplace(shape: float, rate: float, loc: float, scale: float) -
     distance = (
         abs(off) if place <= 0.0 or far else power_distance(shape, -1.0, rate / loc, place, off, shape - rate / loc)
     )
-    return to_laplace(distance, rate, scale, inverse_gamma_entropy(shape, 1.0), loc - rate / more)
+    return to_laplace(distance, rate, scale, inverse_gamma_entropy(shape, 1.0), off * rate)
 
 
 @register_kl(InverseGamma, Gamma, compiled=True)

@@ -14,7 +14,7 @@ from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import exp, log
 from klnumba.formulas.integrals import scaled_erfc, scaled_exponential_integral
 from klnumba.formulas.ranges import FAR, product, scaled
-from klnumba.formulas.special import HALF_LOG_2PI, excess_of_products
+from klnumba.formulas.special import EULER, HALF_LOG_2PI, LN2, excess_of_products, log_of_products
 
 
 def inverse_gaussian_entropy(loc: float, concentration: float) -> float:
@@ -98,6 +98,8 @@ def inverse_gaussian_laplace(loc_p: float, shape: float, loc_q: float, scale: fl
         u = root * distance if distance > 0.0 else 0.0
         tail = exp(-u * u) * scaled_erfc(root * (place + 1.0)) if u < 30.0 else 0.0
         distance = distance * math.erf(u) + (place + 1.0) * tail
-    mean_log = -scaled_exponential_integral(2.0 * (shape / loc_p))
-    entropy = 0.5 + HALF_LOG_2PI + 1.5 * mean_log - 0.5 * (log(shape) - log(loc_p))
+    log_shape = log_of_products(shape, 1.0, loc_p, 1.0)
+    unit = 2.0 * (shape / loc_p)
+    mean_log = -scaled_exponential_integral(unit) if unit > 0.0 else LN2 + log_shape + EULER
+    entropy = 0.5 + HALF_LOG_2PI + 1.5 * mean_log - 0.5 * log_shape
     return to_laplace(distance, loc_p, scale, entropy, loc_q)

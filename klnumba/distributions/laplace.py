@@ -62,7 +62,7 @@ def to_laplace(distance: float, unit: float, scale: float, entropy: float, off: 
     From afar, where it may leave the range, it is that of loc from p's place, `off`.
     """
     far = abs(off)
-    if distance > FAR and far < math.inf:
+    if distance > FAR and 0.0 < far < math.inf:
         return excess_of_products(far, 1.0, scale, 1.0) + (1.0 + LN2 + (log(far) - log(unit)) - entropy)
     if distance == math.inf:
         return distance

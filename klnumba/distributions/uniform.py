@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.distributions.beta import Beta, beta_beta
+from klnumba.distributions.beta import Beta, beta_beta, log_beta_of
 from klnumba.distributions.constraint import REAL
 from klnumba.distributions.distribution import Distribution, Parameter, Support
 from klnumba.distributions.exponential import Exponential
@@ -19,7 +19,7 @@ from klnumba.distributions.pareto import Pareto
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.divergences import generalized_kl, log_ratio, series
 from klnumba.formulas.elementary import exp, log, log1p
-from klnumba.formulas.ranges import FAR, times_excess
+from klnumba.formulas.ranges import FAR, TINY, times_excess
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
     LN2,
@@ -190,6 +190,10 @@ def uniform_beta(low: float, high: float, shape1: float, shape0: float) -> float
         narrow = -log(width) if width <= 0.5 else -log1p(-(low + (1.0 - high)))
         whole = beta_beta(1.0, 1.0, shape1, shape0) + narrow
         return max(whole - (first + second), 0.0)
+    if min(shape1, shape0) < TINY or max(shape1, shape0) > 1.0 / TINY:
+        first = (shape1 - 1.0) * (mean_log_and_1(low, 1.0 - high, width) - 1.0)
+        second = (shape0 - 1.0) * (mean_log_and_1(1.0 - high, low, width) - 1.0)
+        return log_beta_of(shape1, shape0) - (log(width) + (first + second))
     mean = low + 0.5 * width
     other = (1.0 - high) + 0.5 * width
     lost1 = mean_log_excess(min(0.5 * width / mean, 1.0))

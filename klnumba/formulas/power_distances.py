@@ -50,7 +50,7 @@ def power_below(shape: float, c: float, y: float, above: float) -> float:
     """E abs(1 - W) of the part where G is below y = shape - above, for shape + c > 0 and y up to that."""
     if y <= 2.0:
         return shortfall_near_zero(shape, c, y)
-    size = 2.0 / (above + math.sqrt(above * above + 2.0 * y))
+    size = 2.0 / (above + math.hypot(above, math.sqrt(2.0 * y)))
     total = 0.0
     t = FIRST
     while t <= LAST:
@@ -66,7 +66,7 @@ def power_beyond(shape: float, c: float, y: float, above: float) -> float:
     if y >= FAR and y >= 2.0 * shape:
         return 0.0
     below = -above
-    size = 2.0 / (below + math.sqrt(below * below + 2.0 * y))
+    size = 2.0 / (below + math.hypot(below, math.sqrt(2.0 * y)))
     total = 0.0
     t = FIRST
     while t <= LAST:

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from klnumba.formulas.elementary import LN2_HI, LN2_LO, exp, expm1, split_exponent
+from klnumba.formulas.elementary import LN2_HI, LN2_LO, exp, expm1, split_exponent, two_sum
 from klnumba.formulas.primitives import fma
 from klnumba.formulas.special import difference_of_products, excess_of_nearly, exp_excess, power_of_two
 
@@ -62,10 +62,11 @@ def gap(x: float, y: float) -> float:
 
 
 def times_log(a: float, k: float, x: float) -> tuple[float, float]:
-    """a*(k*ln2 + x) as the sum of two numbers, the second a rounding error or small."""
+    """a*(k*ln2 + x) as the sum of two numbers, the second a rounding error of the first."""
     whole = k * LN2_HI
     high = a * whole
-    return high, fma(a, whole, -high) + a * (k * LN2_LO + x)
+    total, low = two_sum(high, a * (k * LN2_LO + x))
+    return total, low + fma(a, whole, -high)
 
 
 def times_exp_excess(a: float, v: float, low: float) -> float:
@@ -73,9 +74,10 @@ def times_exp_excess(a: float, v: float, low: float) -> float:
 
     The second part of w counts where the first is some hundreds.
     """
-    if v >= MOST:
-        return a * EXP_MOST * (exp(v - MOST) * (1.0 + low))
-    return a * exp_excess(v) + a * (low * expm1(v))
+    if abs(v) < MOST:
+        return a * exp_excess(v) + a * (low * expm1(v))
+    big = exp(v - MOST)  # 0 for a v that is so far below 0
+    return a * EXP_MOST * (big + big * low) if 0.0 < big < math.inf else a * exp_excess(v)
 
 
 def times_excess(w: float, a: float, b: float, c: float, d: float, off: float, shift: np.int64) -> float:
