@@ -144,10 +144,11 @@ def beta_beta(a: float, b: float, c: float, d: float) -> float:
 def mean_log(a: float, b: float) -> float:
     """E log X of a beta variable."""
     s = a + b
+    if b < a:
+        return digamma_bregman(a, s, b) - trigamma(a) * b
     if a < 1.0:
         return digamma(a) - digamma(s)
-    ratio = -log1p(b / a) if b < a else log_of_products(a, 1.0, s, 1.0)
-    return ratio + ((0.5 / s - stirling_slope(s)) - (0.5 / a - stirling_slope(a)))
+    return log_of_products(a, 1.0, s, 1.0) + ((0.5 / s - stirling_slope(s)) - (0.5 / a - stirling_slope(a)))
 
 
 def log_beta_of(a: float, b: float) -> float:
@@ -195,11 +196,14 @@ def by_means(a: float, b: float, c: float, d: float, first: float, second: float
 
 def to_gamma_of_same_shape(a: float, b: float) -> float:
     """KL(Beta(a, b) || Gamma(a, a + b)), about a*(a + 1)/(4*b*b) for a large b."""
+    tiny = a < TINY < 1e-50 * b  # where it is proportional to a
+    times = a / TINY if tiny else 1.0
+    a = TINY if tiny else a
     s = a + b
     there = stirling_bregman(s, b, -a)
     slopes = -(there + stirling_bregman(b, s, a)) / a if a <= b else stirling_slope(b) - stirling_slope(s)
     first = 0.5 * excess(s, b, -a) + 0.5 * (a / b) / s
-    return first + (a * stirling_slope(s) + ((b - 1.0) * slopes - there))
+    return times * (first + (a * stirling_slope(s) + ((b - 1.0) * slopes - there)))
 
 
 @register_kl(Beta, Gamma, compiled=True)
@@ -210,19 +214,16 @@ def beta_gamma(a: float, b: float, shape: float, rate: float) -> float:
     means = times_excess(shape, a, rate, shape, s, -low / s, 0)
     between = means + (0.5 * excess(a, shape, d) + stirling_bregman(a, shape, d))
     found = to_gamma_of_same_shape(a, b) + (between - d * (0.5 / s - stirling_slope(s)))
-    return found if found < math.inf else means + beta_gamma_extreme(a, b, shape)
+    ordinary = found < math.inf and max(a, b, shape) < 1.0 / TINY
+    return found if ordinary else means + beta_gamma_extreme(a, b, shape)
 
 
 def beta_gamma_extreme(a: float, b: float, shape: float) -> float:
     """KL to the gamma distribution of this shape and the same mean, for any exponents; of fewer digits where small."""
     s = a + b
     size = (HALF_LOG_2PI - 0.5 * log(shape)) + stirling(shape)
-    if a < b:
-        log_here, log_there = mean_log(a, b), -log1p(a / b)
-    else:
-        log_here, log_there = mean_log(a, b), mean_log(b, a)
-    rest = (a - shape) * log_here + (b - 1.0) * log_there
-    found = size - shape * log_of_products(s, 1.0, a, 1.0) + (rest - log_beta(a, b))
+    rest = (a - shape) * mean_log(a, b) + (b - 1.0) * mean_log(b, a)
+    found = size - shape * log_of_products(s, 1.0, a, 1.0) + (rest - log_beta_of(a, b))
     return max(found, 0.0) if found == found else math.inf
 
 

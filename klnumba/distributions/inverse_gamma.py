@@ -99,11 +99,12 @@ def inverse_gamma_laplace(shape: float, rate: float, loc: float, scale: float) -
     more = shape - 1.0
     place = loc / rate
     off = difference_over(rate, 1.0, loc, more, rate, more)
+    from_loc = difference_over(rate, 1.0, loc, more, more, 1.0)
     far = place > FAR
     distance = (
         abs(off) if place <= 0.0 or far else power_distance(shape, -1.0, rate / loc, place, off, shape - rate / loc)
     )
-    return to_laplace(distance, rate, scale, inverse_gamma_entropy(shape, 1.0), off * rate)
+    return to_laplace(distance, rate, scale, inverse_gamma_entropy(shape, 1.0), from_loc)
 
 
 @register_kl(InverseGamma, Gamma, compiled=True)

@@ -116,7 +116,7 @@ def student_t_normal(df: float, loc_p: float, scale_p: float, loc_q: float, scal
     less, low = two_sum(df, -2.0)
     above, low_above, k = product(df, scale_p)
     below, low_below, n = product(less, scale_q)
-    off = low_above / above - (low_below / below + low / less)
+    off = (low_above / above - low_below / below) - low / less
     return 0.5 * (excess_of_nearly(above, scale_p, below, scale_q, off, k - n) + t * t) + student_t_negentropy(df)
 
 

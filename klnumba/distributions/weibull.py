@@ -208,7 +208,9 @@ def weibull_laplace(scale_p: float, shape: float, loc: float, scale_q: float) ->
     inverse = 1.0 / shape
     first = log_mean(inverse, (1.0 - shape) / shape)
     place = loc / scale_p
-    if place <= 0.0 or log_ratio(loc, scale_p, loc - scale_p) > first + MOST:
+    if exp(first) == math.inf:
+        distance = math.inf
+    elif place <= 0.0 or log_ratio(loc, scale_p, loc - scale_p) > first + MOST:
         distance = abs(exp(first) - place)
     else:
         log_place = log_ratio(loc, scale_p, loc - scale_p)

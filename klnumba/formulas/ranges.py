@@ -75,7 +75,7 @@ def times_exp_excess(a: float, v: float, low: float) -> float:
     The second part of w counts where the first is some hundreds.
     """
     if abs(v) < MOST:
-        return a * exp_excess(v) + a * (low * expm1(v))
+        return a * (exp_excess(v) + low * expm1(v))
     big = exp(v - MOST)  # 0 for a v that is so far below 0
     return a * EXP_MOST * (big + big * low) if 0.0 < big < math.inf else a * exp_excess(v)
 
