@@ -18,10 +18,11 @@ from klnumba.distributions.inverse_gamma import InverseGamma
 from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.log_normal import LogNormal, log_gamma_normal, to_gamma
 from klnumba.distributions.registry import register_kl
-from klnumba.formulas.elementary import exp, log
+from klnumba.formulas.elementary import exp, log, two_sum
 from klnumba.formulas.log_cells import phi
+from klnumba.formulas.logarithms import log_ratio_beyond, log_twofold
 from klnumba.formulas.power_distances import power_distance
-from klnumba.formulas.ranges import product, times_excess
+from klnumba.formulas.ranges import product, times_excess, times_exp_excess
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
     LN2,
@@ -136,8 +137,10 @@ def half_normal_chi(scale: float, df: float) -> float:
 @register_kl(Chi, Gamma, compiled=True)
 def chi_gamma(df: float, shape: float, rate: float) -> float:
     """The excess of the means' ratio, times the shape, and what is left where they agree."""
-    mean = math.sqrt(df) * exp(log_mean(df))
-    return times_excess(shape, mean, rate, shape, 1.0, 0.0, 0) + root_to_gamma(0.5 * df, shape)
+    high, low = log_twofold(df)
+    apart, rest = log_ratio_beyond(rate, shape, -0.5 * high)
+    v, more = two_sum(apart, log_mean(df))
+    return times_exp_excess(shape, v, rest + (more + 0.5 * low)) + root_to_gamma(0.5 * df, shape)
 
 
 @register_kl(Chi, Exponential, compiled=True)
@@ -174,11 +177,14 @@ def inverse_gamma_chi(shape: float, rate: float, df: float) -> float:
 def chi_log_normal(df: float, loc: float, scale: float) -> float:
     """That of the logarithms, half that of a gamma variable of shape df/2 and rate 1/2."""
     half = 0.5 * df
-    t = (0.5 * (log(df) - (0.5 / half - stirling_slope(half))) - loc) / scale
+    apart, low = log_ratio_beyond(df, 1.0, 2.0 * loc)
+    t = 0.5 * (apart + (low - (0.5 / half - stirling_slope(half)))) / scale
     return log_gamma_normal(half, 0.5, t, scale)
 
 
 @register_kl(LogNormal, Chi, compiled=True)
 def log_normal_chi(loc: float, scale: float, df: float) -> float:
     """That of the squares: of the gamma distribution of shape df/2."""
-    return to_gamma(2.0 * (loc + scale * scale) - log(df), 2.0 * scale, 0.5 * df)
+    apart, low = log_ratio_beyond(1.0, df, -2.0 * loc)
+    v, rest = two_sum(apart, 2.0 * scale * scale)
+    return to_gamma(v, low + rest, 2.0 * scale, 0.5 * df)

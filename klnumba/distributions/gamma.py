@@ -149,8 +149,11 @@ def gamma_gumbel(shape: float, rate: float, loc: float, scale: float) -> float:
     more = log1p(y) if y < FAR else log_y
     spread = shape * phi(y) if y < FAR else ratio_of_products(shape, 1.0, rate, scale) - shape * more
     rest = spread - 0.5 * (log(shape) + 2.0 * log_y)
-    v = shape * more
-    return exp_excess(gap(loc / scale, v)) + (rest + (negentropy(shape) + (0.5 - HALF_LOG_2PI)))
+    if y < 1.0:  # nothing of the size of both places
+        v = shape * phi(y) - difference_over(shape, 1.0, loc, rate, rate, scale)
+    else:
+        v = gap(loc / scale, shape * more)
+    return exp_excess(v) + (rest + (negentropy(shape) + (0.5 - HALF_LOG_2PI)))
 
 
 @register_kl(Gamma, Laplace, compiled=True)

@@ -97,7 +97,7 @@ def half_normal_log_normal(scale_p: float, loc: float, scale_q: float) -> float:
 @register_kl(LogNormal, HalfNormal, compiled=True)
 def log_normal_half_normal(loc: float, scale_p: float, scale_q: float) -> float:
     """That of the squares: of the gamma distribution of shape 1/2."""
-    return to_gamma(2.0 * ((loc - log(scale_q)) + scale_p * scale_p), 2.0 * scale_p, 0.5)
+    return to_gamma(2.0 * ((loc - log(scale_q)) + scale_p * scale_p), 0.0, 2.0 * scale_p, 0.5)
 
 
 @register_kl(HalfNormal, Gamma, compiled=True)

@@ -18,7 +18,7 @@ from klnumba.distributions.normal import Normal
 from klnumba.distributions.pareto import Pareto
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.divergences import generalized_kl, log_ratio, series
-from klnumba.formulas.elementary import exp, log, log1p
+from klnumba.formulas.elementary import exp, log, log1p, two_sum
 from klnumba.formulas.ranges import FAR, TINY, times_excess
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
@@ -154,9 +154,10 @@ def uniform_gamma(low: float, high: float, shape: float, rate: float) -> float:
     if low < 0.0:
         return math.inf
     width = high - low
-    mean = low + 0.5 * width
+    both, less = two_sum(low, high)
+    mean = 0.5 * both
     lost = mean_log_excess(min(0.5 * width / mean, 1.0))
-    means = times_excess(shape, rate, mean, shape, 1.0, 0.0, 0)
+    means = times_excess(shape, rate, mean, shape, 1.0, less / both, 0)
     rest = (HALF_LOG_2PI - 0.5 * log(shape)) + (stirling(shape) + (log(mean / width) - lost))
     return means + (shape * lost + rest)
 
