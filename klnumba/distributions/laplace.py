@@ -67,7 +67,7 @@ def to_laplace(distance: float, unit: float, scale: float, entropy: float, off: 
     if distance == math.inf:
         return distance
     if distance == 0.0:  # which underflowed
-        return LN2 + (log(scale) - log(unit)) - entropy
+        return max(LN2 + (log(scale) - log(unit)) - entropy, 0.0)
     return excess_of_products(distance, unit, scale, 1.0) + (1.0 + LN2 + log(distance) - entropy)
 
 

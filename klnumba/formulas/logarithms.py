@@ -233,4 +233,4 @@ def log_ratio_beyond(a: float, b: float, less: float) -> tuple[float, float]:
     high_b, low_b = log_twofold(b)
     d, e = two_sum(high_a, -high_b)
     total, f = two_sum(d, -less)
-    return total, (e + f) + (low_a - low_b)
+    return two_sum(total, (e + f) + (low_a - low_b))
