@@ -186,7 +186,7 @@ class TestTorch:
         made = {
             "ExpRelaxedCategorical": lambda: of.relaxed_categorical.ExpRelaxedCategorical(two, numbers),
             "FisherSnedecor": lambda: of.FisherSnedecor(two, two),
-            "GeneralizedPareto": lambda: of.GeneralizedPareto(two, two, 0.5),
+            "GeneralizedPareto": lambda: of.GeneralizedPareto(two, 0.5 * two, 0.5),
             "LKJCholesky": lambda: of.LKJCholesky(3, two),
             "LogitRelaxedBernoulli": lambda: of.relaxed_bernoulli.LogitRelaxedBernoulli(two, numbers),
             "RelaxedBernoulli": lambda: of.RelaxedBernoulli(two, numbers),
