@@ -80,7 +80,7 @@ def times_exp_excess(a: float, v: float, low: float) -> float:
     return a * EXP_MOST * (big + big * low) if 0.0 < big < math.inf else a * exp_excess(v)
 
 
-def times_excess(w: float, a: float, b: float, c: float, d: float, off: float, shift: np.int64) -> float:
+def times_excess(w: float, a: float, b: float, c: float, d: float, off: float, shift: np.int64 | int) -> float:
     """w times `excess_of_nearly`, also where only the ratio is out of the range."""
     value = w * excess_of_nearly(a, b, c, d, off, shift)
     if value < math.inf:

@@ -89,7 +89,7 @@ def excess(x: float, y: float, d: float) -> float:
     return phi(t) if abs(t) <= 0.5 else t - log_ratio(y, x, d)
 
 
-def ratio_in_parts(a: float, b: float, c: float, d: float, shift: np.int64) -> tuple[np.int64, float, float]:
+def ratio_in_parts(a: float, b: float, c: float, d: float, shift: np.int64 | int) -> tuple[np.int64, float, float]:
     """k, m and t: a*b/(c*d)*2**shift of positive numbers is m*2**k, and 1 + t where that is nearly 1, else t is 1."""
     ma, ka = split_exponent(a)
     mb, kb = split_exponent(b)
@@ -107,7 +107,7 @@ def excess_of_products(a: float, b: float, c: float, d: float) -> float:
     return excess_of_nearly(a, b, c, d, 0.0, np.int64(0))
 
 
-def excess_of_nearly(a: float, b: float, c: float, d: float, off: float, shift: np.int64) -> float:
+def excess_of_nearly(a: float, b: float, c: float, d: float, off: float, shift: np.int64 | int) -> float:
     """The same of a*b*(1 + off)/(c*d)*2**shift, for an `off` that is no more than a rounding error."""
     k, m, t = ratio_in_parts(a, b, c, d, shift)
     if abs(t) <= 0.5:
