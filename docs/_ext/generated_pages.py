@@ -58,6 +58,7 @@ def write_pages(app: Sphinx) -> None:
         "special_errors.md": measured(DATA / "special_errors.json", "errors"),
         "sample_errors.md": measured(DATA / "sample_errors.json", "errors"),
         "pairs.md": pairs(),
+        "hard_pairs.md": hard_pairs(),
         "infinite_pairs.md": infinite_pairs(),
         "gradients.md": gradients(),
         "interval_coverage.md": measured(DATA / "interval_coverage.json", "rows"),
@@ -157,6 +158,15 @@ def gpu_kernels() -> str:
             code = record["sm_90"]
             found = [record["kernel"], *(record[name] for name in columns), code["registers"], code["spills"]]
             lines.append(_line(map(_text, found)))
+    return "\n".join([*lines, ""])
+
+
+def hard_pairs() -> str:
+    """The pairs that do not reach the bound at the ends of the range of numbers."""
+    rows = [row for row in _rows(DATA / "hard_errors.json") if row["beyond_1e-13"]]
+    columns = ("p", "q", "points", "beyond 1e-13", "not finite", "largest error", "at")
+    lines = [_line(columns), _line(["---"] * len(columns))]
+    lines += [_line(_text(row[name.replace(" ", "_")]) for name in columns) for row in rows]
     return "\n".join([*lines, ""])
 
 

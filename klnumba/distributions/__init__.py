@@ -53,6 +53,7 @@ from klnumba.distributions.transforms import (
     ExpTransform,
     PowerTransform,
     SigmoidTransform,
+    StickBreakingTransform,
     TanhTransform,
     Transform,
 )
@@ -113,6 +114,7 @@ __all__ = [
     "PowerTransform",
     "SigmoidTransform",
     "SphericalUniform",
+    "StickBreakingTransform",
     "StudentT",
     "Support",
     "TanhTransform",

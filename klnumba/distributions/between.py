@@ -94,7 +94,9 @@ def pairwise_kl(p: Any, q: Any = None, *, base: float | None = None) -> Any:
     -----
     Two batches of `Normal`, of ``Independent(Normal, 1)`` or of `MultivariateNormal` distributions are taken by
     products of matrices; an entry that these may get wrong by more than 1e-13 of itself, because p and q are close, is
-    taken from the closed form. So entries can differ in their last digits from those of ``kl_divergence``.
+    taken from the closed form. So entries can differ in their last digits from those of ``kl_divergence``. The bits are
+    those of NumPy's matrix product: the same on every run, but with another number of threads of its BLAS library, or
+    another such library, entries can differ in their last digits, by less than 1e-13 of themselves.
 
     Raises
     ------

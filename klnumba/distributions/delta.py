@@ -17,7 +17,7 @@ from klnumba.distributions.poisson import Poisson
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.divergences import generalized_kl
 from klnumba.formulas.elementary import log, log1p
-from klnumba.formulas.special import HALF_LOG_2PI, log_gamma, stirling
+from klnumba.formulas.special import HALF_LOG_2PI, log_of_products, stirling
 
 
 def delta_entropy(v: float) -> float:
@@ -103,8 +103,21 @@ def of_two(v: float, w: float, p: float, q: float) -> float:
     The divergence of v/n from p times n, and what Stirling's formula leaves (Loader 2000).
     """
     n = v + w
-    apart = generalized_kl(v, n * p) + generalized_kl(w, n * q)
-    return apart + (HALF_LOG_2PI + 0.5 * (log(v) + log(w / n)) + (stirling(v) + stirling(w) - stirling(n)))
+    return (generalized_kl(v, n * p) + generalized_kl(w, n * q)) + size_of_two(v, w)
+
+
+def size_of_two(v: float, w: float) -> float:
+    """What Stirling's formula leaves."""
+    n = v + w
+    return HALF_LOG_2PI + 0.5 * (log(v) + log_of_products(w, 1.0, n, 1.0)) + (stirling(v) + stirling(w) - stirling(n))
+
+
+def of_two_far(v: float, w: float, minus_log_p: float, minus_log_q: float) -> float:
+    """`of_two` where p or q is next to nothing, from their logarithms."""
+    n = v + w
+    log_v = -log1p(w / v) if w < v else log_of_products(v, 1.0, n, 1.0)
+    log_w = -log1p(v / w) if v < w else log_of_products(w, 1.0, n, 1.0)
+    return v * (minus_log_p + log_v) + w * (minus_log_q + log_w) + size_of_two(v, w)
 
 
 @register_kl(Delta, Poisson, compiled=True)
@@ -130,10 +143,10 @@ def binomial_logits(v: float, n: float, a: float) -> float:
     """`binomial_probs` from log-odds."""
     if no_count(v) or v > n:
         return math.inf
-    if 0.0 < v < n and abs(a) < 30.0:
-        return of_two(v, n - v, sigmoid(a), sigmoid(-a))
-    ways = log_gamma(n + 1.0) - log_gamma(v + 1.0) - log_gamma(n - v + 1.0) if 0.0 < v < n else 0.0
-    return (times(v, softplus(-a)) + times(n - v, softplus(a))) - ways
+    if 0.0 < v < n:
+        near = abs(a) < 30.0
+        return of_two(v, n - v, sigmoid(a), sigmoid(-a)) if near else of_two_far(v, n - v, softplus(-a), softplus(a))
+    return times(v, softplus(-a)) + times(n - v, softplus(a))
 
 
 def bernoulli_probs(v: float, p: float) -> float:
@@ -162,17 +175,18 @@ def negative_binomial_probs(v: float, r: float, p: float) -> float:
         return math.inf
     if v == 0.0:
         return times(r, -log1p(-p))
-    return of_two(v, r, p, 1.0 - p) + log((v + r) / r)
+    return of_two(v, r, p, 1.0 - p) + log_of_products(v + r, 1.0, r, 1.0)
 
 
 def negative_binomial_logits(v: float, r: float, a: float) -> float:
     """`negative_binomial_probs` from log-odds."""
     if no_count(v):
         return math.inf
-    if v > 0.0 and abs(a) < 30.0:
-        return of_two(v, r, sigmoid(a), sigmoid(-a)) + log((v + r) / r)
-    ways = log_gamma(v + r) - log_gamma(r) - log_gamma(v + 1.0) if v > 0.0 else 0.0
-    return (times(v, softplus(-a)) + times(r, softplus(a))) - ways
+    if v == 0.0:
+        return times(r, softplus(a))
+    near = abs(a) < 30.0
+    found = of_two(v, r, sigmoid(a), sigmoid(-a)) if near else of_two_far(v, r, softplus(-a), softplus(a))
+    return found + log_of_products(v + r, 1.0, r, 1.0)
 
 
 register_kl(Delta, Bernoulli)(by_form_of_q(bernoulli_probs, bernoulli_logits))

@@ -200,10 +200,16 @@ def _unscaled(name: str, scale: Any, family: str, *parameters: Any) -> Distribut
 
 
 def _from_torch(value: Any, name: str) -> Distribution:
+    from klnumba.distributions.torch_relatives import NONE, RELATIVES
+
     for base in type(value).__mro__:
         kind = base.__name__
         if not base.__module__.startswith("torch.distributions"):
             continue
+        if kind in NONE:
+            raise TypeError(f"{name}: torch.distributions' {kind} has no counterpart here: {NONE[kind]}")
+        if kind in RELATIVES:
+            return RELATIVES[kind](value, _numbers)  # type: ignore[no-any-return]
         if kind in TORCH:
             return _family(kind)(**{x: _numbers(getattr(value, x)) for x in TORCH[kind]})  # type: ignore[no-any-return]
         if kind in TORCH_ODDS:

@@ -24,13 +24,18 @@ from klnumba.formulas.kumaraswamy_cells import (
     shortfall,
     surplus,
 )
-from klnumba.formulas.special import excess, excess_of_products, log_gamma_bregman
+from klnumba.formulas.special import digamma_bregman, excess, excess_of_products, log_gamma_bregman
+
+PI_SQUARED_6 = 1.6449340668482264
 
 
 def to_standard_uniform(a: float, b: float) -> float:
     """KL to the uniform distribution on 0 to 1: excesses of the inverses of a and b, and a product of both."""
-    first = excess(a, 1.0, 1.0 - a)
     second = excess(b, 1.0, 1.0 - b)
+    if a < 0.5:  # the harmonic number of b
+        harmonic = PI_SQUARED_6 * b - digamma_bregman(1.0, 1.0 + b, b) if b < 0.5 else digamma_from_2(b) + 1.0
+        return second + (log(a) + (1.0 - a) / a * harmonic)
+    first = excess(a, 1.0, 1.0 - a)
     return max(first + second - (a - 1.0) / a * digamma_from_2(b), 0.0)
 
 
@@ -134,4 +139,4 @@ def kumaraswamy_laplace(a: float, b: float, loc: float, scale: float) -> float:
             distance = off + 2.0 * shortfall(a, b, loc, y)
         else:
             distance = 2.0 * surplus(a, b, loc, y, -expm1(a * log_loc)) - off
-    return to_laplace(distance, 1.0, scale, kumaraswamy_entropy(a, b))
+    return to_laplace(distance, 1.0, scale, kumaraswamy_entropy(a, b), distance)

@@ -102,7 +102,7 @@ def log_uniform_laplace(low: float, high: float, loc: float, scale: float) -> fl
         distance = (generalized_kl(loc, low) + generalized_kl(loc, high)) / width
     else:
         distance = abs((high - low) / width - loc)
-    return to_laplace(distance, 1.0, scale, log_uniform_entropy(low, high))
+    return to_laplace(distance, 1.0, scale, log_uniform_entropy(low, high), distance)
 
 
 @register_kl(LogUniform, Pareto, compiled=True)

@@ -25,6 +25,7 @@ OUTSIDE = 1e-20  # the mass of p that a sum may leave out at either end
 TERMS = 20_000_000  # of a sum
 WARN = 1e-6  # an integral with a larger relative error says so
 EPSILON = float(np.finfo(np.float64).eps)
+NEAR = 1e-9  # of the size of an end that is not 0: closer to it a number does not tell its distance to seven digits
 
 
 def quadrature(p: Distribution, q: Distribution) -> Result:
@@ -178,7 +179,9 @@ def _cuts(f: Any, g: Any, low: float, high: float) -> list[float]:
     for one in (f, g):
         for u in QUANTILES:
             found |= {float(one.ppf(u)), float(one.isf(u))}
-    inside = sorted(x for x in found if low < x < high)
+    first = low + NEAR * abs(low) if low > -math.inf else low
+    last = high - NEAR * abs(high) if high < math.inf else high
+    inside = sorted(x for x in found if first < x < last) or [0.5 * (low + high)]
     kept = [inside[0]]
     for x in inside[1:]:
         if x - kept[-1] > 4.0 * EPSILON * max(abs(x), abs(kept[-1])):
@@ -234,12 +237,28 @@ def _tail(f: Any, g: Any, start: float, end: float) -> list[Result]:
 
 
 def _rest(f: Any, g: Any, start: float, end: float) -> Result:
-    """What lies between the last number that can be told from the end and the end: one cell of both masses."""
+    """What lies between the last number that can be told from the end and the end, where masses go as powers.
+
+    With the masses p and q of the rest, proportional to the distance to the powers a and c, it is the cell of the
+    masses and p times the excess of c/a.
+    """
     name = "sf" if end > start else "cdf"
     p, q = float(getattr(f, name)(start)), float(getattr(g, name)(start) - getattr(g, name)(end))
     if not p > 0.0 or not q > 0.0:
         return q, p
-    return float(_cells(math.log(p), math.log(q))[0]), p
+    cell = float(_cells(math.log(p), math.log(q))[0])
+    powers = [[_power(one, name, start + i * (start - end), end) for i in range(2)] for one in (f, g)]
+    if math.isinf(end) or not all(0.0 < x < math.inf for both in powers for x in both):
+        return cell, p
+    t = (powers[1][0] - powers[0][0]) / powers[0][0]
+    wrong = math.fsum(abs(further - near) / near for near, further in powers) + 8.0 * EPSILON
+    return cell + p * (t - math.log1p(t)), (p * (abs(math.log(p / q)) + 1.0 + abs(t)) + q) * wrong
+
+
+def _power(one: Any, name: str, x: float, end: float) -> float:
+    """Of the distance to the end, to which the mass beyond x is proportional."""
+    with np.errstate(all="ignore"):
+        return float(abs(x - end) * one.pdf(x) / getattr(one, name)(x))
 
 
 def _steps(f: Any, start: float, end: float) -> Iterator[tuple[float, float]]:
@@ -253,7 +272,7 @@ def _steps(f: Any, start: float, end: float) -> Iterator[tuple[float, float]]:
     else:
         for _ in range(BLOCKS):
             middle = end + 0.5 * (start - end)
-            if abs(middle - end) <= 8.0 * EPSILON * abs(end):
+            if abs(middle - end) <= max(NEAR * abs(end), 1e-290):
                 return
             yield start, middle
             start = middle

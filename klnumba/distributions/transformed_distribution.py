@@ -9,7 +9,7 @@ import numpy as np
 from klnumba.distributions.distribution import Distribution, Support
 from klnumba.distributions.holder import Holder, distribution
 from klnumba.distributions.registry import divergence, register_kl
-from klnumba.distributions.transforms import AbsTransform, AffineTransform, Transform
+from klnumba.distributions.transforms import AbsTransform, AffineTransform, StickBreakingTransform, Transform
 
 
 class TransformedDistribution(Holder):
@@ -58,11 +58,19 @@ class TransformedDistribution(Holder):
                 f"TransformedDistribution: transforms with parameters of shapes {shapes} do not fit a batch "
                 f"{base.batch_shape} of draws {base.event_shape}"
             )
-        super().__init__(shape[:cut], base.event_shape, base_distribution=base, transforms=chain)
+        event = base.event_shape
+        added = sum(found.added for found in chain)
+        if added and len(event) != 1:
+            raise ValueError(f"TransformedDistribution: {list(chain)} are for vectors, not for draws {event}")
+        if added:
+            event = (event[0] + added,)
+        super().__init__(shape[:cut], event, base_distribution=base, transforms=chain)
 
     @property
     def support(self) -> Support:
         low, high, discrete = self.base_distribution.support
+        if any(isinstance(transform, StickBreakingTransform) for transform in self.transforms):
+            return Support(0.0, 1.0)
         for transform in self.transforms:
             if isinstance(transform, AbsTransform):
                 inside = (np.asarray(low) < 0) & (np.asarray(high) > 0)

@@ -18,11 +18,14 @@ class Transform:
     ----------
     injective : bool
         Whether different numbers stay different.
+    added : int
+        How many numbers it adds to a vector.
     parameters : dict of str to numpy.ndarray
         By name.
     """
 
     injective: ClassVar[bool] = True
+    added: ClassVar[int] = 0
     parameters: dict[str, np.ndarray]
 
     def __init__(self, **parameters: Any) -> None:
@@ -102,6 +105,20 @@ class TanhTransform(Transform):
 
     def __call__(self, x: Any) -> Any:
         return np.tanh(x)
+
+
+class StickBreakingTransform(Transform):
+    """n real numbers to n + 1 probabilities: each takes its share, a sigmoid, of what those before it left."""
+
+    added = 1
+
+    def __call__(self, x: Any) -> Any:
+        x = np.asarray(x, np.float64)
+        left = np.arange(x.shape[-1], 0, -1)
+        share = 1.0 / (1.0 + left * np.exp(-x))
+        whole = np.ones((*x.shape[:-1], 1))
+        rest = np.concatenate([whole, np.cumprod(1.0 - share, -1)], -1)
+        return rest * np.concatenate([share, whole], -1)
 
 
 class AbsTransform(Transform):

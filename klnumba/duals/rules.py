@@ -17,7 +17,7 @@ import numpy as np
 from klnumba.duals import twofold as tf
 from klnumba.duals.dual import Dual, chain, value_of
 from klnumba.duals.twofold import Twofold, where
-from klnumba.formulas import bessel, divergences, elementary, integrals, log_cells, primitives, special
+from klnumba.formulas import bessel, divergences, elementary, integrals, log_cells, logarithms, primitives, special
 
 RULES: dict[Callable[..., Any], Callable[..., Any]] = {}
 
@@ -49,6 +49,12 @@ def log(x: Any) -> Any:
     """`log`, with the derivatives of its arguments carried along."""
     v = value_of(x)
     return chain(tf.log(v), (x, 1.0 / v))
+
+
+@rule(logarithms.log_twofold)
+def log_twofold(x: Any) -> tuple[Any, float]:
+    """The logarithm has digits enough: there is no second part."""
+    return log(x), 0.0
 
 
 @rule(elementary.log1p, math.log1p)
@@ -187,9 +193,17 @@ def log_in_parts(a: Any, b: Any, c: Any, d: Any) -> tuple[float, Any]:
 
 
 @rule(special.excess_of_nearly)
-def excess_of_nearly(a: Any, b: Any, c: Any, d: Any, off: Any) -> Any:
-    """Products have digits enough: what their rounding loses is nothing here."""
+def excess_of_nearly(a: Any, b: Any, c: Any, d: Any, off: Any, shift: int) -> Any:
+    """Products have digits enough: what their rounding loses is nothing here, and no power of two is apart."""
     return excess_of_products(a, b, c, d)
+
+
+def split_exponent(x: Any) -> tuple[Any, int]:
+    """Every number as it is: products have room enough."""
+    return x, 0
+
+
+RULES[elementary.split_exponent] = split_exponent
 
 
 @rule(special.exp_excess, log_cells.remainder)

@@ -10,6 +10,7 @@ import pytest
 
 import klnumba as kl
 from klnumba import distributions as D
+from klnumba.distributions.torch_relatives import NONE, RELATIVES
 
 stats = pytest.importorskip("scipy.stats")
 
@@ -110,6 +111,14 @@ def test_what_is_not_known_is_named():
         kl.kl_divergence(stats.norm(), [0.5, 0.5])
 
 
+def subclasses(of):
+    """All of them, PyTorch's own."""
+    for found in of.__subclasses__():
+        if found.__module__.startswith("torch."):
+            yield found
+        yield from subclasses(found)
+
+
 class TestTorch:
     """Results are tensors."""
 
@@ -165,8 +174,60 @@ class TestTorch:
         chain = [of.AffineTransform(1.0, 2.0), of.ExpTransform()]
         p, q = (of.TransformedDistribution(of.Normal(numbers, x), chain) for x in (1.0, 2.0))
         torch.testing.assert_close(kl.kl_divergence(p, q), of.kl_divergence(p, q), rtol=1e-12, atol=0.0)
-        with pytest.raises(TypeError, match="LogisticNormal has no counterpart"):
-            kl.kl_divergence(of.LogisticNormal(numbers, numbers), of.LogisticNormal(numbers, numbers))
+        p, q = (of.LogisticNormal(numbers, x * numbers) for x in (1.0, 2.0))
+        torch.testing.assert_close(kl.kl_divergence(p, q), of.kl_divergence(p, q), rtol=1e-12, atol=0.0)
+        stick = D.StickBreakingTransform()(numbers.numpy())
+        torch.testing.assert_close(torch.from_numpy(stick), of.StickBreakingTransform()(numbers), rtol=1e-14, atol=0.0)
+
+    def test_every_class_is_converted_or_refused_with_a_reason(self):
+        torch, of = self.torch, self.of
+        numbers = torch.tensor([0.3, 0.6], dtype=torch.float64)
+        two = torch.tensor(2.0, dtype=torch.float64)
+        made = {
+            "ExpRelaxedCategorical": lambda: of.relaxed_categorical.ExpRelaxedCategorical(two, numbers),
+            "FisherSnedecor": lambda: of.FisherSnedecor(two, two),
+            "GeneralizedPareto": lambda: of.GeneralizedPareto(two, 0.5 * two, 0.5),
+            "LKJCholesky": lambda: of.LKJCholesky(3, two),
+            "LogitRelaxedBernoulli": lambda: of.relaxed_bernoulli.LogitRelaxedBernoulli(two, numbers),
+            "RelaxedBernoulli": lambda: of.RelaxedBernoulli(two, numbers),
+            "RelaxedOneHotCategorical": lambda: of.RelaxedOneHotCategorical(two, numbers),
+        }
+        elsewhere = {"Independent", "LogisticNormal", "MixtureSameFamily", "TransformedDistribution"}
+        elsewhere |= {"OneHotCategoricalStraightThrough", *D.foreign.TORCH, *D.foreign.TORCH_ODDS}
+        abstract = {"ExponentialFamily"}
+        assert {x.__name__ for x in subclasses(of.Distribution)} == elsewhere | abstract | set(made)
+        assert set(RELATIVES) | set(NONE) == set(made) | {"LogisticNormal"}
+        for name, make in made.items():
+            if name in RELATIVES:
+                assert isinstance(D.foreign.ours(make(), "p"), D.Distribution)
+            else:
+                with pytest.raises(TypeError, match=rf"p: torch\.distributions' {name} has no .* p\.log_prob\(x\)"):
+                    D.foreign.ours(make(), "p")
+
+    def test_relatives_by_another_name(self):
+        torch, of = self.torch, self.of
+        two = torch.tensor(2.0, dtype=torch.float64)
+        rng = torch.Generator().manual_seed(5)
+        cases = [
+            (of.GeneralizedPareto(0.0 * two, two, 0.0), of.GeneralizedPareto(0.0 * two, 3.0 * two, 0.0)),
+            (of.GeneralizedPareto(two, two, 0.0), of.GeneralizedPareto(two, 3.0 * two, 0.0)),
+            (of.GeneralizedPareto(two, two, -1.0), of.GeneralizedPareto(two, 3.0 * two, -1.0)),
+            (of.GeneralizedPareto(two, 0.5 * two, 0.5), of.GeneralizedPareto(two, 0.25 * two, 0.25)),
+            (of.RelaxedBernoulli(two, logits=two), of.RelaxedBernoulli(two, logits=-two)),
+            (
+                of.relaxed_bernoulli.LogitRelaxedBernoulli(two, logits=two),
+                of.relaxed_bernoulli.LogitRelaxedBernoulli(two, logits=-two),
+            ),
+        ]
+        for p, q in cases:
+            with torch.random.fork_rng():
+                torch.manual_seed(rng.initial_seed())
+                x = p.sample((200_000,))
+            ratios = p.log_prob(x) - q.log_prob(x)
+            mean, error = ratios.mean().item(), ratios.std().item() / 200_000**0.5
+            assert abs(kl.kl_divergence(p, q).item() - mean) < 5.0 * error + 1e-9
+        with pytest.raises(NotImplementedError, match=r"GeneralizedPareto: taken with the concentration 0"):
+            kl.kl_divergence(of.GeneralizedPareto(0.0, 1.0, 0.3), of.GeneralizedPareto(0.0, 1.0, 0.3))
 
     def test_single_precision_and_a_mix(self):
         torch = self.torch
@@ -208,8 +269,8 @@ class TestTorch:
         assert kl.kl_divergence(q, p).item() == np.inf
 
     def test_what_is_not_known_is_named(self):
-        with pytest.raises(TypeError, match=r"p: torch\.distributions' RelaxedBernoulli has no counterpart"):
-            kl.kl_divergence(self.of.RelaxedBernoulli(0.5, 0.5), self.of.Normal(0.0, 1.0))
+        with pytest.raises(TypeError, match=r"p: torch\.distributions' FisherSnedecor has no counterpart here: the KL"):
+            kl.kl_divergence(self.of.FisherSnedecor(2.0, 3.0), self.of.Normal(0.0, 1.0))
 
 
 def test_relatives_of_kl():
