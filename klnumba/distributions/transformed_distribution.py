@@ -26,8 +26,8 @@ class TransformedDistribution(Holder):
 
     Notes
     -----
-    The moments are known where every transform is an ``AffineTransform``; the entropy also behind an ``ExpTransform`` after
-    these, and powers and multiples of that.
+    The moments are known where every transform is an ``AffineTransform``; the entropy also where an ``ExpTransform``
+    follows, and powers and multiples of that.
 
     Examples
     --------
@@ -142,8 +142,8 @@ class TransformedDistribution(Holder):
         for transform, low, high in self.reaches():
             if not np.all(transform.injective(low, high)):
                 raise NotImplementedError(
-                    f"TransformedDistribution: {transform!r} is not injective on numbers from {low} to {high}, so that what "
-                    "holds of the base distributions is a bound only"
+                    f"TransformedDistribution: {transform!r} is not injective on numbers from {low} to {high}, so "
+                    "that what holds of the base distributions is a bound only"
                 )
 
 
