@@ -11,7 +11,7 @@ import numpy as np
 from klnumba.distributions.constraint import Constraint, shown
 from klnumba.distributions.evaluate import column_of_one, evaluate
 from klnumba.gpu.borders import is_on_device
-from klnumba.parametric import Parametric
+from klnumba.parametric import Parametric, library_of
 
 
 def on_device(value: Any) -> bool:
@@ -215,10 +215,17 @@ class Distribution(Parametric):
 
         Parameters
         ----------
-        frozen : scipy.stats frozen distribution
-            One of the family's counterpart, such as ``scipy.stats.norm(0, 1)`` for `Normal`.
+        frozen : scipy.stats distribution
+            One of the family's counterpart, frozen such as ``scipy.stats.norm(0, 1)`` for `Normal`, or new such as
+            ``scipy.stats.Normal(mu=0, sigma=1)``.
         """
         dist = getattr(frozen, "dist", None)
+        if dist is None and library_of(frozen) == "scipy":
+            from klnumba.distributions import scipy_objects
+
+            found = scipy_objects.of_scipy(frozen)
+            if isinstance(found, cls):
+                return found
         name = getattr(dist, "name", None)
         if not cls.scipy_name or name != cls.scipy_name:
             found = f"scipy.stats.{name}" if name else type(frozen).__name__
