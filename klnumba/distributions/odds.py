@@ -18,8 +18,8 @@ import numpy as np
 from klnumba.distributions.distribution import Distribution, exactly_one
 from klnumba.distributions.registry import over
 from klnumba.formulas.divergences import bregman
-from klnumba.formulas.elementary import exp, expm1, log1p, two_sum
-from klnumba.formulas.special import LN2, excess, exp_excess
+from klnumba.formulas.elementary import exp, expm1, log, log1p, two_sum
+from klnumba.formulas.special import HALF_LOG_2PI, LN2, excess, exp_excess, stirling
 
 
 class Odds(Distribution):
@@ -159,3 +159,14 @@ def per_success_logits(a: float, b: float) -> float:
     second = exp_excess(-other)
     half = exp(-0.5 * a)
     return first if second == 0.0 else first + (second * half) * half
+
+
+def of_two(v: float, w: float, p: float, q: float) -> float:
+    """-log of gamma(n + 1)/(gamma(v + 1)*gamma(w + 1))*p**v*q**w for positive v and w, n = v + w and p + q = 1.
+
+    The divergence of v/n from p times n, and what Stirling's formula leaves (Loader 2000).
+    """
+    n = v + w
+    d = v - n * p if p < q else n * q - w  # the smaller of p and q is the one that is known to all its digits
+    apart = bregman(v, n * p, d, 0.0) + bregman(w, n * q, -d, 0.0)
+    return apart + (HALF_LOG_2PI + 0.5 * (log(v) + log(w / n)) + (stirling(v) + stirling(w) - stirling(n)))

@@ -137,6 +137,12 @@ class TransformedDistribution(Holder):
                 raise NotImplementedError(f"TransformedDistribution: the entropy behind {transform!r} is not known")
         return total
 
+    def origin(self, y: Any) -> Any:
+        """What the transforms move to y."""
+        for transform, _, high in reversed(list(self.reaches())):
+            y = transform.inverse(y, high)
+        return y
+
     def check_injective(self) -> None:
         """Refuse a chain that makes one number of several."""
         for transform, low, high in self.reaches():

@@ -45,8 +45,8 @@ class Transform:
         """The function."""
         raise NotImplementedError
 
-    def inverse(self, y: Any) -> Any:
-        """The number that becomes y; NaN where there is none."""
+    def inverse(self, y: Any, high: Any) -> Any:
+        """The number up to `high` that becomes y; anything where there is none."""
         raise NotImplementedError(f"{type(self).__name__}: it has no inverse here")
 
     def injective(self, low: Any, high: Any) -> Any:
@@ -79,7 +79,7 @@ class AffineTransform(Transform):
     def __call__(self, x: Any) -> Any:
         return self.parameters["loc"] + self.parameters["scale"] * x
 
-    def inverse(self, y: Any) -> Any:
+    def inverse(self, y: Any, high: Any) -> Any:
         """The number that becomes y."""
         return (y - self.parameters["loc"]) / self.parameters["scale"]
 
@@ -91,7 +91,7 @@ class ExpTransform(Transform):
         with np.errstate(over="ignore", under="ignore"):
             return np.exp(x)
 
-    def inverse(self, y: Any) -> Any:
+    def inverse(self, y: Any, high: Any) -> Any:
         """The logarithm."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.log(y)
@@ -116,10 +116,14 @@ class PowerTransform(Transform):
         with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
             return np.power(x, self.parameters["exponent"])
 
-    def inverse(self, y: Any) -> Any:
-        """The root, of the sign of y."""
+    def inverse(self, y: Any, high: Any) -> Any:
+        """The root, of the sign of y where the exponent is odd."""
+        exponent = self.parameters["exponent"]
         with np.errstate(divide="ignore", over="ignore", under="ignore"):
-            return np.copysign(np.power(np.abs(y), 1.0 / self.parameters["exponent"]), y)
+            root = np.power(np.abs(y), 1.0 / exponent)
+        return np.where(
+            np.mod(exponent, 2.0) == 1.0, np.copysign(root, y), np.where(np.asarray(high) <= 0.0, -root, root)
+        )
 
     def injective(self, low: Any, high: Any) -> Any:
         """From 0 on, up to 0, or where the exponent is an odd integer."""
@@ -148,7 +152,7 @@ class SigmoidTransform(Transform):
     def __call__(self, x: Any) -> Any:
         return 0.5 + 0.5 * np.tanh(0.5 * np.asarray(x))
 
-    def inverse(self, y: Any) -> Any:
+    def inverse(self, y: Any, high: Any) -> Any:
         """The log-odds."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.log(y) - np.log1p(-np.asarray(y))
@@ -160,7 +164,7 @@ class TanhTransform(Transform):
     def __call__(self, x: Any) -> Any:
         return np.tanh(x)
 
-    def inverse(self, y: Any) -> Any:
+    def inverse(self, y: Any, high: Any) -> Any:
         """The hyperbolic arc tangent."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.arctanh(y)
@@ -171,6 +175,10 @@ class AbsTransform(Transform):
 
     def __call__(self, x: Any) -> Any:
         return np.abs(x)
+
+    def inverse(self, y: Any, high: Any) -> Any:
+        """On the side of 0 where the numbers lie."""
+        return np.where(np.asarray(high) <= 0.0, np.negative(y), y)
 
     def injective(self, low: Any, high: Any) -> Any:
         """From 0 on, or up to 0."""

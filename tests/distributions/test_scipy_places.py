@@ -99,7 +99,7 @@ def test_mixtures_of_scipy():
     ours = [D.Mixture(D.Categorical([0.25, 0.75]), D.Normal([0.0, y], 1.0)) for y in (3.0, 4.0)]
     assert kl.kl_divergence(p, q, method="bounds") == kl.kl_divergence(*ours, method="bounds")
     mixed = stats.Mixture([stats.Normal(), stats.Uniform(a=0.0, b=1.0)], weights=[0.25, 0.75])
-    with pytest.raises(TypeError, match="q: scipy.stats' Mixture has no counterpart"):
+    with pytest.raises(TypeError, match=r"q: scipy\.stats' Mixture has no counterpart"):
         kl.kl_divergence(p, mixed, method="bounds")
 
 
