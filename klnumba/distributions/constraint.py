@@ -43,7 +43,8 @@ def shown(value: Any) -> str:
     array = np.asarray(value)
     if array.ndim == 0:
         return f"{array[()]}"
-    return " ".join(np.array2string(array, separator=", ", threshold=20, floatmode="unique").split())
+    text = np.array2string(array, separator=", ", threshold=20, floatmode="unique")
+    return " ".join(text.split()).replace(" ,", ",").replace(" ]", "]")
 
 
 REAL = Constraint("a finite number", np.isfinite)

@@ -88,7 +88,7 @@ def test_support_of_a_batch_of_mixtures():
 def test_repr_tells_all_digits():
     d = D.Normal([0.1234567890123456, 1 / 3], 0.1)
     assert repr(d) == "Normal(loc=[0.1234567890123456, 0.3333333333333333], scale=0.1)"
-    assert repr(D.Normal(np.float32([0.1, 1 / 3]))) == "Normal(loc=[0.1       , 0.33333334], scale=1.0)"
+    assert repr(D.Normal(np.float32([0.1, 1 / 3]))) == "Normal(loc=[0.1, 0.33333334], scale=1.0)"
 
 
 @pytest.mark.parametrize("function", [3, max, None])
