@@ -15,8 +15,8 @@ from klnumba.distributions.holder import Holder, distribution
 class Mixture(Holder):
     """A draw from one of several distributions of a family, itself chosen at random.
 
-    The divergence between mixtures has no closed form, and none is registered; ``method="bounds"`` gives bounds. That of
-    `Delta` from a mixture is known.
+    The divergence between mixtures has no closed form, and none is registered; ``method="bounds"`` gives bounds.
+    That of `Delta` from a mixture is known.
 
     Parameters
     ----------
