@@ -12,7 +12,7 @@ from klnumba.distributions import foreign, numeric, pairwise_normal
 from klnumba.distributions.bounds import bounds
 from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.registry import divergence as closed
-from klnumba.parametric import Parametric
+from klnumba.parametric import Parametric, library_of
 from klnumba.reduction import unit_of
 
 SAMPLES = 1_000_000
@@ -58,7 +58,7 @@ def _fallback(method: str, samples: int, rng: Any) -> Callable[[Distribution, Di
 def cross_entropy(p: Any, q: Any, base: float | None = None) -> Any:
     """The entropy of p plus KL(p || q); infinite where that is."""
     give = foreign.back(p, q)
-    first, second = foreign.pair(p, q, moved=False)  # the entropy of p sees its scale
+    first, second = foreign.pair(p, q, stretched=False)  # the entropy of p sees its scale
     apart = closed(first, second)
     with np.errstate(invalid="ignore"):
         value = np.where(np.isposinf(apart), apart, apart + first.entropy()).astype(np.asarray(apart).dtype)
@@ -87,8 +87,8 @@ def pairwise_kl(p: Any, q: Any = None, *, base: float | None = None) -> Any:
     Returns
     -------
     numpy.ndarray
-        Of shape ``p.batch_shape + q.batch_shape``, where a sequence has the shape ``(len(sequence),)``. The diagonal of
-        a batch with itself is exactly zero.
+        Of shape ``p.batch_shape + q.batch_shape``, where a sequence has the shape ``(len(sequence),)``; a tensor where
+        one of the distributions is of PyTorch. The diagonal of a batch with itself is exactly zero.
 
     Notes
     -----
@@ -113,15 +113,26 @@ def pairwise_kl(p: Any, q: Any = None, *, base: float | None = None) -> Any:
            [0.5, 0. , 0.5],
            [2. , 0.5, 0. ]])
     """
+    give = _library(p if q is None else [*_listed(p), *_listed(q)])
     rows, columns = _batches(p, "p"), _batches(p if q is None else q, "q")
     if isinstance(rows, Distribution) and isinstance(columns, Distribution):
         products = pairwise_normal.divergences(rows, columns)
         if products is not None:
             products /= products.dtype.type(unit_of(base))
-            return products.reshape(rows.batch_shape + columns.batch_shape)
-        return np.asarray(closed(rows.spread(len(columns.batch_shape)), columns, base))
+            return give(products.reshape(rows.batch_shape + columns.batch_shape))
+        return give(np.asarray(closed(rows.spread(len(columns.batch_shape)), columns, base)))
     first, second = _singles(rows), _singles(columns)
-    return np.array([[closed(x, y, base) for y in second] for x in first]).reshape(len(first), len(second))
+    return give(np.array([[closed(x, y, base) for y in second] for x in first]).reshape(len(first), len(second)))
+
+
+def _listed(given: Any) -> list[Any]:
+    return list(given) if isinstance(given, list | tuple) else [given]
+
+
+def _library(given: Any) -> Callable[[Any], Any]:
+    """What turns a result into a tensor, where one of these is of PyTorch."""
+    theirs = next((x for x in _listed(given) if library_of(x) == "torch"), None)
+    return foreign.back(theirs, theirs)
 
 
 def _batches(given: Any, name: str) -> Distribution | list[Distribution]:

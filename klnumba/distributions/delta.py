@@ -12,7 +12,7 @@ from klnumba.distributions.constraint import REAL
 from klnumba.distributions.distribution import Distribution, Parameter, Support
 from klnumba.distributions.geometric import Geometric
 from klnumba.distributions.negative_binomial import NegativeBinomial
-from klnumba.distributions.odds import ByForm, Chosen, Odds, sigmoid, softplus
+from klnumba.distributions.odds import ByForm, Chosen, Odds, of_two, of_two_far, sigmoid, softplus
 from klnumba.distributions.poisson import Poisson
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.divergences import generalized_kl
@@ -95,29 +95,6 @@ def no_count(v: float) -> bool:
 def times(n: float, x: float) -> float:
     """n*x, 0 for n = 0."""
     return 0.0 if n == 0.0 else n * x
-
-
-def of_two(v: float, w: float, p: float, q: float) -> float:
-    """-log of gamma(n + 1)/(gamma(v + 1)*gamma(w + 1))*p**v*q**w for positive v and w, n = v + w and p + q = 1.
-
-    The divergence of v/n from p times n, and what Stirling's formula leaves (Loader 2000).
-    """
-    n = v + w
-    return (generalized_kl(v, n * p) + generalized_kl(w, n * q)) + size_of_two(v, w)
-
-
-def size_of_two(v: float, w: float) -> float:
-    """What Stirling's formula leaves."""
-    n = v + w
-    return HALF_LOG_2PI + 0.5 * (log(v) + log_of_products(w, 1.0, n, 1.0)) + (stirling(v) + stirling(w) - stirling(n))
-
-
-def of_two_far(v: float, w: float, minus_log_p: float, minus_log_q: float) -> float:
-    """`of_two` where p or q is next to nothing, from their logarithms."""
-    n = v + w
-    log_v = -log1p(w / v) if w < v else log_of_products(v, 1.0, n, 1.0)
-    log_w = -log1p(v / w) if v < w else log_of_products(w, 1.0, n, 1.0)
-    return v * (minus_log_p + log_v) + w * (minus_log_q + log_w) + size_of_two(v, w)
 
 
 @register_kl(Delta, Poisson, compiled=True)

@@ -77,7 +77,10 @@ class Geometric(Odds):
     @classmethod
     def _from_scipy_arguments(cls, shapes: tuple[Any, ...], loc: Any, scale: Any) -> dict[str, Any]:
         if np.any(np.asarray(loc) != -1):
-            raise ValueError(f"frozen: Geometric counts from 0, which is loc = -1 in SciPy, but loc is {loc}")
+            raise ValueError(
+                "frozen: Geometric counts from 0, and SciPy's geom from 1: what has a counterpart is geom(p, loc=-1), "
+                f"but loc is {loc}"
+            )
         return {"probs": shapes[0]}
 
 

@@ -63,6 +63,9 @@ class LogUniform(Distribution):
     def _validate(self) -> None:
         ordered("LogUniform", self.low, self.high)
 
+    def _unfit(self) -> Any:
+        return np.asarray(self.low >= self.high)
+
     @property
     def support(self) -> Support:
         return Support(self._full(self.low), self._full(self.high))

@@ -50,7 +50,8 @@ def test_every_pair_is_in_the_tests():
         ("Independent", "LowRankMultivariateNormal"),
         ("LowRankMultivariateNormal", "Independent"),
         ("Joint", "Joint"),
-    }  # in test_matrices, test_joint
+        *(("Delta", q) for q in ("Categorical", "Distribution", "Mixture", "TransformedDistribution")),
+    }  # in test_matrices, test_joint, test_delta_others
     ours = [pair for pair in D.registered_pairs() if pair.function.__module__.startswith("klnumba.")]
     for pair in ours:
         name = (pair.p.__name__, pair.q.__name__)
