@@ -67,7 +67,7 @@ class TransformedDistribution(Holder):
             raise ValueError(f"TransformedDistribution: {list(chain)} are for vectors, not for draws {event}")
         if added:
             event = (event[0] + added,)
-                super().__init__(shape[:cut], event, base_distribution=base, transforms=chain)
+        super().__init__(shape[:cut], event, base_distribution=base, transforms=chain)
         for transform, low, _ in self.reaches():
             if not np.all(transform.defined(low)):
                 raise ValueError(
