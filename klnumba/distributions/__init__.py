@@ -1,6 +1,6 @@
 """Distributions with parameters, and the KL divergence between them in closed form."""
 
-from klnumba.distributions import infinite  # noqa: F401  registers its pairs
+from klnumba.distributions import count_pairs, infinite  # noqa: F401  register their pairs
 from klnumba.distributions.bernoulli import Bernoulli
 from klnumba.distributions.beta import Beta
 from klnumba.distributions.between import pairwise_kl
