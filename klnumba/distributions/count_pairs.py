@@ -24,7 +24,7 @@ from klnumba.distributions.binomial import (
 from klnumba.distributions.delta import Delta
 from klnumba.distributions.geometric import Geometric
 from klnumba.distributions.negative_binomial import NegativeBinomial
-from klnumba.distributions.odds import ByForm, Chosen, Odds, by_form, cell, per_success_logits, sigmoid, softplus
+from klnumba.distributions.odds import Odds, by_form, cell, per_success_logits, sigmoid, softplus
 from klnumba.distributions.registry import divergence, register_kl
 from klnumba.formulas.divergences import bregman, log_ratio
 from klnumba.formulas.elementary import exp, expm1, log, log1p, two_sum
@@ -208,22 +208,22 @@ def first_failure_geometric_logits(count: float, a: float, b: float) -> float:
     return per_success_logits(-a, b)
 
 
-def _of_one(rule: ByForm, place: str) -> ByForm:
-    """The rule, which serves a total_count of 1."""
-
-    def of_one_count(p: Odds, q: Odds) -> Chosen:
-        counted = p if place == "p" else q
-        if np.any(np.not_equal(getattr(counted, "total_count"), 1.0)):  # noqa: B009  of one of the two families
-            names = f"{type(p).__name__} || {type(q).__name__}"
-            raise NotImplementedError(f"KL({names}) has a closed form for a total_count of 1; method='sum' adds up")
-        return rule.choose(p, q)
-
-    return ByForm(of_one_count, rule.__doc__)
+def _one_count(counted: NegativeBinomial, p: Odds, q: Odds) -> None:
+    """Refuse another total_count than 1."""
+    if np.any(np.not_equal(counted.total_count, 1.0)):
+        names = f"{type(p).__name__} || {type(q).__name__}"
+        raise NotImplementedError(f"KL({names}) has a closed form for a total_count of 1; method='sum' adds up")
 
 
-register_kl(Geometric, NegativeBinomial)(
-    _of_one(by_form(geometric_first_failure_probs, geometric_first_failure_logits), "q")
-)
-register_kl(NegativeBinomial, Geometric)(
-    _of_one(by_form(first_failure_geometric_probs, first_failure_geometric_logits), "p")
-)
+@register_kl(Geometric, NegativeBinomial)
+def geometric_negative_binomial(p: Geometric, q: NegativeBinomial) -> Any:
+    """That of the chances of success, q's 1 - probs; `total_count` must be 1."""
+    _one_count(q, p, q)
+    return by_form(geometric_first_failure_probs, geometric_first_failure_logits)(p, q)
+
+
+@register_kl(NegativeBinomial, Geometric)
+def negative_binomial_geometric(p: NegativeBinomial, q: Geometric) -> Any:
+    """That of the chances of success, p's 1 - probs; `total_count` must be 1."""
+    _one_count(p, p, q)
+    return by_form(first_failure_geometric_probs, first_failure_geometric_logits)(p, q)
