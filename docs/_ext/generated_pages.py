@@ -171,13 +171,16 @@ def pairs() -> str:
         text = f"{row['largest_error']:.1e}" + (f" ({notes})" if notes else "")
         errors.setdefault((p, q), []).append(text)
     systems = _reference("systems")
-    lines = [_line(("p", "q", "form", "largest relative error", "also in")), _line(["---"] * 5)]
+    formulas = _reference("pair_formulas")
+    columns = ("p", "q", "formula", "condition", "computed as", "largest relative error", "also in")
+    lines = [_line(columns), _line(["---"] * len(columns))]
     for pair in registered_pairs():
         names = (pair.p.__name__, pair.q.__name__)
         if pair.function.__name__ != "infinite":
             text = (pair.function.__doc__ or "").splitlines()[0] if pair.function.__doc__ else ""
             others = ", ".join(systems.NAMES[letter] for letter in systems.of_pair(*names)) or "none"
-            lines.append(_line((*names, text, ", ".join(errors.get(names, ["not measured"])), others)))
+            of_pair = formulas.formula(*names), formulas.condition(*names)
+            lines.append(_line((*names, *of_pair, text, ", ".join(errors.get(names, ["not measured"])), others)))
     return "\n".join([*lines, ""])
 
 

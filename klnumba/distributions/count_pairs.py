@@ -177,8 +177,16 @@ def binomial_geometric_logits(n: float, a: float, b: float) -> float:
     return to_negative_binomial(n, sigmoid(a), sigmoid(-a), 1.0, sigmoid(-b), sigmoid(b), -softplus(b), -softplus(-b))
 
 
-register_kl(Binomial, NegativeBinomial)(by_form(binomial_negative_binomial_probs, binomial_negative_binomial_logits))
-register_kl(Binomial, Geometric)(by_form(binomial_geometric_probs, binomial_geometric_logits))
+@register_kl(Binomial, NegativeBinomial)
+def binomial_negative_binomial(p: Binomial, q: NegativeBinomial) -> Any:
+    """A sum over the counts: of the cells of all of them where the means are close, else of the log-ratios of p's."""
+    return by_form(binomial_negative_binomial_probs, binomial_negative_binomial_logits)(p, q)
+
+
+@register_kl(Binomial, Geometric)
+def binomial_geometric(p: Binomial, q: Geometric) -> Any:
+    """That to the negative binomial distribution of count 1."""
+    return by_form(binomial_geometric_probs, binomial_geometric_logits)(p, q)
 
 
 # --- geometric and negative binomial of count 1 -----------------------------------------------------------------------

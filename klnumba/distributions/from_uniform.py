@@ -19,17 +19,20 @@ from klnumba.distributions.registry import register_kl
 from klnumba.distributions.student_t import StudentT, log_density
 from klnumba.distributions.uniform import Uniform, log_sinhc, mean_log_excess
 from klnumba.distributions.weibull import Weibull
-from klnumba.formulas.elementary import exp, expm1, log, log1p
+from klnumba.formulas.elementary import LN2_HI, LN2_LO, expm1, log, log1p, two_sum
+from klnumba.formulas.primitives import fma
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
     LN2,
     excess_of_products,
     exp_excess,
     log_gamma_bregman,
+    log_in_parts,
     log_of_products,
     stirling,
 )
 
+LARGEST = 700.0  # exp of it is finite
 LOG_PI = 1.1447298858494002
 
 
@@ -143,8 +146,15 @@ def uniform_weibull(low: float, high: float, scale: float, shape: float) -> floa
         width = log_width(low, high)
         x = 0.5 * width
         lost = log_sinhc((shape + 1.0) * x) - log_sinhc(x) - shape * (width * slope(width))
-    v = shape * (mean - log(scale)) + lost
-    return exp_excess(v) + ((1.0 + lost - log(shape)) + (mean - log(high - low)))
+    middle = 0.5 * low + 0.5 * high
+    k, y = log_in_parts(middle, 1.0, scale, 1.0)
+    short = mean_log_excess(min(0.5 * (high - low) / middle, 1.0))
+    whole = shape * (k * LN2_HI)
+    v, rounded = two_sum(whole, shape * (k * LN2_LO + (y - short)) + lost)
+    more = 0.0
+    if abs(v) < LARGEST:  # exp(v) has the digits that v has behind the point
+        more = (rounded + fma(shape, k * LN2_HI, -whole)) * expm1(v)
+    return (exp_excess(v) + more) + ((1.0 + lost - log(shape)) + (mean - log(high - low)))
 
 
 # --- Cauchy -----------------------------------------------------------------------------------------------------------
@@ -166,5 +176,7 @@ def cauchy_student_t(loc_p: float, scale_p: float, df: float, loc_q: float, scal
     if abs(e) < 10.0:
         beyond = log_gamma_bregman(0.5, x, e) - log_gamma_bregman(1.0, x + 0.5, e)
         return max(cauchy * (1.0 + e) + (e * ratio + beyond), 0.0)
-    whole = (x + 0.5) * (cauchy + ratio + 2.0 * LN2)  # E log(1 + ((X - loc_q)/unit)**2) times (df + 1)/2
+    y, z = scale_p / unit, apart / unit
+    mean = log1p(y * (2.0 + y) + z * z) if max(y, abs(z)) < 1e150 else cauchy + ratio + 2.0 * LN2
+    whole = (x + 0.5) * mean  # (df + 1)/2*E log(1 + ((X - loc_q)/unit)**2)
     return whole - (log_density(df, 0.0) + 2.0 * LN2 + LOG_PI + ratio + 0.5 * log(df))

@@ -13,7 +13,7 @@ from typing import Any
 
 from mpmath import mp, mpf
 
-from tests.reference.cross_distributions import CROSS_CLOSED
+from tests.reference.cross_distributions import CROSS_CLOSED, moyals
 from tests.reference.entropies import (
     h_exponential,
     h_gamma,
@@ -259,6 +259,7 @@ CLOSED: dict[tuple[str, str], Formula] = {
     **FURTHER_CLOSED,
     **CROSS_CLOSED,
 }
+CLOSED |= moyals(CLOSED)
 
 
 ODDS = {"Bernoulli", "Geometric", "Binomial", "NegativeBinomial"}
