@@ -50,3 +50,8 @@ def test_no_formula_or_condition_is_of_a_pair_that_is_not_there():
     assert set(pair_formulas.AS) <= set(FINITE)
     assert set(pair_formulas.CONDITIONS) - set(FINITE) <= {pair for pair in OURS if pair[0] == "Delta"}
     assert set(pair_formulas.CROSS) <= {q for _, q in FINITE}
+
+
+def test_what_other_systems_have_besides():
+    assert systems.not_here().count("\n") == len(systems.NOT_HERE) + 2
+    assert all(set(x.systems) <= systems.NAMES.keys() and x.why for x in systems.NOT_HERE)

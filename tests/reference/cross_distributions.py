@@ -329,7 +329,7 @@ CROSS_ALMOST: dict[tuple[str, str], Callable[[float, float], Any]] = {
         (m, s, *about(math.exp(m + s * s / 2), s * math.exp(m), e, f)) for m in (0.0, 1.5) for s in (0.1, 0.5)
     ],
     ("Weibull", "Normal"): lambda e, f: [
-        (2.0, k, *about(2.0 * math.gamma(1 + 1 / k), 2.56 / (k + 1), e, f)) for k in (1.0, 3.6, 50.0, 1e4)
+        (2.0, k, *about(2.0 * math.gamma(1 + 1 / k), 2.56 / (k + 1), e + 0.3, f)) for k in (1.0, 3.6, 50.0, 1e4)
     ],
     ("LogUniform", "Normal"): lambda e, f: [
         (a, a * r, *about(a * (1 + r) / 2, a * (r - 1) / 3.46, e, f)) for a in (3.0,) for r in (1 + 1e-6, 1.1, 20.0)
@@ -339,5 +339,5 @@ CROSS_ALMOST: dict[tuple[str, str], Callable[[float, float], Any]] = {
     ],
     ("Kumaraswamy", "Exponential"): lambda e, f: [(1 + e, b, (1 + b) * (1 + f)) for b in (3.0, 1e3, 1e8)],
     ("Cauchy", "StudentT"): lambda e, f: [(1.0, 2.0, 1 + e, 1.0 + f, 2.0), (1.0, 2.0, 1 + e, 1.0, 2.0 * (1 + f))],
-    ("Uniform", "Cauchy"): lambda e, f: [(1.0 + e, 1.0 + e + abs(f) + 1e-13, 0.5, 0.3)],
+    ("Uniform", "Cauchy"): lambda e, f: [(1.0 + e, 1.0 + e + max(abs(f), 1e-3), 0.5, 0.3)],
 }
