@@ -1,7 +1,7 @@
-"""Pairs of two different families over counts: one draw or several from negative binomial and geometric counts, and back.
+"""Pairs of two different families over counts, with negative binomial and geometric distributions.
 
-A negative binomial probability is the Poisson probability of the same mean times a factor that is near 1 where few draws
-succeed; so is a binomial one, with the opposite sign.
+A negative binomial probability is the Poisson probability of the same mean times a factor that is near 1 where few
+draws succeed; so is a binomial one, with the opposite sign.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NARROW = 0.35  # up to this chance of success a negative binomial count is not m
 # --- counts without end, from counts with one -------------------------------------------------------------------------
 
 
-def never(p: Odds) -> Any:
+def never(p: Geometric | NegativeBinomial) -> Any:
     """Where a count is always 0."""
     if isinstance(p, Geometric):
         return p.probs == 1.0 if "probs" in p._given else p.logits == math.inf

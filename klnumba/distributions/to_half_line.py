@@ -25,7 +25,7 @@ from klnumba.formulas.kumaraswamy_cells import digamma_from_2
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.power_distances import FIRST, LAST, STEP
 from klnumba.formulas.primitives import fma
-from klnumba.formulas.special import EULER, HALF_LOG_2PI, excess_of_products, exp_excess, log_gamma_bregman
+from klnumba.formulas.special import HALF_LOG_2PI, excess_of_products, exp_excess, log_gamma_bregman
 
 OF_HALF_LINE = 0.7257913526447274  # 1/2 + log(pi/2)/2
 
@@ -82,16 +82,13 @@ def kumaraswamy_exponential(a: float, b: float, rate: float) -> float:
     """exp(v) - 1 - v, v the logarithm of the means' ratio, and what is left where they agree."""
     h = 1.0 / a
     d = (1.0 - a) / a
-    first = least_to_gamma(h, d, 1.0)
     if abs(d) > 0.5:
-        second = log_gamma_bregman(1.0 + b, 1.0 + b + h, h)
-        v = log(rate) + log_moment(a, b, 1.0)
-        rest = 1.0 + log_moment(a, b, 1.0) + to_standard_uniform(a, b)
-        return exp_excess(v) + max(rest, 0.0 * second)
+        log_mean = log_moment(a, b, 1.0)
+        return exp_excess(log(rate) + log_mean) + max(1.0 + log_mean + to_standard_uniform(a, b), 0.0)
     curve = log_gamma_bregman(2.0 + b, 1.0 + b + h, d)
     apart = d * (digamma_from_2(b + 1.0))
     v = log_ratio(rate, 1.0 + b, (rate - 1.0) - b) + ((log_gamma_bregman(2.0, 1.0 + h, d) - curve) - apart)
-    return exp_excess(v) + max(first + (phi(1.0 / b) - d / (1.0 + b) - curve), 0.0)
+    return exp_excess(v) + max(least_to_gamma(h, d, 1.0) + (phi(1.0 / b) - d / (1.0 + b) - curve), 0.0)
 
 
 @register_kl(Uniform, HalfNormal, compiled=True)

@@ -45,7 +45,7 @@ from klnumba.formulas.special import (
 HALF_LOG_2PIE = HALF_LOG_2PI + 0.5
 OF_HALF_NORMAL = 0.1869944136213184  # log(2) + log(1 - 2/pi)/2
 DEVIATION_OF_HALF_NORMAL = 0.602810274989087  # sqrt(1 - 2/pi)
-OF_MOYAL = 0.16297487283868844  # [log(pi**2) - EULER - log(4)/2 - ...]/2, from its entropy
+OF_MOYAL = 0.16297487283868844  # log(pi/2) - EULER/2
 MOYAL_MEAN = EULER + LN2
 
 

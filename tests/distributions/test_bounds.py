@@ -8,6 +8,7 @@ import pytest
 import klnumba as kl
 from klnumba.distributions import (
     Categorical,
+    Cauchy,
     Delta,
     Gamma,
     LowRankMultivariateNormal,

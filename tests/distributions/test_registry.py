@@ -45,19 +45,13 @@ def rayleigh(scale_p, scale_q):
 def test_every_pair_is_in_the_tests():
     known = {pair for pair in CLOSED if "." not in "".join(pair)}
     vectors = {(pair.p.partition(".")[0], pair.q.partition(".")[0]) for pair in PAIRS}
-    elsewhere = {
-        ("TransformedDistribution", "TransformedDistribution"),
-        ("Independent", "LowRankMultivariateNormal"),
-        ("LowRankMultivariateNormal", "Independent"),
-        ("Joint", "Joint"),
-    }  # in test_matrices, test_joint
     ours = [pair for pair in D.registered_pairs() if pair.function.__module__.startswith("klnumba.")]
     for pair in ours:
         name = (pair.p.__name__, pair.q.__name__)
-        assert name in known | vectors | elsewhere or pair.function.__name__ == "infinite"
+        assert name in known | vectors or pair.function.__name__ == "infinite"
     registered = {(pair.p.__name__, pair.q.__name__) for pair in ours}
     assert known - registered == {("Chi2", "Chi2")}  # served by that of Gamma
-    assert (vectors | elsewhere) <= registered
+    assert vectors <= registered
 
 
 def test_a_compiled_pair_of_the_user(own):

@@ -266,9 +266,7 @@ CROSS_CLOSED: dict[tuple[str, str], Any] = {
     ("LogUniform", "HalfNormal"): lambda a, b, s: to_half_normal(
         h_log_uniform(a, b), (b * b - a * a) / (2 * mp.log(b / a)), s
     ),
-    ("Pareto", "HalfNormal"): lambda m, a, s: (
-        INF if a <= 2 else to_half_normal(h_pareto(m, a), a * m * m / (a - 2), s)
-    ),
+    ("Pareto", "HalfNormal"): lambda m, a, s: INF if a <= 2 else to_half_normal(h_pareto(m, a), a * m * m / (a - 2), s),
     ("Moyal", "Gumbel"): moyal_gumbel,
     ("Uniform", "Cauchy"): uniform_cauchy,
     ("Uniform", "HalfCauchy"): lambda a, b, s: INF if a < 0 else uniform_cauchy(a, b, mpf(0), s) - mp.log(2),
@@ -295,6 +293,7 @@ ENTROPIES = {
 def moyals(closed: dict[tuple[str, str], Any]) -> dict[tuple[str, str], Any]:
     """The pairs to Moyal, of those to Gumbel."""
     return {(p, "Moyal"): of_gumbel(closed[p, "Gumbel"], entropy) for p, entropy in ENTROPIES.items()}
+
 
 # --- where two families almost agree ----------------------------------------------------------------------------------
 

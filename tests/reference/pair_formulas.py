@@ -46,7 +46,7 @@ SAME = {
     "MultivariateNormal": "[tr(S⁻¹S') − k + log(|S|/|S'|) + (m' − m)ᵀS⁻¹(m' − m)]/2, S the covariance",
     "NegativeBinomial": "n·[q'·log(q'/q) + (1 − q')·log((1 − q')/(1 − q))]/(1 − q')",
     "Normal": "[(s'/s)² − 1 − log((s'/s)²) + ((m' − m)/s)²]/2",
-    "NormalGamma": "that of the gamma distributions, and [n/n' − 1 − log(n/n') + n·a'/b'·(m' − m)²]/2, n the mean precision",
+    "NormalGamma": "that of Gamma, and [n/n' − 1 − log(n/n') + n·a'/b'·(m' − m)²]/2, n the mean precision",
     "OneHotCategorical": "Σ p·log(p/q)",
     "Pareto": "a·log(m'/m) + log(a'/a) + a/a' − 1",
     "Poisson": "r'·log(r'/r) − r' + r",
