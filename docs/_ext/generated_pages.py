@@ -52,6 +52,7 @@ def write_pages(app: Sphinx) -> None:
         "benchmark_plot.rst": plot("benchmark.png", "Speed of klnumba and of other libraries"),
         "differences.md": _reference("torch_differences").markdown_table(),
         "pair_differences.md": _reference("pair_differences").markdown_table(),
+        "pair_behaviours.md": _reference("pair_differences").behaviours_table(),
         "accuracy.md": measured(DATA / "accuracy.json", "rows"),
         "hard_rows.md": measured(DATA / "hard_rows.json", "rows"),
         "elementary_errors.md": measured(DATA / "elementary_errors.json", "errors"),
@@ -59,6 +60,7 @@ def write_pages(app: Sphinx) -> None:
         "sample_errors.md": measured(DATA / "sample_errors.json", "errors"),
         "pairs.md": pairs(),
         "hard_pairs.md": hard_pairs(),
+        "not_here.md": _reference("systems").not_here(),
         "infinite_pairs.md": infinite_pairs(),
         "gradients.md": gradients(),
         "interval_coverage.md": measured(DATA / "interval_coverage.json", "rows"),
@@ -182,13 +184,16 @@ def pairs() -> str:
         text = f"{row['largest_error']:.1e}" + (f" ({notes})" if notes else "")
         errors.setdefault((p, q), []).append(text)
     systems = _reference("systems")
-    lines = [_line(("p", "q", "form", "largest relative error", "also in")), _line(["---"] * 5)]
+    formulas = _reference("pair_formulas")
+    columns = ("p", "q", "formula", "condition", "computed as", "largest relative error", "also in")
+    lines = [_line(columns), _line(["---"] * len(columns))]
     for pair in registered_pairs():
         names = (pair.p.__name__, pair.q.__name__)
         if pair.function.__name__ != "infinite":
             text = (pair.function.__doc__ or "").splitlines()[0] if pair.function.__doc__ else ""
             others = ", ".join(systems.NAMES[letter] for letter in systems.of_pair(*names)) or "none"
-            lines.append(_line((*names, text, ", ".join(errors.get(names, ["not measured"])), others)))
+            of_pair = formulas.formula(*names), formulas.condition(*names)
+            lines.append(_line((*names, *of_pair, text, ", ".join(errors.get(names, ["not measured"])), others)))
     return "\n".join([*lines, ""])
 
 

@@ -22,6 +22,7 @@ from klnumba.distributions.odds import (
     of_two,
     per_failure,
     per_success_logits,
+    softplus,
 )
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import exp, expm1, log, log1p
@@ -141,20 +142,21 @@ class NegativeBinomial(Odds):
 
 def negative_binomial_probs(r: float, p: float, s: float, q: float) -> float:
     """So many times that of a geometric distribution."""
-    return r * per_failure(p, q)
+    return -s * log1p(-q) if p == 0.0 else r * per_failure(p, q)
 
 
 def negative_binomial_logits(r: float, a: float, s: float, b: float) -> float:
     """`negative_binomial_probs` from log-odds."""
-    return r * per_success_logits(-a, -b)
+    return s * softplus(b) if a == -math.inf else r * per_success_logits(-a, -b)
 
 
 OF_EQUAL_COUNTS = by_form(negative_binomial_probs, negative_binomial_logits)
 
 
 def of_equal_counts(p: NegativeBinomial, q: NegativeBinomial) -> Chosen:
-    """The formula, which serves equal counts."""
-    if np.any(np.not_equal(p.total_count, q.total_count)):
+    """The formula, which serves equal counts, and those of a p that is always 0."""
+    none = p.probs == 0.0 if "probs" in p._given else p.logits == -np.inf
+    if np.any(np.not_equal(p.total_count, q.total_count) & ~np.asarray(none)):
         raise NotImplementedError(
             "KL(NegativeBinomial || NegativeBinomial) has no closed form for unequal total_count; method='sum' adds up"
         )
@@ -162,5 +164,5 @@ def of_equal_counts(p: NegativeBinomial, q: NegativeBinomial) -> Chosen:
 
 
 register_kl(NegativeBinomial, NegativeBinomial)(
-    ByForm(of_equal_counts, "So many times that of a geometric distribution; the counts must be equal.")
+    ByForm(of_equal_counts, "So many times that of a geometric distribution; the counts must be equal, or p always 0.")
 )

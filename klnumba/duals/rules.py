@@ -107,6 +107,15 @@ def cos(x: Any) -> Any:
     return chain(cosine, (x, -sine))
 
 
+@rule(math.atan)
+def atan(x: Any) -> Any:
+    """`atan`, with the derivatives of its arguments carried along; one step from the angle of float64."""
+    v = value_of(x)
+    near = Twofold(np.arctan(v.hi))
+    sine, cosine = tf.sin_and_cos(near)
+    return chain(near + (v * cosine - sine) / (cosine + v * sine), (x, 1.0 / (1.0 + v * v)))
+
+
 @rule(math.fabs)
 def fabs(x: Any) -> Any:
     """`fabs`, with the derivatives of its arguments carried along."""

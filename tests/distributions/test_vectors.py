@@ -110,6 +110,8 @@ def test_against_torch(pair):
         family = name.partition(".")[0]
         if family == "Independent":
             return T.Independent(T.Normal(**tensors), 1)
+        if family == "TransformedDistribution":
+            return T.TransformedDistribution(T.Normal(**tensors), [T.ExpTransform()])
         if not hasattr(T, family):
             pytest.skip("PyTorch does not have this family")
         return getattr(T, family)(**tensors)

@@ -33,7 +33,7 @@ DIGITS = 150
 DIGITS_OF_ODDS = 400
 STEP = mpf(10) ** -45
 # Of these, one case in so many is taken.
-SLOW = {("Beta", "Gumbel"): 12}
+SLOW = {("Beta", "Gumbel"): 12, ("Beta", "Moyal"): 12}
 # Families whose density has a pole at 0 where this parameter is below 1.
 POLES = {"Gamma": 0, "Beta": 0, "Chi": 0, "Kumaraswamy": 0, "Weibull": 1}
 WANTED = 1e-12
@@ -126,7 +126,7 @@ def _on_boundary(p: str, q: str, numbers: tuple[float, ...]) -> bool:
         return bool({0.0, 1.0} & {numbers[-1 if p == q else 2], numbers[width(p) - 1]})
     if p in {"Bernoulli", "Poisson"}:
         return numbers[0] == 0.0 or (p == "Bernoulli" and numbers[0] == 1.0) or 0.0 in numbers[1:]
-    if p == "Uniform" and q in {"Gamma", "Beta"}:
+    if p == "Uniform" and q in {"Gamma", "Beta", "LogNormal", "Chi", "Weibull"}:
         return numbers[0] == 0.0 or (q == "Beta" and numbers[1] == 1.0)
     if q == "Laplace" and p in POLES:  # a central difference is none there, see test_at_a_pole
         place = numbers[width(p)]
