@@ -24,7 +24,10 @@ BACK: dict[type[transforms.Transform], tuple[Function, Function]] = {
         lambda x, exponent: np.log(np.abs(exponent)) + (exponent - 1.0) * np.log(x),
     ),
     transforms.SigmoidTransform: (special.logit, lambda x: -np.abs(x) - 2.0 * np.log1p(np.exp(-np.abs(x)))),
-    transforms.TanhTransform: (np.arctanh, lambda x: 2.0 * (np.log(2.0) - np.abs(x) - np.log1p(np.exp(-2.0 * np.abs(x))))),
+    transforms.TanhTransform: (
+        np.arctanh,
+        lambda x: 2.0 * (np.log(2.0) - np.abs(x) - np.log1p(np.exp(-2.0 * np.abs(x)))),
+    ),
 }
 
 # Close to an end of what a transform makes: x from the distance of y from that end.

@@ -1,8 +1,8 @@
 """The integral behind KL of two densities, over logarithms of the distance from where they begin, end or have a kink.
 
-A density may have much of its mass closer to an end of its support than numbers can tell from it. So a place is given as
-an origin and the logarithm t of the distance from it; beyond the range of numbers a density is continued by the power
-that it follows there, where it is seen to follow one.
+A density may have much of its mass closer to an end of its support than numbers can tell from it. So a place is given
+as an origin and the logarithm t of the distance from it; beyond the range of numbers a density is continued by the
+power that it follows there, where it is seen to follow one.
 """
 
 from __future__ import annotations
@@ -90,7 +90,8 @@ class Field:
         self.f, self.g, self.chart = f, g, chart
         self.failed = False  # whether a value was no number
 
-    def logs(self, t: Array) -> tuple[Array, Array]:
+    def logs(self, t: Any) -> tuple[Array, Array]:
+        """Of both."""
         origin, sign, _ = self.chart
         with np.errstate(all="ignore"):
             return self.f.logs(origin, sign, t) + t, self.g.logs(origin, sign, t) + t
@@ -137,8 +138,10 @@ def over(f: Any, g: Any, chart: Chart, marks: Array) -> Found:
 
 def together(found: list[Found]) -> Found:
     columns = list(zip(*found, strict=True))
-    sums = (math.fsum(column) if all(map(math.isfinite, column)) else sum(column) for column in columns[:4])
-    return Found(*sums, max(columns[4]))
+    value, error, of_p, of_q = (
+        math.fsum(column) if all(map(math.isfinite, column)) else sum(column) for column in columns[:4]
+    )
+    return Found(value, error, of_p, of_q, max(columns[4]))
 
 
 def _cuts(chart: Chart, marks: Array) -> Array:
@@ -155,7 +158,7 @@ def _cuts(chart: Chart, marks: Array) -> Array:
 def _whole(field: Field, cuts: Array) -> Array:
     """The cuts of the stretch, around the most of p, in which all values are numbers, and where it ends."""
     log_p, log_q = field.logs(cuts)
-    good = _valid(log_p, log_q) & ~_ran_out(log_p) & ~_ran_out(log_q)
+    good = _valid(log_p, log_q) & ~_ran_out(log_p, -OUT) & ~_ran_out(log_q, np.where(log_p > NOTHING, -math.inf, -OUT))
     if not good.any():
         return cuts[:0]
     top = int(np.where(good, field.sizes(cuts)[1], -1.0).argmax())
@@ -170,22 +173,23 @@ def _whole(field: Field, cuts: Array) -> Array:
 
 def _edge(field: Field, good: float, bad: float) -> float:
     """The last t from `good` to `bad` with values that are numbers."""
-    ordinary = [bool(logs > -OUT) for logs in field.logs(np.float64(good))]
+    log_p, log_q = (float(x) for x in field.logs(np.float64(good)))
+    least = -OUT, -math.inf if log_p > NOTHING else -OUT
     for _ in range(BISECTIONS):
         middle = 0.5 * (good + bad)
         logs = field.logs(np.float64(middle))
-        out = any(was and x == -math.inf for was, x in zip(ordinary, logs, strict=True))
+        out = any(x == -math.inf < was and was > y for was, x, y in zip((log_p, log_q), logs, least, strict=True))
         good, bad = (good, middle) if out or not _valid(*logs) else (middle, bad)
     return good
 
 
-def _ran_out(logs: Array) -> Array:
-    """Where a logarithm is -inf next to an ordinary number: something on the way to it left the range of numbers."""
+def _ran_out(logs: Array, least: Any) -> Array:
+    """Where a logarithm is -inf next to one above `least`: something on the way left the range of numbers."""
     found = np.zeros(len(logs), bool)
+    least = np.broadcast_to(least, logs.shape)
     for order in (slice(None), slice(None, None, -1)):
         values = logs[order]
-        at = np.flatnonzero((values[1:] == -math.inf) & (values[:-1] > -OUT)) + 1
-        for start in at:
+        for start in np.flatnonzero((values[1:] == -math.inf) & (values[:-1] > least[order][:-1])) + 1:
             run = np.flatnonzero(values[start:] > -math.inf)
             found[order][start : start + int(run[0]) if run.size else len(values)] = True
     return found
@@ -225,7 +229,9 @@ def _inside(field: Field, cuts: Array, largest: Array) -> Found:
     log_p, log_q = field.logs(cuts)
     with np.errstate(all="ignore"):
         apart = np.where(np.exp(log_p) > 0.0, np.abs(log_p - log_q), 0.0)
-    return Found(value, math.fsum(errors[0]) * float(unit[0]) + RELATIVE * value, of_p, of_q, float(apart.max(initial=0.0)))
+    return Found(
+        value, math.fsum(errors[0]) * float(unit[0]) + RELATIVE * value, of_p, of_q, float(apart.max(initial=0.0))
+    )
 
 
 class Line(NamedTuple):
@@ -264,7 +270,7 @@ def _beyond(field: Field, cuts: Array) -> Found:
         fall, swell = _slopes(field, float(cuts[-1]), float(t[0] - t[1]) * NARROW / span)
     apart = abs(float(delta[0])) if sizes[1] > 0.0 else 0.0
     of_p, of_q = _mass(float(log_p[0]), p), _mass(float(log_q[0]), q)
-    if sizes[1] * (1.0 + apart) <= EPSILON * sizes[2] or sizes[0] == 0.0:  # what q has beyond counts alone
+    if sizes[0] <= (1.0 + 4.0 * EPSILON) * sizes[2]:  # what q has beyond counts alone
         if q.power:
             return Found(of_q, of_q * min(1.0, q.wrong / q.fall), 0.0, of_q, 0.0)
         left = field.left(float(cuts[-1]), outwards=cuts[-1] > cuts[0])

@@ -34,8 +34,11 @@ class Single:
 
     def logs(self, origin: float, sign: float, t: Array) -> Array:
         """The logarithm of the density at origin + sign*exp(t)."""
+        low, high = self.ends[0]
+        if (origin <= low and sign < 0.0) or (origin >= high and sign > 0.0):
+            return np.full(np.shape(t), -math.inf)
         with np.errstate(all="ignore"):
-            if self.mirrored is not None and origin == self.ends[0][1] and sign < 0.0:
+            if self.mirrored is not None and origin == high and sign < 0.0:
                 return np.asarray(self.mirrored.logpdf(np.exp(t) / self.scale)) - math.log(self.scale)
             z = ((origin - self.loc) + sign * np.exp(t)) / self.scale
             return np.asarray(self.frozen.dist.logpdf(z, *self.shapes)) - math.log(self.scale)
@@ -196,7 +199,9 @@ def escapes(f: Any, g: Any) -> bool:
     places = sorted(g.ends)
     reach = -math.inf
     for low, high in [*places, (math.inf, math.inf)]:
-        if low > reach and any(a < low and b > reach and f.between(max(a, reach), min(b, low)) > 0.0 for a, b in f.ends):
+        if low > reach and any(
+            a < low and b > reach and f.between(max(a, reach), min(b, low)) > 0.0 for a, b in f.ends
+        ):
             return True
         reach = max(reach, high)
     return False

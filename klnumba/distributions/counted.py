@@ -126,5 +126,5 @@ def masses(one: Distribution) -> Any:
 def has_others(f: Any, g: Any) -> bool:
     """Whether p has mass on integers before or after those of q; on the nearest, since the whole may underflow."""
     before, after = g.ends[0] - 1.0, g.ends[1] + 1.0
-    left = f.ends[0] <= before and float(f.log(before)) > -math.inf
-    return bool(left or (f.ends[1] >= after and float(f.log(after)) > -math.inf))
+    left = -math.inf < before >= f.ends[0] and float(f.log(before)) > -math.inf
+    return bool(left or (math.inf > after <= f.ends[1] and float(f.log(after)) > -math.inf))

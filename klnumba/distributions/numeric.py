@@ -53,7 +53,7 @@ def _integral(p: Distribution, q: Distribution) -> Result:
 
 
 def _misfit(found: charts.Found, outside: float, value: float) -> float:
-    """What it may do that the densities, as integrated, do not have the mass 1: rounding, or mass that was not found."""
+    """What it may do that the densities, as integrated, do not have the mass 1: rounding, or mass not found."""
     p, q = abs(found.of_p - 1.0), abs(found.of_q + outside - 1.0)
     lost = p * found.apart if p > LOST else 0.0
     return (8.0 * EPSILON + p) * _spread(value) + lost + (q if q > LOST else q * _spread(value))
@@ -116,7 +116,11 @@ def monte_carlo(p: Distribution, q: Distribution, samples: int, rng: np.random.G
         draws = f.rvs(samples, rng)
         ratios = f.log(draws) - g.log(draws)
         value = float(np.mean(ratios))
-        return value, float(np.std(ratios, ddof=1) / math.sqrt(samples)) if math.isfinite(value) else math.inf
+    if math.isfinite(value):
+        return value, float(np.std(ratios, ddof=1) / math.sqrt(samples))
+    if f.discrete and value > 0.0:
+        return math.inf, 0.0
+    return math.nan, math.inf  # a density of q may have underflowed
 
 
 def each(
