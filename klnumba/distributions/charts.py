@@ -270,7 +270,7 @@ def _beyond(field: Field, cuts: Array) -> Found:
         fall, swell = _slopes(field, float(cuts[-1]), float(t[0] - t[1]) * NARROW / span)
     apart = abs(float(delta[0])) if sizes[1] > 0.0 else 0.0
     of_p, of_q = _mass(float(log_p[0]), p), _mass(float(log_q[0]), q)
-    if sizes[0] <= (1.0 + 4.0 * EPSILON) * sizes[2]:  # what q has beyond counts alone
+    if abs(sizes[0] - sizes[2]) <= 4.0 * EPSILON * sizes[2]:  # what q has beyond counts alone
         if q.power:
             return Found(of_q, of_q * min(1.0, q.wrong / q.fall), 0.0, of_q, 0.0)
         left = field.left(float(cuts[-1]), outwards=cuts[-1] > cuts[0])

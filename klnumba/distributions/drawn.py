@@ -19,7 +19,7 @@ from klnumba.distributions.mixture import Mixture
 from klnumba.distributions.multinomial import Multinomial
 from klnumba.distributions.multivariate_normal import MultivariateNormal
 from klnumba.distributions.one_hot_categorical import OneHotCategorical
-from klnumba.distributions.von_mises_fisher import SphericalUniform
+from klnumba.distributions.von_mises_fisher import VonMisesFisher
 from klnumba.distributions.wishart import Wishart
 
 Array = np.ndarray[Any, Any]
@@ -102,13 +102,14 @@ def _vectors(one: Distribution) -> Drawn:
         one = MultivariateNormal(one.loc, one.covariance_matrix)
     if isinstance(one, OneHotCategorical):
         one = Multinomial(1, one.probs)
-    frozen = stats.uniform_direction(int(shape[0])) if isinstance(one, SphericalUniform) else one.to_scipy()
+    even = isinstance(one, VonMisesFisher) and float(one.concentration) == 0.0
+    frozen = stats.uniform_direction(int(shape[0])) if even else one.to_scipy()
 
     def rvs(count: int, rng: np.random.Generator) -> Array:
         return np.asarray(frozen.rvs(size=count, random_state=rng)).reshape(count, *shape)
 
     def log(x: Array) -> Array:
-        if isinstance(one, SphericalUniform):
+        if even:
             return np.full(len(x), -float(one.entropy()))
         turned = np.moveaxis(x, 0, -1) if _draws_last(one) else x
         found = getattr(frozen, "logpdf", None) or frozen.logpmf

@@ -1,4 +1,4 @@
-"""Integrals, sums and draws of what has no closed form: mixtures, transformed draws, vectors, any frozen distribution."""
+"""Integrals, sums and draws of what has no closed form: mixtures, transformed draws, vectors, frozen distributions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def by(method, p, q, **options):
     return float(value), float(error)
 
 
-# --- a sweep -----------------------------------------------------------------------------------------------------------
+# --- a sweep ----------------------------------------------------------------------------------------------------------
 
 ROUNDS = 1
 SEED = 11
@@ -49,7 +49,7 @@ def drawn(family, rng):
     if name in ("LogNormal", "LogitNormal"):
         return family(float(rng.normal()), spread_out(rng, 1.0))
     return family(*(
-        spread_out(rng, 2.5) * (float(rng.normal()) if parameter == "loc" else 1.0) for parameter in family.parameters
+        spread_out(rng, 2.5) * (float(rng.normal()) if parameter == "loc" and name != "InverseGaussian" else 1.0) for parameter in family.parameters
     ))  # fmt: skip
 
 
@@ -103,7 +103,8 @@ def test_the_sweep_is_of_all_families():
 )
 def test_the_interpreter_survives(pair):
     """SciPy's `quad` may end the process where an integrand is no number."""
-    program = f"import klnumba as kl; from klnumba import distributions as D; print(kl.kl_divergence({pair}, method='quadrature'))"
+    start = "import klnumba as kl; from klnumba import distributions as D; "
+    program = f"{start}print(float(kl.kl_divergence({pair}, method='quadrature')))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     assert math.isfinite(float(done.stdout))
@@ -129,7 +130,7 @@ def test_where_numbers_end_a_growing_tail_is_infinite():
     assert by("quadrature", D.Exponential(1.0), D.InverseGamma(1.0, 1.0)) == (math.inf, 0.0)
 
 
-# --- mixtures and transformed draws ------------------------------------------------------------------------------------
+# --- mixtures and transformed draws -----------------------------------------------------------------------------------
 
 
 def mixture(weights, parts):
@@ -220,7 +221,7 @@ def test_what_cannot_be_taken_back_has_no_density():
             by("quadrature", D.TransformedDistribution(base, transform), D.HalfNormal(1.0))
 
 
-# --- lists, vectors, and what only SciPy has -----------------------------------------------------------------------------
+# --- lists, vectors, and what only SciPy has --------------------------------------------------------------------------
 
 
 def test_sums_over_lists_and_points():
