@@ -48,8 +48,9 @@ def drawn(family, rng):
         return family(logits=spread_out(rng, 2.0) * float(rng.choice([-1.0, 1.0])))
     if name in ("LogNormal", "LogitNormal"):
         return family(float(rng.normal()), spread_out(rng, 1.0))
+    signed = "loc" if name != "InverseGaussian" else ""
     return family(*(
-        spread_out(rng, 2.5) * (float(rng.normal()) if parameter == "loc" and name != "InverseGaussian" else 1.0) for parameter in family.parameters
+        spread_out(rng, 2.5) * (float(rng.normal()) if x == signed else 1.0) for x in family.parameters
     ))  # fmt: skip
 
 
