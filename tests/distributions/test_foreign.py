@@ -208,11 +208,12 @@ class TestTorch:
         torch, of = self.torch, self.of
         two = torch.tensor(2.0, dtype=torch.float64)
         rng = torch.Generator().manual_seed(5)
+        narrow = torch.tensor(2.0)  # its densities are of single precision only
         cases = [
-            (of.GeneralizedPareto(0.0 * two, two, 0.0), of.GeneralizedPareto(0.0 * two, 3.0 * two, 0.0)),
-            (of.GeneralizedPareto(two, two, 0.0), of.GeneralizedPareto(two, 3.0 * two, 0.0)),
-            (of.GeneralizedPareto(two, two, -1.0), of.GeneralizedPareto(two, 3.0 * two, -1.0)),
-            (of.GeneralizedPareto(two, 0.5 * two, 0.5), of.GeneralizedPareto(two, 0.25 * two, 0.25)),
+            (of.GeneralizedPareto(0.0 * narrow, narrow, 0.0), of.GeneralizedPareto(0.0 * narrow, 3.0 * narrow, 0.0)),
+            (of.GeneralizedPareto(narrow, narrow, 0.0), of.GeneralizedPareto(narrow, 3.0 * narrow, 0.0)),
+            (of.GeneralizedPareto(narrow, narrow, -1.0), of.GeneralizedPareto(narrow, 3.0 * narrow, -1.0)),
+            (of.GeneralizedPareto(narrow, 0.5 * narrow, 0.5), of.GeneralizedPareto(narrow, 0.25 * narrow, 0.25)),
             (of.RelaxedBernoulli(two, logits=two), of.RelaxedBernoulli(two, logits=-two)),
             (
                 of.relaxed_bernoulli.LogitRelaxedBernoulli(two, logits=two),
