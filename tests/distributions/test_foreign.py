@@ -224,9 +224,9 @@ class TestTorch:
             with torch.random.fork_rng():
                 torch.manual_seed(rng.initial_seed())
                 x = p.sample((200_000,))
-            ratios = p.log_prob(x) - q.log_prob(x)
+            ratios = (p.log_prob(x) - q.log_prob(x)).double()
             mean, error = ratios.mean().item(), ratios.std().item() / 200_000**0.5
-            assert abs(kl.kl_divergence(p, q).item() - mean) < 5.0 * error + 1e-9
+            assert abs(kl.kl_divergence(p, q).item() - mean) < 5.0 * error + 1e-6  # densities of single precision
         with pytest.raises(NotImplementedError, match=r"GeneralizedPareto: taken with the concentration 0"):
             kl.kl_divergence(of.GeneralizedPareto(0.0, 1.0, 0.3), of.GeneralizedPareto(0.0, 1.0, 0.3))
 
