@@ -118,7 +118,9 @@ def test_log_twofold():
         high, low = function(x)
         with mp.workdps(60):
             exact = mp.log(mpf(float(x)))
-            assert abs(mpf(float(high)) + mpf(float(low)) - exact) <= 4e-24 + 1e-27 * abs(exact)
+            assert abs(mpf(float(high)) + mpf(float(low)) - exact) <= 4e-24 + 1e-25 * abs(
+                exact
+            )  # ln2 itself has an error
             assert abs(float(low)) <= np.spacing(abs(float(high)))
 
 
