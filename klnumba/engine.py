@@ -21,7 +21,6 @@ import numpy as np
 from klnumba.arrays import FLOAT64, Block
 from klnumba.formulas.primitives import fma
 from klnumba.kernels import cpu, exact_short, fast, logits, threads
-from klnumba.kernels.tiles import STEP
 
 NAMES = {"d": "float64", "f": "float32"}
 AGREE = "argmax_agree"
@@ -139,7 +138,7 @@ def _long_logits(
     loop, first = cpu.logit_rows(NAMES[dtype.char], NAMES[kind.char]), rows.start
     loop(
         block.p, block.a + first * block.ps, block.ps, block.q, block.b + first * block.qs, block.qs,
-        rows.stop - first, d, inverse, np.empty((3, d + STEP), kind), out[rows], flag[rows], *threads.scratch(dtype),
+        rows.stop - first, d, inverse, np.empty(logits.room(d), kind), out[rows], flag[rows], *threads.scratch(dtype),
     )  # fmt: skip
 
 

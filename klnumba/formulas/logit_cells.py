@@ -19,14 +19,15 @@ from typing import Any
 import numpy as np
 
 from klnumba.formulas.elementary import (
+    HALF_F32,
     INF,
-    INF_F32,
     LN2_HI,
     LN2_HI_F32,
     LN2_LO,
     LN2_LO_F32,
     LOG2_E,
     LOG2_E_F32,
+    ONE_F32,
     ROUNDER,
     ROUNDER_F32,
     exp_rest,
@@ -35,6 +36,7 @@ from klnumba.formulas.elementary import (
 )
 
 LOWEST = 2.0**17
+BIASED_F32 = ROUNDER_F32 + np.float32(127.0)
 
 # (expm1(r) - r)/r**2 for |r| <= 1.375: degree 14, relative error 2**-53.1, and degree 8, 2**-27.2
 # (tests/reference/coefficients.py, psi_near).
@@ -95,16 +97,14 @@ def power(x: float) -> float:
 
 
 def power_f32(x: np.float32) -> np.float32:
-    """`power` in float32, infinite above 80."""
+    """e**x in float32, within 1 ulp; zero where that is no normal number, and that of 88 above 88."""
     a = np.float32(-88.0) if x < np.float32(-88.0) else x
-    t = a * LOG2_E_F32 + ROUNDER_F32
-    n = t - ROUNDER_F32
-    high = a - n * LN2_HI_F32
-    low = n * LN2_LO_F32
-    r = high - low
-    y = np.float32(1.0) + (high + (r * r * (np.float32(0.5) + r * exp_rest_f32(r)) - low))
-    bits = np.int32(np.float32(t).view(np.int32) + np.int32(127))
-    return INF_F32 if x > np.float32(80.0) else y * np.int32(bits << np.int32(23)).view(np.float32)
+    a = np.float32(88.0) if a > np.float32(88.0) else a
+    t = a * LOG2_E_F32 + BIASED_F32  # its last bits are the exponent of 2**n
+    n = t - BIASED_F32
+    r = (a - n * LN2_HI_F32) - n * LN2_LO_F32
+    y = ONE_F32 + r * (ONE_F32 + r * (HALF_F32 + r * exp_rest_f32(r)))
+    return y * np.int32(np.float32(t).view(np.int32) << np.int32(23)).view(np.float32)
 
 
 def logit_cells(power: Callable[..., Any], psi: Callable[..., Any], real: Any) -> tuple[Any, Any]:

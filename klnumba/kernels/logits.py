@@ -33,6 +33,7 @@ SMALLEST, LARGEST = 2.0**-40, 2.0**80
 MANY = 512  # cells of a float32 row from which on it is computed in float32
 HEAVY = 1.0 / 16.0  # the share of a sum from which on a term counts as large: there are 16 at most
 GROUP = 256  # cells of several short rows
+NEARLY = 1.0 - 2.0**-20  # the share of a sum that is left at least when it is rounded to float32
 PLACE = GROUP + STEP  # a buffer: x, y, p, q, two numbers of the row of each cell, and the cells
 assert 7 * PLACE <= SCRATCH
 
@@ -43,7 +44,10 @@ _powers, _kl = map(scalar, LOGIT_CELLS["float64"])
 
 
 def exponentials_loop(dtype: Any, kind: Any) -> Any:
-    """The first read: P and Q; the exponentials themselves go into store[0] and store[1]."""
+    """The first read: P and Q; the exponentials themselves go into store[0] and store[1].
+
+    The sums of tiles of store[0], and of store[2] later, stand behind the cells.
+    """
     real, none, added = kind.type, dtype.type(-math.inf), added_as(kind)
     powers = scalar(LOGIT_CELLS[kind.name][0])
     line, ahead = 64 // dtype.itemsize, AHEAD // dtype.itemsize
@@ -70,7 +74,9 @@ def exponentials_loop(dtype: Any, kind: Any) -> Any:
                 x, i, y, j = view, np.int64(0), view, np.int64(BUFFER)
             ep, eq = store[0, start : start + count], store[1, start : start + count]
             tile(x[i : i + count], y[j : j + count], inverse, ep, eq)
-            mass, e = _two_sum(mass, added(ep, tree))
+            more = added(ep, tree)
+            store[0, d + STEP + start // TILE] = more
+            mass, e = _two_sum(mass, more)
             low += e
             other, e = _two_sum(other, added(eq, tree))
             rest += e
@@ -80,9 +86,13 @@ def exponentials_loop(dtype: Any, kind: Any) -> Any:
 
 
 def cells_loop(dtype: Any, kind: Any) -> Any:
-    """The second read: the sum of the cells, which themselves go into store[2]."""
+    """The second read: the sum of the cells, which themselves go into store[2].
+
+    Memory would be idle, since the row is at hand: the row at `after` and `then`, which comes next, is asked for.
+    """
     real, none, added = kind.type, dtype.type(-math.inf), added_as(kind)
     kl = scalar(LOGIT_CELLS[kind.name][1])
+    line = 64 // dtype.itemsize
 
     @part
     def tile(x: Any, y: Any, ps: Any, qs: Any, inverse: Any, shift: Any, rest: Any, ratio: Any, out: Any) -> None:
@@ -91,14 +101,18 @@ def cells_loop(dtype: Any, kind: Any) -> Any:
 
     @part
     def cells(
-        p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, shift: Any, store: Any, work: Any, view: Any, tree: Any
-    ) -> Any:
+        p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, shift: Any, store: Any, work: Any, view: Any, tree: Any,
+        after: Any, then: Any,
+    ) -> Any:  # fmt: skip
         whole = real(shift)
         rest = real(shift - np.float64(whole))
         ratio = real(_exp(shift))  # not P/Q: the two agree to the last digit, where the shift is rounded
         total_, low = 0.0, 0.0
         for start in range(0, d, TILE):
             count = min(TILE, d - start)
+            for k in range(0, count, line):
+                prefetch(p, after + start + k)
+                prefetch(q, then + start + k)
             x, i, y, j = p, o + start, q, u + start
             if count % STEP:
                 pad(q, j, count, work, BUFFER, none)
@@ -107,7 +121,9 @@ def cells_loop(dtype: Any, kind: Any) -> Any:
             here = slice(start, start + count)
             ep, eq, g = store[0, here], store[1, here], store[2, here]
             tile(x[i : i + count], y[j : j + count], ep, eq, inverse, whole, rest, ratio, g)
-            total_, e = _two_sum(total_, added(g, tree))
+            more = added(g, tree)
+            store[2, d + STEP + start // TILE] = more
+            total_, e = _two_sum(total_, more)
             low += e
         return total_ + low if total_ < math.inf else total_
 
@@ -136,19 +152,27 @@ def sharpened(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, shift: Any, 
     """The sum of store[i], the exponentials of p or the cells, its largest terms replaced by those of float64."""
     cut = sum_ * HEAVY
     ratio = _exp(shift)
-    for start in range(0, d, STEP):
-        terms = store[i, start : start + STEP]
-        heavy = 0
-        for k in range(STEP):
-            heavy += terms[k] >= cut
-        if heavy:
-            for k in range(min(STEP, d - start)):
-                if terms[k] >= cut:
-                    x, y = np.float64(p[o + start + k]), np.float64(q[u + start + k])
-                    ep, eq = _powers(x, y, inverse)
-                    term = ep if i == 0 else _kl(x, y, ep, eq, inverse, shift, 0.0, ratio)
-                    sum_ += term - np.float64(terms[k])
+    tiles = store[i, d + STEP :]
+    for start in range(0, d, TILE):
+        if tiles[start // TILE] >= cut * NEARLY:
+            for first in range(start, min(start + TILE, d), STEP):
+                terms = store[i, first : first + STEP]
+                heavy = 0
+                for k in range(STEP):
+                    heavy += terms[k] >= cut
+                if heavy:
+                    for k in range(min(STEP, d - first)):
+                        if terms[k] >= cut:
+                            x, y = np.float64(p[o + first + k]), np.float64(q[u + first + k])
+                            ep, eq = _powers(x, y, inverse)
+                            term = ep if i == 0 else _kl(x, y, ep, eq, inverse, shift, 0.0, ratio)
+                            sum_ += term - np.float64(terms[k])
     return sum_
+
+
+def room(d: int) -> tuple[int, int]:
+    """The shape of what a row of `d` cells is computed in."""
+    return 3, d + STEP + -(-d // TILE)
 
 
 def rows(dtype: Any, kind: Any) -> Callable[..., None]:
@@ -167,7 +191,7 @@ def rows(dtype: Any, kind: Any) -> Callable[..., None]:
             if not (SMALLEST < mass < LARGEST and SMALLEST < other < LARGEST):
                 continue
             shift = _log(mass / other)
-            value = cells(p, o, q, u, d, real(inverse), shift, store, work, view, space)
+            value = cells(p, o, q, u, d, real(inverse), shift, store, work, view, space, o + ps, u + qs)
             if not wide and 0.0 < value < math.inf:
                 value = sharpened(p, o, q, u, d, inverse, shift, store, 2, value)
                 mass = sharpened(p, o, q, u, d, inverse, shift, store, 0, mass)

@@ -135,7 +135,7 @@ def innermost_loops(assembly: str) -> list[Loop]:
 
 def assemblies(processor: str, jobs: list[tuple[object, ...]], folder: Path) -> dict[tuple[object, ...], str]:
     program = f"JOBS = {jobs!r}\n{PROGRAM}"
-    out = sub.run(program, folder, seconds=120, KLNUMBA_CACHE="0", **PROCESSORS[processor])
+    out = sub.run(program, folder, seconds=600, KLNUMBA_CACHE="0", **PROCESSORS[processor])
     return {tuple(job): text for job, text in map(json.loads, out.splitlines())}
 
 
