@@ -173,3 +173,15 @@ def test_one_weight_for_all_is_none(factor):
     )
     for name in ("p_value", "ci_low", "ci_high", "kl_corrected", "dof"):
         np.testing.assert_allclose(weighted[name].astype(float), plain[name].astype(float), rtol=1e-9, err_msg=name)
+
+
+def test_groups_have_the_evidence_of_compare():
+    """Also of weights that go with the values."""
+    rng = np.random.default_rng(2)
+    cell = rng.choice(4, 800, p=[0.5, 0.3, 0.15, 0.05])
+    frame = pd.DataFrame({"g": np.arange(800) % 2, "c": cell.astype(str), "w": np.array([1.0, 2.0, 5.0, 9.0])[cell]})
+    found = kl_groups(frame, "g", "c", weights="w", confidence=0.95).loc[0]
+    sides = [frame.loc[frame["g"] == group, ["c", "w"]] for group in (0, 1)]
+    row = compare(*sides, weights="w").to_frame().loc[0]
+    for name in ("p_value", "g", "kl_corrected", "ci_low", "ci_high", "standard_error"):
+        assert found[name] == pytest.approx(row[name], rel=1e-9)
