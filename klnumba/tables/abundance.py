@@ -44,16 +44,16 @@ class Abundance:
     def draw(self, rows: Array, samples: int, rng: np.random.Generator) -> Array:
         """Rates of categories that have so many rows: (samples, categories)."""
         found = rng.standard_gamma(rows, (samples, rows.size))
-        for count in np.unique(rows[_rare(rows)]):
+        for count in np.unique(rows[rare(rows)]):
             here = np.flatnonzero(rows == count)
             found[:, here] = rng.choice(RATES, (samples, here.size), p=self._given(count))
         return found
 
     def mean(self, rows: Array) -> float:
         """The expected rates of such categories together."""
-        rare = _rare(rows)
-        found = float(rows[~rare].sum())
-        for count, number in zip(*np.unique(rows[rare], return_counts=True), strict=True):
+        few = rare(rows)
+        found = float(rows[~few].sum())
+        for count, number in zip(*np.unique(rows[few], return_counts=True), strict=True):
             found += number * float(self._given(count) @ RATES)
         return found
 
@@ -73,14 +73,15 @@ class Abundance:
 
 def fit(samples: list[Array]) -> list[Abundance]:
     """The law behind the rows of the categories of each sample, which are whole numbers, some of them few."""
-    counts = np.stack([np.bincount(rows[_rare(rows)].astype(np.int64), minlength=RARE + 1) for rows in samples])
+    counts = np.stack([np.bincount(rows[rare(rows)].astype(np.int64), minlength=RARE + 1) for rows in samples])
     held = np.flatnonzero(counts.any(axis=0))
     number = counts.sum(axis=1)
     weights = most_likely(_likely(held.astype(np.float64)), counts[:, held] / number[:, None])
     return [Abundance(one, int(size)) for one, size in zip(weights, number, strict=True)]
 
 
-def _rare(rows: Array) -> Array:
+def rare(rows: Array) -> Array:
+    """Which categories a sample has, but with few rows."""
     found: Array = (rows > 0) & (rows <= RARE)
     return found
 

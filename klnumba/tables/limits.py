@@ -85,7 +85,8 @@ def thresholds(
     the bins from the one to the other. Where thirty categories or more have few rows, no count speaks for itself: how
     frequent they are follows from how many of them have how few rows (`klnumba.tables.abundance`), and so does what
     is to be expected of categories that the reference lacks. How wrong such a prediction is, is found by drawing a
-    hundred references from that law, and tables that follow on each; this takes about a second a column.
+    hundred references, from laws that differ as those of other samples would, and tables that follow on each; this
+    takes one to three seconds a column.
 
     "chi2" is KL = (1/N + 1/n)/2 times a chi-squared number with cells - 1 degrees of freedom, and with as many more as
     give the expected share of what the reference lacks. It is meant for cells with five rows or more.

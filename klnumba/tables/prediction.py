@@ -15,7 +15,7 @@ from klnumba.tables.cells import Array
 from klnumba.tables.fitting import MOST_CATEGORIES
 
 REFERENCES = 100
-PREDICTED = 40  # tables from which the divergence that one of these predicts is told
+PREDICTED = 20  # tables from which the divergence that one of these predicts is told
 ROUNDING = 1e-12  # where all tables are equal, as names that never come again are, rounding does not decide
 
 
@@ -100,10 +100,12 @@ def limit(
 
     The reference is such a sample. What its law predicts is wrong by as much as other samples predict wrongly what
     follows on them: the limit is the median divergence that it predicts, and a quantile of how far beyond their
-    predictions tables go that follow on samples drawn from this law.
+    predictions tables go that follow on samples drawn from laws that differ as those of other samples would.
     """
     law = abundance.fit([sample.all])[0]
-    again = [sample.again(law, rng) for _ in range(REFERENCES)]
+    rare = sample.all[abundance.rare(sample.all)]
+    drawn_from = abundance.fit([rng.choice(rare, rare.size) for _ in range(REFERENCES)])
+    again = [sample.again(one, rng) for one in drawn_from]
     laws = abundance.fit([one.all for one, _ in again])
     size = -(-samples // REFERENCES)
     errors = []

@@ -43,10 +43,10 @@ BEYOND_CASES = [
     ("yes in 0.5 %", 500, 5000, "bootstrap", 2000), ("yes in 0.5 %", 500, 5000, "chi2", 2000),
     ("yes in 1 %", 1000, 1000, "bootstrap", 2000), ("yes in 5 %", 500, 5000, "bootstrap", 2000),
     ("five ratings", 100, 2000, "bootstrap", 2000), ("numbers by Poisson's law", 500, 2000, "bootstrap", 1000),
-    ("10 names", 500, 2000, "bootstrap", 2000), ("200 names", 300, 3000, "bootstrap", 100),
-    ("200 names", 1000, 1000, "bootstrap", 100), ("names by Zipf's law", 1000, 1000, "bootstrap", 100),
-    ("5000 names", 3000, 3000, "bootstrap", 100), ("half of them numbers of orders", 1000, 1000, "bootstrap", 100),
-    ("numbers of orders", 1000, 1000, "bootstrap", 50),
+    ("10 names", 500, 2000, "bootstrap", 2000), ("200 names", 300, 3000, "bootstrap", 60),
+    ("200 names", 1000, 1000, "bootstrap", 60), ("names by Zipf's law", 1000, 1000, "bootstrap", 100),
+    ("5000 names", 3000, 3000, "bootstrap", 40), ("half of them numbers of orders", 1000, 1000, "bootstrap", 60),
+    ("numbers of orders", 1000, 1000, "bootstrap", 20),
 ]  # fmt: skip
 # What else a comparison of such columns is asked for.
 BEYOND_OPTIONS = {
