@@ -104,7 +104,9 @@ def gumbel_distance(y: Any) -> Any:
     """y - EULER and twice the entire exponential integral of exp(-y); the slope is 2*exp(-exp(-y)) - 1."""
     v = value_of(y)
     z = tf.exp(-v)
-    value = (v - tf.EULER) + 2.0 * tf.entire_exponential_integral(z)
+    far = v.hi < -40.0  # there the integral is EULER - y
+    more = tf.entire_exponential_integral(where(far, 1.0, z))
+    value = where(far, tf.EULER - v, (v - tf.EULER) + 2.0 * more)
     return chain(value, (y, 2.0 * tf.exp(-z) - 1.0))
 
 

@@ -86,7 +86,14 @@ def per_success_logits(a: Any, b: Any) -> Any:
     """With f = a - b + (1 + exp(-a))*(s(b) - s(a)): exp(-a)*(s(a) - s(b)), and q/p - 1."""
     v, w = value_of(a), value_of(b)
     slope = _per_success(v, w)
-    return chain(_softplus(-w) - _softplus(-v) - slope, (a, slope), (b, _odds(w)[1] * tf.expm1(w - v)))
+    return chain(_softplus(-w) - _softplus(-v) - slope, (a, slope), (b, _odds_rise(v, w)))
+
+
+def _odds_rise(a: Twofold, b: Twofold) -> Twofold:
+    """sigmoid(b)/sigmoid(a) - 1."""
+    q, rest = _odds(b)
+    far = (b.hi > 0.0) & (b.hi - a.hi > 1.0)
+    return where(far, q * tf.exp(-a) - rest, rest * tf.expm1(where(far, 0.0, b - a)))
 
 
 def _per_success(a: Twofold, b: Twofold) -> Twofold:

@@ -16,6 +16,7 @@ from tests.reference.further_distributions import FURTHER_CLOSED
 
 DIGITS = 60
 STEP = mpf(10) ** -20
+SUSPICIOUS = mpf(10) ** -30  # a difference, times the parameter, that may be that of 0
 FAR = 200  # so far apart, in scales, the densities do not meet
 MOST = mpf("0.95")  # a sum over counts of a probability above takes too long
 Derivative = Callable[[int, tuple[Any, ...]], Any]
@@ -50,7 +51,7 @@ def negative_binomial(i: int, at: tuple[Any, ...]) -> Any:
     if p > MOST:
         return None
     mass, climb, k, total = (1 - p) ** r, mpf(0), 0, mpf(0)
-    while mass * (1 + k) > mpf(10) ** (-2 * DIGITS) or k < 10:
+    while mass * (1 + k) > mpf(10) ** -DIGITS or k < 10:
         if i == 2:
             total -= mass * climb
         else:
@@ -69,10 +70,21 @@ def negative_binomial_of_logits(i: int, at: tuple[Any, ...]) -> Any:
 def _difference(formula: Callable[..., Any]) -> Derivative:
     def run(i: int, at: tuple[Any, ...]) -> Any:
         step = at[i] * STEP
-        up, down = (formula(*(x + sign * step if j == i else x for j, x in enumerate(at))) for sign in (1, -1))
-        return (up - down) / (2 * step)
+
+        def slope(times: int) -> Any:
+            up, down = (formula(*(x + sign * times * step if j == i else x for j, x in enumerate(at))) for sign in (1, -1))
+            return (up - down) / (2 * times * step)
+
+        return unless_of_the_step(slope(1), lambda: slope(2), at[i])
 
     return run
+
+
+def unless_of_the_step(slope: Any, with_twice_the_step: Callable[[], Any], unit: Any) -> Any:
+    """0 for a central difference that is nothing but its error, which depends on the step."""
+    if abs(slope * unit) < SUSPICIOUS and abs(with_twice_the_step() - slope) > abs(slope) / 8:
+        return mpf(0)
+    return slope
 
 
 BY_COUNTS_OR_SCALES: dict[tuple[str, str], tuple[Derivative, set[int]]] = {
@@ -89,7 +101,7 @@ BY_COUNTS_OR_SCALES: dict[tuple[str, str], tuple[Derivative, set[int]]] = {
 def derivative(p: str, q: str, numbers: tuple[float, ...], i: int) -> Any:
     """By the i-th parameter; None where it is not known."""
     formula, _ = BY_COUNTS_OR_SCALES[p, q]
-    with mp.workdps(DIGITS):
+    with mp.workdps(DIGITS + (450 if "logits" in p else 0)):  # 1 - p of log-odds up to 1,000
         return formula(i, tuple(mpf(float(x)) for x in numbers))
 
 
