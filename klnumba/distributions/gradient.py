@@ -10,8 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from klnumba.distributions import gradient_rules, gradient_rules_of_odds  # noqa: F401  register their rules
-from klnumba.distributions import normal_gradient, vector_gradients
+from klnumba.distributions import (
+    gradient_rules,  # noqa: F401  registers its rules
+    gradient_rules_of_odds,  # noqa: F401  registers its rules
+    normal_gradient,
+    vector_gradients,
+)
 from klnumba.distributions.bernoulli import Bernoulli
 from klnumba.distributions.binomial import Binomial
 from klnumba.distributions.constraint import COUNT
@@ -110,13 +114,18 @@ def kl_divergence_grad(p: Distribution, q: Distribution) -> tuple[Any, Gradient]
     shape, dtype = np.shape(value), np.result_type(p.dtype, q.dtype)
     columns = [np.broadcast_to(x._column(name), shape).reshape(-1) for x, of in ((p, of_p), (q, of_q)) for name in of]
     rows = slopes(formula, columns)
-    with np.errstate(over="ignore", under="ignore"):  # beyond the range of float32
-        found = [row.reshape(shape).astype(dtype)[()] for row in rows]
+    with np.errstate(over="ignore", under="ignore"):
+        found = [_finite(row.reshape(shape).astype(dtype), value) for row in rows]
     single_p, single_q = _single_points(type(p), type(q))
     return value, Gradient(
         _named(p, of_p, found[: len(of_p)], single_p),
         _named(q, of_q, found[len(of_p) :], single_q),
     )
+
+
+def _finite(slope: np.ndarray, value: Any) -> Any:
+    """NaN where the derivative, or the divergence, is beyond the range of its dtype, which may be float32."""
+    return np.where(np.isfinite(slope) & np.isfinite(value), slope, slope.dtype.type(math.nan))[()]
 
 
 def _single_points(p: type[Distribution], q: type[Distribution]) -> tuple[set[str], set[str]]:
@@ -132,7 +141,7 @@ def _named(x: Distribution, names: tuple[str, ...], values: list[Any], single: s
 
 def is_count(family: type[Distribution], name: str) -> bool:
     """Whether a parameter is an integer, so that there is no derivative by it."""
-    return inspect.getattr_static(family, name).constraint is COUNT
+    return getattr(inspect.getattr_static(family, name), "constraint", None) is COUNT
 
 
 def has_derivatives(pair: Pair) -> bool:

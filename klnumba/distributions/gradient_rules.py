@@ -126,7 +126,7 @@ def same_scale(loc_p: Any, scale_p: Any, loc_q: Any, scale_q: Any) -> Any:
     """Those of the divergence for any scales, where these are equal to s.
 
     With y half the distance in units of s, and w = y/sinh(y): by the locations (coth(y) - y/sinh(y)**2)/s and its
-    opposite, by the scale of p (w*w - 1)/s and by that of q (1 + w*w - 2*y*coth(y))/s. These are means of Z*tanh(y + Z/2)
+    opposite, by the scale of p (w*w - 1)/s, by that of q (1 + w*w - 2*y*coth(y))/s. They are means of Z*tanh(y + Z/2)
     and of tanh(y + Z/2), Z a standard logistic variable, and E tanh(y + Z/2) is half the slope of 2*y*coth(y) by y.
     """
     s = value_of(scale_p)

@@ -46,7 +46,7 @@ def logistic(i: int, at: tuple[Any, ...]) -> Any:
 
 
 def negative_binomial(i: int, at: tuple[Any, ...]) -> Any:
-    """By a count, of the divergence of any two: sums over the counts, until the tail is nothing. None if that is far."""
+    """By a count, of the divergence of any two: a sum until the tail is nothing. None if that is far."""
     r, p, _, q = at
     if p > MOST:
         return None
@@ -72,7 +72,8 @@ def _difference(formula: Callable[..., Any]) -> Derivative:
         step = at[i] * STEP
 
         def slope(times: int) -> Any:
-            up, down = (formula(*(x + sign * times * step if j == i else x for j, x in enumerate(at))) for sign in (1, -1))
+            moves = (times * step, -times * step)
+            up, down = (formula(*(x + move if j == i else x for j, x in enumerate(at))) for move in moves)
             return (up - down) / (2 * times * step)
 
         return unless_of_the_step(slope(1), lambda: slope(2), at[i])

@@ -1,9 +1,9 @@
 """The truth for derivatives: central differences of the textbook closed forms, with mpmath.
 
 The step is 1e-70 times the parameter (for a parameter 0, times the least other that is not, or 1), in 230 digits, and
-more where parameters are very large or small: the difference is off by about 1e-140 of the third derivative. By log-odds
-a derivative may be that small; their step is 1e-100 in 330 digits. Where one side is infinite, the difference is taken
-on the other side, to second order, with the same step.
+more where parameters are very large or small: the difference is off by about 1e-140 of the third derivative. By
+log-odds a derivative may be that small; their step is 1e-100 in 330 digits. Where one side is infinite, the difference
+is taken on the other side, to second order, with the same step.
 
 Run ``python -m tests.reference.gradients`` to write ``docs/_data/gradient_errors.json`` anew, with names such as
 ``Gamma-Laplace`` to measure these pairs alone.
