@@ -13,7 +13,19 @@ from klnumba import distributions as D
 from klnumba.distributions import Distribution, Parameter, kl_divergence_grad, register_kl, registered_pairs
 from klnumba.distributions.constraint import POSITIVE
 from tests.reference.distribution_errors import build, width
-from tests.reference.gradients import COMPILED, NONE, ODDS, PARAMETERS, TABLE, WANTED, compare, is_extreme, points, row
+from tests.reference.gradients import (
+    COMPILED,
+    NONE,
+    ODDS,
+    PARAMETERS,
+    SLOW,
+    TABLE,
+    WANTED,
+    compare,
+    is_extreme,
+    points,
+    row,
+)
 
 EULER = 0.5772156649015329
 PAIR = pytest.mark.parametrize(("p", "q"), COMPILED, ids=["-".join(pair) for pair in COMPILED])
@@ -66,7 +78,7 @@ def test_digits_are_lost_at_extreme_parameters_only():
 def test_some_derivatives_are_as_exact_as_recorded(p, q):
     known = recorded(p, q)
     every = [case for case in points(p, q) if not is_extreme(p, q, case)]
-    chosen = np.random.default_rng(7).choice(len(every), min(3, len(every)), replace=False)
+    chosen = np.random.default_rng(7).choice(len(every), min(1 if (p, q) in SLOW else 3, len(every)), replace=False)
     found = compare(p, q, [every[i] for i in chosen])
     assert found.count >= 1
     assert found.largest <= 1.5 * known["largest_error"] + 2e-16, found.at

@@ -34,7 +34,7 @@ TABLE = Path(__file__).parents[2] / "docs" / "_data" / "gradient_errors.json"
 DIGITS_OF_STEP, DIGITS_OF_STEP_OF_ODDS = 70, 100
 MOST_OF_ODDS = 450.0  # beyond, a probability is below the range
 # Of a pair so many cases are taken at most, every so manieth; of those whose truth takes a second a case, fewer.
-MOST, MOST_OF_SLOW = 120, 20
+MOST, MOST_OF_SLOW = 80, 16
 SLOW = {
     ("Kumaraswamy", "Kumaraswamy"),
     ("Kumaraswamy", "Beta"),
@@ -76,14 +76,16 @@ def derivative(p: str, q: str, numbers: tuple[float, ...], i: int) -> Any:
         def moved(times: int) -> Any:
             return formula(*(x + times * step if j == i else x for j, x in enumerate(at)))
 
-        up, down = moved(1), moved(-1)
-        if mp.isinf(moved(0)) or (mp.isinf(up) and mp.isinf(down)):
-            return mp.nan
-        if mp.isinf(up) or mp.isinf(down):
-            side = -1 if mp.isinf(up) else 1
-            return side * (-3 * moved(0) + 4 * moved(side) - moved(2 * side)) / (2 * step)
-        slope = (up - down) / (2 * step)
-        return integrals.unless_of_the_step(slope, lambda: (moved(2) - moved(-2)) / (4 * step), unit)
+        def slope(times: int) -> Any:
+            up, down = moved(times), moved(-times)
+            if mp.isinf(moved(0)) or (mp.isinf(up) and mp.isinf(down)):
+                return mp.nan
+            if mp.isinf(up) or mp.isinf(down):
+                side = -times if mp.isinf(up) else times
+                return (-3 * moved(0) + 4 * moved(side) - moved(2 * side)) / (2 * side * step)
+            return (up - down) / (2 * times * step)
+
+        return integrals.unless_of_the_step(slope(1), lambda: slope(2), unit)
 
 
 def _of_step(p: str, q: str) -> int:
@@ -98,7 +100,8 @@ def _digits(p: str, q: str, numbers: tuple[float, ...]) -> int:
             sizes.append(min(0.44 * abs(x), MOST_OF_ODDS))
         if x != 0:
             sizes.append(abs(math.log10(abs(x))))
-    return 3 * _of_step(p, q) + 30 + round(2 * max(sizes))
+    squares = 6 if "ContinuousBernoulli" in p + q else 3  # of log-odds of the size of the step
+    return squares * _of_step(p, q) + 30 + round(2 * max(sizes))
 
 
 def _cases(p: str, q: str) -> Iterator[tuple[float, ...]]:
@@ -126,9 +129,8 @@ def _equal(p: str, q: str, case: tuple[float, ...]) -> bool:
 
 
 def is_extreme(p: str, q: str, case: tuple[float, ...]) -> bool:
-    """Whether a parameter other than a probability or log-odds is beyond 1e9 or below 1e-9."""
-    sizes = (abs(x) for name, x in zip(_families(p, q), case, strict=True) if name.partition(".")[0] not in ODDS)
-    return any(x != 0 and not 1e-9 <= x <= 1e9 for x in sizes)
+    """Whether a parameter is beyond 1e9 or below 1e-9."""
+    return any(x != 0 and not 1e-9 <= abs(x) <= 1e9 for x in case)
 
 
 def _families(p: str, q: str) -> list[str]:
