@@ -69,7 +69,7 @@ def test_every_record_is_of_a_pair_and_small():
 
 def test_digits_are_lost_at_extreme_parameters_only():
     for r in json.loads(TABLE.read_text())["errors"]:
-        assert 0 <= r["lost"] < 0.6 * r["points"]
+        assert 0 <= r["lost"] < 0.2 * r["points"]
         assert (r["lost"] > 0) == ("lost_at" in r)
         assert r["lost"] == 0 or is_extreme(r["p"], r["q"], r["lost_at"])
 
@@ -202,6 +202,8 @@ def test_parameters_broadcast(p, q):
     """(2,) with (3, 1): each cell is what it is by itself."""
     first = np.array(PARAMETERS[p][:2])
     second = np.array(PARAMETERS[q][:3])
+    if p == q == "Logistic":  # of equal scales
+        first[:, 1] = second[:, 1] = 2.0
     value, gradient = kl_divergence_grad(build(p, first.T), build(q, [column[:, None] for column in second.T]))
     assert value.shape == (3, 2)
     for at in ((0, 1), (2, 0)):
