@@ -213,16 +213,13 @@ def infinite_pairs() -> str:
 def without_gradients() -> str:
     """One line for each family p: the families q with a closed form of which there are no derivatives."""
     from klnumba.distributions import registered_pairs
-    from klnumba.distributions.gradient import refused
-    from klnumba.distributions.odds import ByForm
+    from klnumba.distributions.gradient import has_derivatives
     from klnumba.distributions.vector_gradients import RULES
 
     finite = (pair for pair in registered_pairs() if pair.function.__name__ != "infinite")
     by_hand = {("MultivariateNormal", "MultivariateNormal"), *((p.__name__, q.__name__) for p, q in RULES)}
     others = (pair for pair in finite if (pair.p.__name__, pair.q.__name__) not in by_hand)
-    return _by_p(
-        pair for pair in others if refused(pair.p, pair.q) or not (pair.compiled or isinstance(pair.function, ByForm))
-    )
+    return _by_p(pair for pair in others if not has_derivatives(pair))
 
 
 def without_closed_form() -> str:
@@ -271,14 +268,15 @@ def _by_p(pairs: Iterable[Any]) -> str:
 
 
 def gradients() -> str:
-    """One line for each pair that has derivatives: the largest error of any, and by which parameter that is."""
+    """One line for each pair that has derivatives: the largest error of any, by which parameter, and what is lost."""
     path = DATA / "gradient_errors.json"
     if not path.is_file():
         return NOT_YET
     columns = {"p": "p", "q": "q", "largest error": "largest_error", "by": "by", "derivatives": "points"}
+    columns |= {"lost": "lost", "for example at": "lost_at"}
     lines = [_line(columns), _line(["---"] * len(columns))]
     rows = json.loads(path.read_text(encoding="utf-8"))["errors"]
-    lines += [_line(_text(row[name]) for name in columns.values()) for row in rows]
+    lines += [_line(_text(row.get(name, "")) for name in columns.values()) for row in rows]
     return "\n".join([*lines, ""])
 
 

@@ -94,14 +94,17 @@ class Kumaraswamy(Distribution):
         return np.exp(evaluate(log_moment, columns, self.batch_shape))
 
 
-@register_kl(Kumaraswamy, Kumaraswamy, compiled=True)
-def kumaraswamy_kumaraswamy(a: float, b: float, c: float, d: float) -> float:
-    """The excess of d/b for equal a and c; else an integral over the odds of X**a, for E log(1 - X**c)."""
-    if a == c:
-        return excess_of_products(d, 1.0, b, 1.0)
+def by_integral(a: float, b: float, c: float, d: float) -> float:
+    """KL of any two, an integral over the odds of X**a."""
     more = (c - a) / a
     shift = log_ratio(b, d, b - d) - log_ratio(c, a, c - a)
     return divergence(b, shift, more, b - d, d - 1.0, c / a, more)
+
+
+@register_kl(Kumaraswamy, Kumaraswamy, compiled=True)
+def kumaraswamy_kumaraswamy(a: float, b: float, c: float, d: float) -> float:
+    """The excess of d/b for equal a and c; else an integral over the odds of X**a, for E log(1 - X**c)."""
+    return excess_of_products(d, 1.0, b, 1.0) if a == c else by_integral(a, b, c, d)
 
 
 @register_kl(Kumaraswamy, Beta, compiled=True)

@@ -12,8 +12,8 @@ from klnumba.distributions.gumbel import Gumbel
 from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.location_scale import LocationScale
 from klnumba.distributions.normal import Normal
-from klnumba.distributions.odds import softplus
-from klnumba.distributions.registry import over, register_kl
+from klnumba.distributions.odds import ByForm, Chosen, softplus
+from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import log
 from klnumba.formulas.special import excess_of_products, exp_excess, log_gamma_bregman
 
@@ -64,14 +64,18 @@ def same_scale(loc_p: float, scale: float, loc_q: float, scale_q: float) -> floa
     return 2.0 * x * slope(x)
 
 
-@register_kl(Logistic, Logistic)
-def logistic_logistic(p: Logistic, q: Logistic) -> Any:
-    """x*coth(x/2) - 2, x the distance in units of the scale; the scales must be equal."""
+def of_equal_scales(p: Logistic, q: Logistic) -> Chosen:
+    """The formula, which serves equal scales."""
     if np.any(np.not_equal(p.scale, q.scale)):
         raise NotImplementedError(
             "KL(Logistic || Logistic) has no closed form for unequal scale; method='quadrature' integrates"
         )
-    return over(same_scale, p, p.parameters, q, q.parameters)
+    return same_scale, p.parameters, q.parameters
+
+
+register_kl(Logistic, Logistic)(
+    ByForm(of_equal_scales, "x*coth(x/2) - 2, x the distance in units of the scale; the scales must be equal.")
+)
 
 
 @register_kl(Logistic, Normal, compiled=True)

@@ -10,14 +10,17 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from klnumba.duals import twofold as tf
 from klnumba.duals.dual import Dual, chain, value_of
-from klnumba.duals.twofold import Twofold, where
+from klnumba.duals.twofold import Twofold, exactly, where
 from klnumba.formulas import bessel, divergences, elementary, integrals, log_cells, logarithms, primitives, special
+
+EXP_EXCESS = tuple(exactly(Fraction(1, math.factorial(k + 2))) for k in range(20))
 
 RULES: dict[Callable[..., Any], Callable[..., Any]] = {}
 
@@ -220,7 +223,9 @@ def exp_excess(v: Any) -> Any:
     """The derivative of exp(v) - 1 - v is exp(v) - 1."""
     x = value_of(v)
     rise = tf.expm1(x)
-    return chain(rise - x, (v, rise))
+    small = np.abs(x.hi) < 0.25
+    near = where(small, x, 0.0)
+    return chain(where(small, near * near * tf.power_series(near, EXP_EXCESS), rise - x), (v, rise))
 
 
 @rule(divergences.log_ratio)
