@@ -160,6 +160,8 @@ def log_beta_of(a: float, b: float) -> float:
 
 def beta_extreme(a: float, b: float, c: float, d: float) -> float:
     """`beta_beta` where terms of the other form leave the range of numbers; of fewer digits where it is small."""
+    if a == c and b == d:
+        return 0.0
     log_1, log_0 = mean_log(a, b), mean_log(b, a)
     if min(a, b) >= 1.0:
         found = (log_beta_of(c, d) - beta_entropy(a, b)) - ((c - 1.0) * log_1 + (d - 1.0) * log_0)

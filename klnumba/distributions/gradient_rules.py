@@ -163,8 +163,8 @@ def floor(x: Any) -> Any:
 
 
 @rule(laplace.to_laplace)
-def to_laplace(distance: Any, unit: Any, scale: Any, entropy: Any) -> Any:
-    """With d*u the distance: d*u/s + log(2*s/u) less the entropy."""
+def to_laplace(distance: Any, unit: Any, scale: Any, entropy: Any, off: Any) -> Any:
+    """With d*u the distance, to which `off` adds nothing: d*u/s + log(2*s/u) less the entropy."""
     d, u, s, h = (value_of(x) for x in (distance, unit, scale, entropy))
     value = d * u / s + (tf.log(s) - tf.log(u)) + tf.log(2.0) - h
     of_scale = (1.0 - d * u / s) / s

@@ -130,7 +130,7 @@ def registered_pairs() -> tuple[Pair, ...]:
     --------
     >>> from klnumba.distributions import registered_pairs
     >>> [pair.q.__name__ for pair in registered_pairs() if pair.p.__name__ == "Laplace" and pair.compiled]
-    ['Gumbel', 'Laplace', 'Normal']
+    ['Gumbel', 'Laplace', 'Moyal', 'Normal']
     """
     return tuple(sorted(_pairs.values(), key=lambda pair: (pair.p.__name__, pair.q.__name__)))
 

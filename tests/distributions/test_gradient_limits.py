@@ -10,6 +10,7 @@ from mpmath import mp, mpf
 
 from klnumba import distributions as D
 from klnumba.distributions import kl_divergence_grad, registered_pairs
+from klnumba.distributions.gradient import is_count
 from tests.reference.distribution_errors import build
 from tests.reference.gradients import PARAMETERS
 
@@ -20,7 +21,11 @@ def all_derivatives(gradient):
 
 # --- infinities -------------------------------------------------------------------------------------------------------
 
-NOWHERE_FINITE = [(x.p, x.q) for x in registered_pairs() if x.function.__name__ == "infinite"]
+NOWHERE_FINITE = [
+    (x.p, x.q)
+    for x in registered_pairs()
+    if x.function.__name__ == "infinite" and {x.p.__name__, x.q.__name__} <= set(PARAMETERS)
+]
 
 
 @pytest.mark.parametrize(("p", "q"), NOWHERE_FINITE, ids=[f"{p.__name__}-{q.__name__}" for p, q in NOWHERE_FINITE])
@@ -31,8 +36,8 @@ def test_nan_where_the_divergence_is_infinite_for_all_parameters(p, q):
     )
     value, gradient = kl_divergence_grad(first, second)
     np.testing.assert_array_equal(value, [math.inf, math.inf])
-    assert list(gradient.p) == list(p.parameters)
-    assert list(gradient.q) == list(q.parameters)
+    for found, family in ((gradient.p, p), (gradient.q, q)):
+        assert list(found) == [name for name in family.parameters if not is_count(family, name)]
     for slope in all_derivatives(gradient):
         np.testing.assert_array_equal(slope, [math.nan, math.nan])
 

@@ -42,7 +42,7 @@ NO_DIVISION = {("log_rows", "kl", "float64"), *LOGITS}
 # multiply-add, which the exact loops call.
 JOBS = {
     "here": [ROWS[0], ROWS[1], ROWS[3], *EXACT, *LOGS, *LOGITS, *CELLS, *PAIRS],
-    "avx2": [ROWS[1], LOGS[0], CELLS[0], *PAIRS],
+    "avx2": [ROWS[1], LOGS[0], CELLS[0], PAIRS[0]],
     "sse2": [ROWS[3]],
 }
 WIDEST = ROWS[1]

@@ -15,6 +15,7 @@ import json
 import math
 import sys
 from collections.abc import Collection, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -225,14 +226,12 @@ def compare(p: str, q: str, numbers: list[tuple[float, ...]]) -> Errors:
 def measure(chosen: Collection[str]) -> dict[str, Any]:
     """The table: an entry a pair; of those that are not chosen, the old one."""
     old = {(row["p"], row["q"]): row for row in json.loads(TABLE.read_text())["errors"]}
-    rows = []
-    for p, q in COMPILED:
-        if chosen and f"{p}-{q}" not in chosen:
-            rows.append(old[p, q])
-            continue
-        rows.append(row(p, q))
-        print(rows[-1], flush=True)
-    return {"errors": rows}
+    new = [(p, q) for p, q in COMPILED if not chosen or f"{p}-{q}" in chosen]
+    with ProcessPoolExecutor() as pool:
+        for found in pool.map(row, *zip(*new, strict=True)):
+            print(found, flush=True)
+            old[found["p"], found["q"]] = found
+    return {"errors": [old[pair] for pair in COMPILED]}
 
 
 def row(p: str, q: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ NARROW = 6.0
 # KL from logarithms of 16 bits a cell: powers come from an instruction that is off by 2**-22, 4 ulp of a number just
 # below 1. In the simulator every one is as far off as that, also in a sum of few cells and in what it is divided by.
 SHORT_LOGARITHMS = 9.0
-LENGTHS = (2, 17, 64, *(pytest.param(d, marks=pytest.mark.slow) for d in (4, 5, 16, 63, 131)))
+LENGTHS = (2, 37, *(pytest.param(d, marks=pytest.mark.slow) for d in (4, 5, 16, 17, 63, 64, 131)))
 
 
 def limit(kind, dtype):

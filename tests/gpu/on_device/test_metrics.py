@@ -21,6 +21,7 @@ WEIGHTS = RNG.uniform(0.0, 3.0, N)
 WEIGHTS[:20:3] = 0.0
 WEIGHTS[[1, 5, 7]] = [2.0**-32, 2.0**32, 1.0 / 3.0]
 GROUPS = RNG.integers(0, 9, N)
+TEXTS = np.array(["ä", "b"])[GROUPS % 2]
 FEW = {"quantile_error": 0.3}  # few intervals: in the simulator, many take long
 OPTIONS = [FEW, FEW | {"thresholds": (0.1, 2.0)}, {"quantile_error": None}]
 
@@ -49,7 +50,9 @@ def both(options, batches, alone):
 
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("weights", [None, WEIGHTS, 0.5])
-@pytest.mark.parametrize("groups", [None, GROUPS, GROUPS > 4, np.array(["ä", "b"])[GROUPS % 2]])
+@pytest.mark.parametrize(
+    "groups", [None, GROUPS, *(pytest.param(x, marks=pytest.mark.slow) for x in (GROUPS > 4, TEXTS))]
+)
 def test_the_state_has_the_same_bits(options, weights, groups, alone):
     here, there = both(options, [(VALUES, weights, groups)], alone)
     assert there.rows == here.rows
