@@ -18,7 +18,17 @@ import numpy as np
 from klnumba.duals import twofold as tf
 from klnumba.duals.dual import Dual, chain, value_of
 from klnumba.duals.twofold import Twofold, exactly, where
-from klnumba.formulas import bessel, divergences, elementary, integrals, log_cells, logarithms, primitives, special
+from klnumba.formulas import (
+    bessel,
+    divergences,
+    elementary,
+    integrals,
+    log_cells,
+    logarithms,
+    primitives,
+    ranges,
+    special,
+)
 
 EXP_EXCESS = tuple(exactly(Fraction(1, math.factorial(k + 2))) for k in range(20))
 
@@ -141,6 +151,12 @@ def two_sum(a: Any, b: Any) -> tuple[Any, float]:
 def difference_of_products(a: Any, b: Any, c: Any, d: Any) -> Any:
     """`difference_of_products`, with the derivatives of its arguments carried along."""
     return a * b - c * d
+
+
+@rule(ranges.difference_over)
+def difference_over(a: Any, b: Any, c: Any, d: Any, unit: Any, more: Any) -> Any:
+    """`difference_over`, with the derivatives of its arguments carried along, also where c is 0."""
+    return (a / unit) * (b / more) - (c / unit) * (d / more)
 
 
 # --- remainders beyond first order ------------------------------------------------------------------------------------

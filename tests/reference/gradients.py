@@ -42,6 +42,7 @@ SLOW = {
     ("Beta", "Beta"),
     ("Beta", "Gumbel"),
     ("Beta", "Moyal"),
+    ("Pareto", "Gumbel"),
     ("Beta", "ContinuousBernoulli"),
     ("Beta", "ContinuousBernoulli.logits"),
     ("Binomial.logits", "Poisson"),
