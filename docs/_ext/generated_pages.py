@@ -52,12 +52,15 @@ def write_pages(app: Sphinx) -> None:
         "benchmark_plot.rst": plot("benchmark.png", "Speed of klnumba and of other libraries"),
         "differences.md": _reference("torch_differences").markdown_table(),
         "pair_differences.md": _reference("pair_differences").markdown_table(),
+        "pair_behaviours.md": _reference("pair_differences").behaviours_table(),
         "accuracy.md": measured(DATA / "accuracy.json", "rows"),
         "hard_rows.md": measured(DATA / "hard_rows.json", "rows"),
         "elementary_errors.md": measured(DATA / "elementary_errors.json", "errors"),
         "special_errors.md": measured(DATA / "special_errors.json", "errors"),
         "sample_errors.md": measured(DATA / "sample_errors.json", "errors"),
         "pairs.md": pairs(),
+        "hard_pairs.md": hard_pairs(),
+        "not_here.md": _reference("systems").not_here(),
         "infinite_pairs.md": infinite_pairs(),
         "gradients.md": gradients(),
         "interval_coverage.md": measured(DATA / "interval_coverage.json", "rows"),
@@ -160,6 +163,15 @@ def gpu_kernels() -> str:
     return "\n".join([*lines, ""])
 
 
+def hard_pairs() -> str:
+    """The pairs that do not reach the bound at the ends of the range of numbers."""
+    rows = [row for row in _rows(DATA / "hard_errors.json") if row["beyond_1e-13"]]
+    columns = ("p", "q", "points", "beyond 1e-13", "not finite", "largest error", "at")
+    lines = [_line(columns), _line(["---"] * len(columns))]
+    lines += [_line(_text(row[name.replace(" ", "_")]) for name in columns) for row in rows]
+    return "\n".join([*lines, ""])
+
+
 def pairs() -> str:
     """One line for each registered pair with a formula: what is computed, and its largest error."""
     from klnumba.distributions import registered_pairs
@@ -172,13 +184,16 @@ def pairs() -> str:
         text = f"{row['largest_error']:.1e}" + (f" ({notes})" if notes else "")
         errors.setdefault((p, q), []).append(text)
     systems = _reference("systems")
-    lines = [_line(("p", "q", "form", "largest relative error", "also in")), _line(["---"] * 5)]
+    formulas = _reference("pair_formulas")
+    columns = ("p", "q", "formula", "condition", "computed as", "largest relative error", "also in")
+    lines = [_line(columns), _line(["---"] * len(columns))]
     for pair in registered_pairs():
         names = (pair.p.__name__, pair.q.__name__)
         if pair.function.__name__ != "infinite":
             text = (pair.function.__doc__ or "").splitlines()[0] if pair.function.__doc__ else ""
             others = ", ".join(systems.NAMES[letter] for letter in systems.of_pair(*names)) or "none"
-            lines.append(_line((*names, text, ", ".join(errors.get(names, ["not measured"])), others)))
+            of_pair = formulas.formula(*names), formulas.condition(*names)
+            lines.append(_line((*names, *of_pair, text, ", ".join(errors.get(names, ["not measured"])), others)))
     return "\n".join([*lines, ""])
 
 
@@ -198,16 +213,13 @@ def infinite_pairs() -> str:
 def without_gradients() -> str:
     """One line for each family p: the families q with a closed form of which there are no derivatives."""
     from klnumba.distributions import registered_pairs
-    from klnumba.distributions.gradient import refused
-    from klnumba.distributions.odds import ByForm
+    from klnumba.distributions.gradient import has_derivatives
     from klnumba.distributions.vector_gradients import RULES
 
     finite = (pair for pair in registered_pairs() if pair.function.__name__ != "infinite")
     by_hand = {("MultivariateNormal", "MultivariateNormal"), *((p.__name__, q.__name__) for p, q in RULES)}
     others = (pair for pair in finite if (pair.p.__name__, pair.q.__name__) not in by_hand)
-    return _by_p(
-        pair for pair in others if refused(pair.p, pair.q) or not (pair.compiled or isinstance(pair.function, ByForm))
-    )
+    return _by_p(pair for pair in others if not has_derivatives(pair))
 
 
 def without_closed_form() -> str:
@@ -256,14 +268,15 @@ def _by_p(pairs: Iterable[Any]) -> str:
 
 
 def gradients() -> str:
-    """One line for each pair that has derivatives: the largest error of any, and by which parameter that is."""
+    """One line for each pair that has derivatives: the largest error of any, by which parameter, and what is lost."""
     path = DATA / "gradient_errors.json"
     if not path.is_file():
         return NOT_YET
     columns = {"p": "p", "q": "q", "largest error": "largest_error", "by": "by", "derivatives": "points"}
+    columns |= {"lost": "lost", "for example at": "lost_at"}
     lines = [_line(columns), _line(["---"] * len(columns))]
     rows = json.loads(path.read_text(encoding="utf-8"))["errors"]
-    lines += [_line(_text(row[name]) for name in columns.values()) for row in rows]
+    lines += [_line(_text(row.get(name, "")) for name in columns.values()) for row in rows]
     return "\n".join([*lines, ""])
 
 

@@ -1,6 +1,14 @@
 """Distributions with parameters, and the KL divergence between them in closed form."""
 
-from klnumba.distributions import infinite  # noqa: F401  registers its pairs
+from klnumba.distributions import (  # noqa: F401  register their pairs
+    count_pairs,
+    delta_others,
+    from_uniform,
+    infinite,
+    to_half_line,
+    to_moyal,
+    to_normal,
+)
 from klnumba.distributions.bernoulli import Bernoulli
 from klnumba.distributions.beta import Beta
 from klnumba.distributions.between import pairwise_kl
@@ -53,6 +61,7 @@ from klnumba.distributions.transforms import (
     ExpTransform,
     PowerTransform,
     SigmoidTransform,
+    StickBreakingTransform,
     TanhTransform,
     Transform,
 )
@@ -113,6 +122,7 @@ __all__ = [
     "PowerTransform",
     "SigmoidTransform",
     "SphericalUniform",
+    "StickBreakingTransform",
     "StudentT",
     "Support",
     "TanhTransform",

@@ -8,31 +8,30 @@ from typing import Any
 from klnumba.distributions.constraint import POSITIVE
 from klnumba.distributions.distribution import Distribution, Parameter, Support, unmoved, unscaled
 from klnumba.distributions.exponential import Exponential
-from klnumba.distributions.gamma import TINY, Gamma
+from klnumba.distributions.gamma import Gamma
 from klnumba.distributions.gumbel import Gumbel
-from klnumba.distributions.laplace import Laplace
+from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.normal import Normal
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.cumulants import beta_moment
 from klnumba.formulas.elementary import log, log1p, two_sum
 from klnumba.formulas.integrals import beta_distance
+from klnumba.formulas.kumaraswamy_cells import log_beta
 from klnumba.formulas.log_cells import phi
-from klnumba.formulas.primitives import fma
 from klnumba.formulas.quick import quick_difference, quick_log_gamma_bregman, with_quick_form
+from klnumba.formulas.ranges import FAR, TINY, difference_over, product, times_excess
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
     LARGE,
-    LN2,
     STIRLING,
     difference_of_products,
     digamma,
     digamma_bregman,
     excess,
     excess_of_nearly,
-    excess_of_products,
     exp_excess,
-    log_gamma,
     log_gamma_bregman,
+    log_of_products,
     stirling,
     stirling_bregman,
     stirling_slope,
@@ -142,32 +141,32 @@ def beta_beta(a: float, b: float, c: float, d: float) -> float:
     return beta_apart(a, b, c, d, c - a, d - b, off)
 
 
-def remainder_of_log_gamma(x: float, y: float, d: float) -> float:
-    """`log_gamma_bregman` for numbers of any size, d = y - x."""
-    if x < TINY:
-        return excess(x, y, d) + log_gamma(1.0 + y)
-    if y < TINY:
-        return (x * digamma(x) - log_gamma(x)) - log(y)
-    return log_gamma_bregman(x, y, d)
+def mean_log(a: float, b: float) -> float:
+    """E log X of a beta variable."""
+    s = a + b
+    if b < a:
+        return digamma_bregman(a, s, b) - trigamma(a) * b
+    if a < 1.0:
+        return digamma(a) - digamma(s)
+    return log_of_products(a, 1.0, s, 1.0) + ((0.5 / s - stirling_slope(s)) - (0.5 / a - stirling_slope(a)))
+
+
+def log_beta_of(a: float, b: float) -> float:
+    """The logarithm of the beta function, of any exponents."""
+    if max(a, b) < TINY:
+        return log1p(min(a, b) / max(a, b)) - log(min(a, b))
+    return log_beta(a, b)
 
 
 def beta_extreme(a: float, b: float, c: float, d: float) -> float:
     """`beta_beta` where terms of the other form leave the range of numbers; of fewer digits where it is small."""
-    if a > b:
-        return beta_extreme_of(b, a, d, c)
-    return beta_extreme_of(a, b, c, d)
-
-
-def beta_extreme_of(a: float, b: float, c: float, d: float) -> float:
-    """The same for an a that is the smaller exponent of p, and may be lost in the sum."""
-    t = c + d
-    first = remainder_of_log_gamma(a, c, c - a)
-    if a + b > b:
-        rest = remainder_of_log_gamma(b, d, d - b) - remainder_of_log_gamma(a + b, t, t - (a + b))
+    if a == c and b == d:
+        return 0.0
+    log_1, log_0 = mean_log(a, b), mean_log(b, a)
+    if min(a, b) >= 1.0:
+        found = (log_beta_of(c, d) - beta_entropy(a, b)) - ((c - 1.0) * log_1 + (d - 1.0) * log_0)
     else:
-        slope = (digamma(b) - digamma(d)) * c - remainder_of_log_gamma(d, t, c)
-        rest = (a * (t - b)) * trigamma(b) + slope
-    found = first + rest
+        found = (log_beta_of(c, d) - log_beta_of(a, b)) + ((a - c) * log_1 + (b - d) * log_0)
     return max(found, 0.0) if found == found else math.inf
 
 
@@ -199,11 +198,14 @@ def by_means(a: float, b: float, c: float, d: float, first: float, second: float
 
 def to_gamma_of_same_shape(a: float, b: float) -> float:
     """KL(Beta(a, b) || Gamma(a, a + b)), about a*(a + 1)/(4*b*b) for a large b."""
+    tiny = a < TINY < 1e-50 * b  # where it is proportional to a
+    times = a / TINY if tiny else 1.0
+    a = TINY if tiny else a
     s = a + b
     there = stirling_bregman(s, b, -a)
     slopes = -(there + stirling_bregman(b, s, a)) / a if a <= b else stirling_slope(b) - stirling_slope(s)
     first = 0.5 * excess(s, b, -a) + 0.5 * (a / b) / s
-    return first + (a * stirling_slope(s) + ((b - 1.0) * slopes - there))
+    return times * (first + (a * stirling_slope(s) + ((b - 1.0) * slopes - there)))
 
 
 @register_kl(Beta, Gamma, compiled=True)
@@ -211,9 +213,20 @@ def beta_gamma(a: float, b: float, shape: float, rate: float) -> float:
     """That to the gamma distribution of the same shape and mean, and that of the latter to q, put right for E log X."""
     s, low = two_sum(a, b)
     d = shape - a
-    means = shape * excess_of_nearly(a, rate, shape, s, -low / s)
+    means = times_excess(shape, a, rate, shape, s, -low / s, 0)
     between = means + (0.5 * excess(a, shape, d) + stirling_bregman(a, shape, d))
-    return to_gamma_of_same_shape(a, b) + (between - d * (0.5 / s - stirling_slope(s)))
+    found = to_gamma_of_same_shape(a, b) + (between - d * (0.5 / s - stirling_slope(s)))
+    ordinary = found < math.inf and max(a, b, shape) < 1.0 / TINY
+    return found if ordinary else means + beta_gamma_extreme(a, b, shape)
+
+
+def beta_gamma_extreme(a: float, b: float, shape: float) -> float:
+    """KL to the gamma distribution of this shape and the same mean, for any exponents; of fewer digits where small."""
+    s = a + b
+    size = (HALF_LOG_2PI - 0.5 * log(shape)) + stirling(shape)
+    rest = (a - shape) * mean_log(a, b) + (b - 1.0) * mean_log(b, a)
+    found = size - shape * log_of_products(s, 1.0, a, 1.0) + (rest - log_beta_of(a, b))
+    return max(found, 0.0) if found == found else math.inf
 
 
 @register_kl(Beta, Exponential, compiled=True)
@@ -258,15 +271,16 @@ def beta_negentropy(a: float, b: float) -> float:
 def beta_normal(a: float, b: float, loc: float, scale: float) -> float:
     """The variances' excess, the distance of the means, and the divergence that is left where both agree."""
     s, low = two_sum(a, b)
-    t = (difference_of_products(a, 1.0, loc, s) - loc * low) / s / scale
-    over = a * b
-    unit = s * scale
-    below = unit * (s + 1.0)
-    off_unit = fma(s, scale, -unit) / unit + low / s
+    t = difference_over(a, 1.0, loc, s, s, scale)
+    t -= loc * (low / s) / scale if abs(t) < FAR else 0.0
+    over, low_over, k_over = product(a, b)
+    unit, low_unit, k = product(s, scale)
     one_more, low_more = two_sum(s, 1.0)
-    off_below = fma(unit, one_more, -below) / below + off_unit + (low + low_more) / one_more
-    off = fma(a, b, -over) / over - (off_unit + off_below)
-    return 0.5 * (excess_of_nearly(over, 1.0, unit, below, off) + t * t) + beta_negentropy(a, b)
+    below, low_below, k_below = product(unit, one_more)
+    off_unit = low_unit / unit + low / s
+    off = low_over / over - (2.0 * off_unit + (low_below / below + (low + low_more) / one_more))
+    variances = excess_of_nearly(over, 1.0, unit, below, off, k_over - (2 * k + k_below))
+    return 0.5 * (variances + t * t) + beta_negentropy(a, b)
 
 
 @register_kl(Beta, Laplace, compiled=True)
@@ -274,13 +288,15 @@ def beta_laplace(a: float, b: float, loc: float, scale: float) -> float:
     """The excess of E abs(X - loc)/scale, and what is left where that is 1."""
     s = a + b
     distance = beta_distance(a, b, loc)
-    deviations = log(distance) - 0.5 * (log(a / s) + log(b / s) - log1p(s))
-    rest = (LN2 + 0.5 - HALF_LOG_2PI) + (deviations + beta_negentropy(a, b))
-    return excess_of_products(distance, 1.0, scale, 1.0) + rest
+    deviation = 0.5 * (log_of_products(a, b, s, s) - log1p(s))
+    return to_laplace(distance, 1.0, scale, (0.5 + HALF_LOG_2PI) + (deviation - beta_negentropy(a, b)), distance)
 
 
 @register_kl(Beta, Gumbel, compiled=True)
 def beta_gumbel(a: float, b: float, loc: float, scale: float) -> float:
     """exp(v) - 1 - v, v the logarithm of E exp((loc - X)/scale), a confluent hypergeometric function, and the rest."""
     peak, size, mean = beta_moment(a, b, 1.0 / scale)
-    return exp_excess((loc - peak) / scale + size) + ((1.0 - beta_entropy(a, b)) + (log(scale) + (size + mean)))
+    v = (loc - peak) / scale + size
+    if abs(v) == math.inf:
+        return math.inf
+    return exp_excess(v) + ((1.0 - beta_entropy(a, b)) + (log(scale) + (size + mean)))

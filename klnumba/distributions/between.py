@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.distributions import foreign, numeric, pairwise_normal
+from klnumba.distributions import foreign, frozen, numeric, pairwise_normal
 from klnumba.distributions.bounds import bounds
 from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.registry import divergence as closed
-from klnumba.parametric import Parametric
+from klnumba.parametric import Parametric, library_of
 from klnumba.reduction import generator, unit_of
 
 SAMPLES = 1_000_000
+ESTIMATES = ("quadrature", "sum", "monte_carlo")
 METHODS = ("auto", "closed", "quadrature", "sum", "bounds", "monte_carlo")
 
 
@@ -28,7 +29,7 @@ def divergence(
         raise ValueError(f"method: one of {', '.join(map(repr, METHODS))}, not {method!r}")
     unit = unit_of(base)
     give = foreign.back(p, q)
-    first, second = foreign.pair(p, q)
+    first, second = (frozen if method in ESTIMATES else foreign).pair(p, q)
     if method != "monte_carlo" and (samples != SAMPLES or rng is not None):
         raise ValueError(f"samples, rng: for method 'monte_carlo', not {method!r}")
     if method in ("auto", "closed"):
@@ -58,7 +59,7 @@ def _fallback(method: str, samples: int, rng: Any) -> Callable[[Distribution, Di
 def cross_entropy(p: Any, q: Any, base: float | None = None) -> Any:
     """The entropy of p plus KL(p || q); infinite where that is."""
     give = foreign.back(p, q)
-    first, second = foreign.pair(p, q, moved=False)  # the entropy of p sees its scale
+    first, second = foreign.pair(p, q, stretched=False)  # the entropy of p sees its scale
     apart = closed(first, second)
     with np.errstate(invalid="ignore"):
         value = np.where(np.isposinf(apart), apart, apart + first.entropy()).astype(np.asarray(apart).dtype)
@@ -87,14 +88,16 @@ def pairwise_kl(p: Any, q: Any = None, *, base: float | None = None) -> Any:
     Returns
     -------
     numpy.ndarray
-        Of shape ``p.batch_shape + q.batch_shape``, where a sequence has the shape ``(len(sequence),)``. The diagonal of
-        a batch with itself is exactly zero.
+        Of shape ``p.batch_shape + q.batch_shape``, where a sequence has the shape ``(len(sequence),)``; a tensor where
+        one of the distributions is of PyTorch. The diagonal of a batch with itself is exactly zero.
 
     Notes
     -----
     Two batches of `Normal`, of ``Independent(Normal, 1)`` or of `MultivariateNormal` distributions are taken by
     products of matrices; an entry that these may get wrong by more than 1e-13 of itself, because p and q are close, is
-    taken from the closed form. So entries can differ in their last digits from those of ``kl_divergence``.
+    taken from the closed form. So entries can differ in their last digits from those of ``kl_divergence``. The bits are
+    those of NumPy's matrix product: the same on every run, but with another number of threads of its BLAS library, or
+    another such library, entries can differ in their last digits, by less than 1e-13 of themselves.
 
     Raises
     ------
@@ -111,15 +114,26 @@ def pairwise_kl(p: Any, q: Any = None, *, base: float | None = None) -> Any:
            [0.5, 0. , 0.5],
            [2. , 0.5, 0. ]])
     """
+    give = _library(p if q is None else [*_listed(p), *_listed(q)])
     rows, columns = _batches(p, "p"), _batches(p if q is None else q, "q")
     if isinstance(rows, Distribution) and isinstance(columns, Distribution):
         products = pairwise_normal.divergences(rows, columns)
         if products is not None:
             products /= products.dtype.type(unit_of(base))
-            return products.reshape(rows.batch_shape + columns.batch_shape)
-        return np.asarray(closed(rows.spread(len(columns.batch_shape)), columns, base))
+            return give(products.reshape(rows.batch_shape + columns.batch_shape))
+        return give(np.asarray(closed(rows.spread(len(columns.batch_shape)), columns, base)))
     first, second = _singles(rows), _singles(columns)
-    return np.array([[closed(x, y, base) for y in second] for x in first]).reshape(len(first), len(second))
+    return give(np.array([[closed(x, y, base) for y in second] for x in first]).reshape(len(first), len(second)))
+
+
+def _listed(given: Any) -> list[Any]:
+    return list(given) if isinstance(given, list | tuple) else [given]
+
+
+def _library(given: Any) -> Callable[[Any], Any]:
+    """What turns a result into a tensor, where one of these is of PyTorch."""
+    theirs = next((x for x in _listed(given) if library_of(x) == "torch"), None)
+    return foreign.back(theirs, theirs)
 
 
 def _batches(given: Any, name: str) -> Distribution | list[Distribution]:

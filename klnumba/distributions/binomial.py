@@ -205,9 +205,9 @@ register_kl(Binomial, Poisson)(ByForm(binomial_to_poisson, binomial_poisson_prob
 
 def cell_of(x: float, count: float, prob: float, log_prob: float, d: float) -> float:
     """x*log(x/y) - x + y of y = count*prob, which may underflow, given d = x - y."""
-    if prob > 1e-290:
+    if prob > 1e-305:
         return bregman(x, count * prob, d, 0.0)
-    return x * ((log(x) - log(count)) - log_prob) - x
+    return x * ((log(x) - log(count)) - log_prob) - (x - count * prob)
 
 
 def fewer_of_more(

@@ -18,9 +18,11 @@ from klnumba.distributions.inverse_gamma import InverseGamma
 from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.log_normal import LogNormal, log_gamma_normal, to_gamma
 from klnumba.distributions.registry import register_kl
-from klnumba.formulas.elementary import exp, log
+from klnumba.formulas.elementary import exp, log, two_sum
 from klnumba.formulas.log_cells import phi
+from klnumba.formulas.logarithms import log_ratio_beyond, log_twofold
 from klnumba.formulas.power_distances import power_distance
+from klnumba.formulas.ranges import product, times_excess, times_exp_excess
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
     LN2,
@@ -108,9 +110,10 @@ def chi_chi(df_p: float, df_q: float) -> float:
 @register_kl(Chi, Laplace, compiled=True)
 def chi_laplace(df: float, loc: float, scale: float) -> float:
     """The excess of E abs(X - loc)/scale, and what is left where that is 1."""
+    half = 0.5 * df
     off = math.sqrt(df) * exp(log_mean(df)) - loc
-    distance = off if loc <= 0.0 else power_distance(0.5 * df, 0.5, 0.5 * loc * loc, loc, off)
-    return to_laplace(distance, 1.0, scale, chi_entropy(df))
+    distance = off if loc <= 0.0 else power_distance(half, 0.5, 0.5 * loc * loc, loc, off, half - 0.5 * loc * loc)
+    return to_laplace(distance, 1.0, scale, chi_entropy(df), off)
 
 
 @register_kl(Chi, HalfNormal, compiled=True)
@@ -127,15 +130,17 @@ def half_normal_chi(scale: float, df: float) -> float:
     """That of the squares, which have a gamma distribution, p of shape 1/2."""
     half = 0.5 * df
     d = half - 0.5
-    means = half * excess_of_products(scale, scale, df, 1.0)
+    means = times_excess(half, scale, scale, df, 1.0, 0.0, 0)
     return means + (0.5 * excess(0.5, half, d) + stirling_bregman(0.5, half, d))
 
 
 @register_kl(Chi, Gamma, compiled=True)
 def chi_gamma(df: float, shape: float, rate: float) -> float:
     """The excess of the means' ratio, times the shape, and what is left where they agree."""
-    mean = math.sqrt(df) * exp(log_mean(df))
-    return shape * excess_of_products(mean, rate, shape, 1.0) + root_to_gamma(0.5 * df, shape)
+    high, low = log_twofold(df)
+    apart, rest = log_ratio_beyond(rate, shape, -0.5 * high)
+    v, more = two_sum(apart, log_mean(df))
+    return times_exp_excess(shape, v, rest + (more + 0.5 * low)) + root_to_gamma(0.5 * df, shape)
 
 
 @register_kl(Chi, Exponential, compiled=True)
@@ -161,19 +166,25 @@ def inverse_gamma_chi(shape: float, rate: float, df: float) -> float:
     """The excess of the ratio of mean squares, times df/2, and what is left where they agree."""
     if shape <= 2.0:
         return math.inf
-    means = excess_of_products(rate, rate / df, shape - 1.0, shape - 2.0)
-    return 0.5 * df * means + inverse_square_to_gamma(shape, 0.5 * df)
+    above, low, k = product(rate, rate)
+    below, low_below, n = product(df, shape - 1.0)
+    off = low / above - low_below / below
+    means = times_excess(0.5 * df, above, 1.0, below, shape - 2.0, off, k - n)
+    return means + inverse_square_to_gamma(shape, 0.5 * df)
 
 
 @register_kl(Chi, LogNormal, compiled=True)
 def chi_log_normal(df: float, loc: float, scale: float) -> float:
     """That of the logarithms, half that of a gamma variable of shape df/2 and rate 1/2."""
     half = 0.5 * df
-    t = (0.5 * (log(df) - (0.5 / half - stirling_slope(half))) - loc) / scale
+    apart, low = log_ratio_beyond(df, 1.0, 2.0 * loc)
+    t = 0.5 * (apart + (low - (0.5 / half - stirling_slope(half)))) / scale
     return log_gamma_normal(half, 0.5, t, scale)
 
 
 @register_kl(LogNormal, Chi, compiled=True)
 def log_normal_chi(loc: float, scale: float, df: float) -> float:
     """That of the squares: of the gamma distribution of shape df/2."""
-    return to_gamma(2.0 * (loc + scale * scale) - log(df), 2.0 * scale, 0.5 * df)
+    apart, low = log_ratio_beyond(1.0, df, -2.0 * loc)
+    v, rest = two_sum(apart, 2.0 * scale * scale)
+    return to_gamma(v, low + rest, 2.0 * scale, 0.5 * df)

@@ -21,6 +21,12 @@ class Constraint:
     holds: Callable[[np.ndarray], Any]
     after: Constraint | None = None
 
+    def broken(self, values: np.ndarray) -> list[np.ndarray]:
+        """Where the rule is broken, and that which it stands on."""
+        with np.errstate(invalid="ignore"):
+            here = ~np.asarray(self.holds(values), bool)
+        return [here, *(self.after.broken(values) if self.after is not None else [])]
+
     def check(self, owner: str, name: str, values: np.ndarray) -> None:
         """Raise ValueError at the first number, vector or matrix that breaks the rule."""
         if self.after is not None:
@@ -37,7 +43,8 @@ def shown(value: Any) -> str:
     array = np.asarray(value)
     if array.ndim == 0:
         return f"{array[()]}"
-    return " ".join(np.array2string(array, separator=", ", threshold=20).split())
+    text = np.array2string(array, separator=", ", threshold=20, floatmode="unique")
+    return " ".join(text.split()).replace(" ,", ",").replace(" ]", "]")
 
 
 REAL = Constraint("a finite number", np.isfinite)

@@ -226,7 +226,8 @@ def continuous_bernoulli_uniform(eta: float, low: float, high: float) -> float:
 @of_log_odds
 def continuous_bernoulli_exponential(eta: float, rate: float) -> float:
     """That of the log-odds from -rate, and -log of the probability that q is below 1."""
-    return from_to(eta, -rate, -rate - eta) - log(-expm1(-rate))
+    beyond = log1p(-exp(-rate)) if rate > 1.0 else log(-expm1(-rate))
+    return from_to(eta, -rate, -rate - eta) - beyond
 
 
 @register_kl(ContinuousBernoulli, Normal)

@@ -12,12 +12,12 @@ from klnumba.distributions.constraint import REAL
 from klnumba.distributions.distribution import Distribution, Parameter, Support
 from klnumba.distributions.geometric import Geometric
 from klnumba.distributions.negative_binomial import NegativeBinomial
-from klnumba.distributions.odds import ByForm, Chosen, Odds, sigmoid, softplus
+from klnumba.distributions.odds import ByForm, Chosen, Odds, of_two, of_two_far, sigmoid, softplus
 from klnumba.distributions.poisson import Poisson
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.divergences import generalized_kl
 from klnumba.formulas.elementary import log, log1p
-from klnumba.formulas.special import HALF_LOG_2PI, log_gamma, stirling
+from klnumba.formulas.special import HALF_LOG_2PI, log_of_products, stirling
 
 
 def delta_entropy(v: float) -> float:
@@ -97,16 +97,6 @@ def times(n: float, x: float) -> float:
     return 0.0 if n == 0.0 else n * x
 
 
-def of_two(v: float, w: float, p: float, q: float) -> float:
-    """-log of gamma(n + 1)/(gamma(v + 1)*gamma(w + 1))*p**v*q**w for positive v and w, n = v + w and p + q = 1.
-
-    The divergence of v/n from p times n, and what Stirling's formula leaves (Loader 2000).
-    """
-    n = v + w
-    apart = generalized_kl(v, n * p) + generalized_kl(w, n * q)
-    return apart + (HALF_LOG_2PI + 0.5 * (log(v) + log(w / n)) + (stirling(v) + stirling(w) - stirling(n)))
-
-
 @register_kl(Delta, Poisson, compiled=True)
 def delta_poisson(v: float, rate: float) -> float:
     """-log of the probability of v."""
@@ -130,10 +120,10 @@ def binomial_logits(v: float, n: float, a: float) -> float:
     """`binomial_probs` from log-odds."""
     if no_count(v) or v > n:
         return math.inf
-    if 0.0 < v < n and abs(a) < 30.0:
-        return of_two(v, n - v, sigmoid(a), sigmoid(-a))
-    ways = log_gamma(n + 1.0) - log_gamma(v + 1.0) - log_gamma(n - v + 1.0) if 0.0 < v < n else 0.0
-    return (times(v, softplus(-a)) + times(n - v, softplus(a))) - ways
+    if 0.0 < v < n:
+        near = abs(a) < 30.0
+        return of_two(v, n - v, sigmoid(a), sigmoid(-a)) if near else of_two_far(v, n - v, softplus(-a), softplus(a))
+    return times(v, softplus(-a)) + times(n - v, softplus(a))
 
 
 def bernoulli_probs(v: float, p: float) -> float:
@@ -162,17 +152,18 @@ def negative_binomial_probs(v: float, r: float, p: float) -> float:
         return math.inf
     if v == 0.0:
         return times(r, -log1p(-p))
-    return of_two(v, r, p, 1.0 - p) + log((v + r) / r)
+    return of_two(v, r, p, 1.0 - p) + log_of_products(v + r, 1.0, r, 1.0)
 
 
 def negative_binomial_logits(v: float, r: float, a: float) -> float:
     """`negative_binomial_probs` from log-odds."""
     if no_count(v):
         return math.inf
-    if v > 0.0 and abs(a) < 30.0:
-        return of_two(v, r, sigmoid(a), sigmoid(-a)) + log((v + r) / r)
-    ways = log_gamma(v + r) - log_gamma(r) - log_gamma(v + 1.0) if v > 0.0 else 0.0
-    return (times(v, softplus(-a)) + times(r, softplus(a))) - ways
+    if v == 0.0:
+        return times(r, softplus(a))
+    near = abs(a) < 30.0
+    found = of_two(v, r, sigmoid(a), sigmoid(-a)) if near else of_two_far(v, r, softplus(-a), softplus(a))
+    return found + log_of_products(v + r, 1.0, r, 1.0)
 
 
 register_kl(Delta, Bernoulli)(by_form_of_q(bernoulli_probs, bernoulli_logits))

@@ -5,6 +5,8 @@ SciPy is loaded with this, and this by what needs a density.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -55,13 +57,13 @@ class KumaraswamyDensity(stats.rv_continuous):  # type: ignore[misc]
 
     def _logpdf(self, x: Any, first: Any, second: Any) -> Any:
         size = np.log(first) + np.log(second)
-        return size + special.xlogy(first - 1.0, x) + special.xlog1py(second - 1.0, -(x**first))
+        return size + special.xlogy(first - 1.0, x) + special.xlogy(second - 1.0, -np.expm1(first * np.log(x)))
 
     def _pdf(self, x: Any, first: Any, second: Any) -> Any:
         return np.exp(self._logpdf(x, first, second))
 
     def _logsf(self, x: Any, first: Any, second: Any) -> Any:
-        return second * np.log1p(-(x**first))
+        return second * np.log(-np.expm1(first * np.log(x)))
 
     def _sf(self, x: Any, first: Any, second: Any) -> Any:
         return np.exp(self._logsf(x, first, second))
@@ -74,6 +76,18 @@ class KumaraswamyDensity(stats.rv_continuous):  # type: ignore[misc]
 
     def _isf(self, u: Any, first: Any, second: Any) -> Any:
         return (-np.expm1(np.log(u) / second)) ** (1.0 / first)
+
+
+class MirroredKumaraswamy(stats.rv_continuous):  # type: ignore[misc]
+    """The density of 1 - x."""
+
+    def _logpdf(self, y: Any, first: Any, second: Any) -> Any:
+        below = np.log1p(-y)
+        size = np.log(first) + np.log(second)
+        return size + (first - 1.0) * below + special.xlogy(second - 1.0, -np.expm1(first * below))
+
+    def _pdf(self, y: Any, first: Any, second: Any) -> Any:
+        return np.exp(self._logpdf(y, first, second))
 
 
 class LindleyDensity(stats.rv_continuous):  # type: ignore[misc]
@@ -123,6 +137,27 @@ class LogitNormalDensity(stats.rv_continuous):  # type: ignore[misc]
         return special.expit(stats.norm.isf(u, middle, spread))
 
 
+class LaplaceDensity(type(stats.laplace)):  # type: ignore[misc]
+    """SciPy's, with a logarithm that does not underflow."""
+
+    def _logpdf(self, x: Any) -> Any:
+        return -math.log(2.0) - np.abs(x)
+
+
+class MoyalDensity(type(stats.moyal)):  # type: ignore[misc]
+    """SciPy's, with a logarithm that does not underflow."""
+
+    def _logpdf(self, x: Any) -> Any:
+        return -0.5 * (x + np.exp(-x)) - 0.5 * math.log(2.0 * math.pi)
+
+
+class ParetoDensity(type(stats.pareto)):  # type: ignore[misc]
+    """SciPy's, with a logarithm that does not underflow."""
+
+    def _logpdf(self, x: Any, alpha: Any) -> Any:
+        return np.log(alpha) - (alpha + 1.0) * np.log(x)
+
+
 # The density of a family, and the parameters that it takes, in the order of its arguments.
 FAMILIES: dict[type, tuple[Any, tuple[str, ...]]] = {
     ContinuousBernoulli: (Tilted(a=0.0, b=1.0, shapes="eta"), ("logits",)),
@@ -130,11 +165,38 @@ FAMILIES: dict[type, tuple[Any, tuple[str, ...]]] = {
     Lindley: (LindleyDensity(a=0.0, shapes="rate"), ("rate",)),
     LogitNormal: (LogitNormalDensity(a=0.0, b=1.0, shapes="middle, spread"), ("loc", "scale")),
 }
+# Those of SciPy whose logarithm of a density is that of a number that underflows.
+EXACT: dict[type, Any] = {
+    type(stats.laplace): LaplaceDensity(name="laplace"),
+    type(stats.moyal): MoyalDensity(name="moyal"),
+    type(stats.pareto): ParetoDensity(a=1.0, name="pareto"),
+}
+# With poles at 1: the density of 1 - x, and its shapes.
+MIRRORED: dict[type, tuple[Any, Callable[..., tuple[Any, ...]]]] = {
+    type(stats.beta): (stats.beta, lambda a, b: (b, a)),
+    KumaraswamyDensity: (MirroredKumaraswamy(a=0.0, b=1.0, shapes="first, second"), lambda a, b: (a, b)),
+    LogitNormalDensity: (LogitNormalDensity(a=0.0, b=1.0, shapes="middle, spread"), lambda m, s: (-m, s)),
+}
 
 
 def frozen(one: Distribution) -> Any:
-    """A single distribution, frozen, as SciPy has them; None of families that are not here."""
+    """A single distribution, frozen, as SciPy has them."""
     if type(one) not in FAMILIES:
-        return None
+        return exact(one.to_scipy())
     density, names = FAMILIES[type(one)]
     return density(*(np.asarray(one._column(name), np.float64) for name in names))
+
+
+def exact(found: Any) -> Any:
+    """The same, with a logarithm of the density that does not underflow."""
+    if type(found.dist) not in EXACT:
+        return found
+    return EXACT[type(found.dist)](*found.args, **found.kwds)
+
+
+def mirrored(dist: Any, shapes: tuple[Any, ...]) -> Any:
+    """The distribution of 1 - x, frozen, where the one of x may have a pole at 1."""
+    if type(dist) not in MIRRORED:
+        return None
+    other, turned = MIRRORED[type(dist)]
+    return other(*turned(*shapes))

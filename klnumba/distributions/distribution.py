@@ -10,8 +10,8 @@ import numpy as np
 
 from klnumba.distributions.constraint import Constraint, shown
 from klnumba.distributions.evaluate import column_of_one, evaluate
-from klnumba.gpu.borders import is_on_device
-from klnumba.parametric import Parametric
+from klnumba.distributions.given import number_array
+from klnumba.parametric import Parametric, library_of
 
 
 def on_device(value: Any) -> bool:
@@ -85,13 +85,16 @@ class Distribution(Parametric):
     batch_shape: tuple[int, ...]
     event_shape: tuple[int, ...]
     _given: dict[str, np.ndarray]
+    _unchecked = False
 
     def __init__(self, validate_args: bool = True, **given: Any) -> None:
         owner = type(self).__name__
-        values = {name: _number_array(owner, name, value) for name, value in given.items()}
+        values = {name: number_array(owner, name, value) for name, value in given.items()}
         self.__dict__.update(_given=values, batch_shape=self._batch_shape(values))
         self.__dict__["event_shape"] = self._event_shape()
-        if validate_args:
+        if not validate_args:
+            self.__dict__["_unchecked"] = True
+        else:
             for name, value in values.items():
                 parameter: Parameter = getattr(type(self), name)
                 if not on_device(value):
@@ -122,6 +125,22 @@ class Distribution(Parametric):
 
     def _validate(self) -> None:
         """Check what concerns several parameters at once."""
+
+    def _unfit(self) -> Any:
+        """Where parameters, each of which keeps its rule, do not go together."""
+        return False
+
+    def nan_where_broken(self, values: Any) -> Any:
+        """NaN in place of the values, one a distribution, where parameters that were not checked break a rule."""
+        if not self._unchecked or any(map(on_device, self._given.values())):
+            return values
+        broken = np.broadcast_to(self._unfit(), self.batch_shape)
+        for name, value in self._given.items():
+            parameter: Parameter = getattr(type(self), name)
+            batch = value.ndim - parameter.event_dims
+            for bad in parameter.constraint.broken(value):
+                broken = broken | bad.any(tuple(range(batch, bad.ndim)))
+        return np.where(broken, np.asarray(values).dtype.type(np.nan), values)[()]
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"{type(self).__name__}.{name}: a distribution does not change")
@@ -199,7 +218,7 @@ class Distribution(Parametric):
     def entropy(self) -> Any:
         """The entropy, in nats; of a continuous distribution the differential entropy."""
         columns = [self._column(name) for name in self.parameters]
-        return evaluate(type(self).entropy_formula, columns, self.batch_shape, self.dtype)
+        return self.nan_where_broken(evaluate(type(self).entropy_formula, columns, self.batch_shape, self.dtype))
 
     def to_scipy(self) -> Any:
         """The same distribution, frozen, from ``scipy.stats``."""
@@ -215,10 +234,17 @@ class Distribution(Parametric):
 
         Parameters
         ----------
-        frozen : scipy.stats frozen distribution
-            One of the family's counterpart, such as ``scipy.stats.norm(0, 1)`` for `Normal`.
+        frozen : scipy.stats distribution
+            One of the family's counterpart, frozen such as ``scipy.stats.norm(0, 1)`` for `Normal`, or new such as
+            ``scipy.stats.Normal(mu=0, sigma=1)``.
         """
         dist = getattr(frozen, "dist", None)
+        if dist is None and library_of(frozen) == "scipy":
+            from klnumba.distributions import scipy_objects
+
+            counterpart = scipy_objects.of_scipy(frozen)
+            if isinstance(counterpart, cls):
+                return counterpart
         name = getattr(dist, "name", None)
         if not cls.scipy_name or name != cls.scipy_name:
             found = f"scipy.stats.{name}" if name else type(frozen).__name__
@@ -289,18 +315,3 @@ def exactly_one(owner: str, **given: Any) -> dict[str, Any]:
         *first, last = given
         raise ValueError(f"{owner}: give exactly one of {', '.join(first)} and {last}")
     return chosen
-
-
-def _number_array(owner: str, name: str, value: Any) -> Any:
-    """A copy that cannot be written to, float32 if it comes as such, else float64; on a device, the array itself."""
-    if is_on_device(value):
-        from klnumba.gpu.parameters import Numbers
-
-        return Numbers(value, owner, name)
-    array = np.asarray(value)
-    if array.dtype.kind not in "fiub":
-        raise TypeError(f"{owner}: {name} must be real numbers, not {array.dtype}")
-    narrow = array.dtype in (np.dtype(np.float32), np.dtype(np.float16))
-    array = np.array(array, np.float32 if narrow else np.float64)
-    array.flags.writeable = False
-    return array

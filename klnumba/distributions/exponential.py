@@ -10,11 +10,12 @@ import numpy as np
 from klnumba.distributions.constraint import POSITIVE
 from klnumba.distributions.distribution import Distribution, Parameter, Support, unmoved
 from klnumba.distributions.gumbel import Gumbel
-from klnumba.distributions.laplace import Laplace
+from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.normal import Normal
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import exp, log, log1p
-from klnumba.formulas.special import HALF_LOG_2PI, excess_of_products, exp_excess
+from klnumba.formulas.ranges import FAR, ratio_of_products
+from klnumba.formulas.special import HALF_LOG_2PI, excess_of_products, exp_excess, log_of_products
 
 
 def exponential_entropy(rate: float) -> float:
@@ -86,8 +87,8 @@ def exponential_normal(rate: float, loc: float, scale: float) -> float:
 @register_kl(Exponential, Gumbel, compiled=True)
 def exponential_gumbel(rate: float, loc: float, scale: float) -> float:
     """exp(v) - 1 - v, v = loc/scale - log(1 + y), and y - log(y*(1 + y)), y = 1/(rate*scale)."""
-    y = 1.0 / (rate * scale)
-    more = min(log1p(y), 1000.0)
+    y = ratio_of_products(1.0, 1.0, rate, scale)
+    more = log1p(y) if y < FAR else log_of_products(1.0, 1.0, rate, scale)
     return exp_excess(loc / scale - more) + (excess_of_products(1.0, 1.0, rate, scale) + (1.0 - more))
 
 
@@ -96,4 +97,4 @@ def exponential_laplace(rate: float, loc: float, scale: float) -> float:
     """The excess of E abs(X - loc)/scale, and what is left where that is 1."""
     x = rate * loc
     distance = 1.0 - x if x <= 0.0 else x - 1.0 + 2.0 * exp(-x)
-    return excess_of_products(distance, 1.0, rate, scale) + log(2.0 * distance)
+    return to_laplace(distance, 1.0 / rate, scale, 1.0, loc)

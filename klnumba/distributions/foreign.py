@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from klnumba import distributions
-from klnumba.distributions.distribution import Distribution, scipy_arguments
+from klnumba.distributions import scipy_objects
+from klnumba.distributions.distribution import Distribution
+from klnumba.distributions.registry import find
+from klnumba.distributions.scipy_objects import Placed, family, placed
 from klnumba.gpu.borders import is_on_device
 from klnumba.parametric import Parametric, library_of
 
@@ -60,42 +62,6 @@ TORCH_ODDS: dict[str, tuple[str, ...]] = {
     "OneHotCategorical": (),
 }
 
-# The new distributions of SciPy: the attributes, and our parameters.
-NEW_SCIPY: dict[str, tuple[str, dict[str, str]]] = {
-    "Binomial": ("Binomial", {"n": "total_count", "p": "probs"}),
-    "Logistic": ("Logistic", {}),
-    "Normal": ("Normal", {"mu": "loc", "sigma": "scale"}),
-    "StandardNormal": ("Normal", {"mu": "loc", "sigma": "scale"}),
-    "Uniform": ("Uniform", {"a": "low", "b": "high"}),
-}
-# Frozen distributions of SciPy over vectors and matrices.
-FROZEN_VECTORS: dict[str, tuple[str, dict[str, str]]] = {
-    "dirichlet_frozen": ("Dirichlet", {"alpha": "concentration"}),
-    "matrix_normal_frozen": (
-        "MatrixNormal",
-        {"mean": "loc", "rowcov": "row_covariance", "colcov": "column_covariance"},
-    ),
-    "invwishart_frozen": ("InverseWishart", {"df": "df", "scale": "scale"}),
-    "multinomial_frozen": ("Multinomial", {"n": "total_count", "p": "probs"}),
-    "multivariate_normal_frozen": ("MultivariateNormal", {"mean": "loc", "cov": "covariance_matrix"}),
-    "uniform_direction_frozen": ("SphericalUniform", {"dim": "dimension"}),
-    "vonmises_fisher_frozen": ("VonMisesFisher", {"mu": "mean_direction", "kappa": "concentration"}),
-    "wishart_frozen": ("Wishart", {"df": "df", "scale": "covariance_matrix"}),
-}
-
-
-def _of_gamma(shapes: tuple[Any, ...], scale: Any) -> Distribution:
-    return _family("Gamma")(shapes[0], 1.0 / np.asarray(scale, np.float64))  # type: ignore[no-any-return]
-
-
-# Families of SciPy that are special cases of ours: from the shapes and the scale.
-SPECIAL: dict[str, Callable[[tuple[Any, ...], Any], Distribution]] = {
-    "arcsine": lambda shapes, scale: _unscaled("arcsine", scale, "Beta", 0.5, 0.5),
-    "chi2": lambda shapes, scale: _of_gamma((0.5 * np.asarray(shapes[0], np.float64),), 2.0 * np.asarray(scale)),
-    "erlang": _of_gamma,
-    "powerlaw": lambda shapes, scale: _unscaled("powerlaw", scale, "Beta", shapes[0], 1.0),
-}
-
 
 def ours(value: Any, name: str) -> Distribution:
     """A distribution of ours, or one that equals it."""
@@ -105,119 +71,121 @@ def ours(value: Any, name: str) -> Distribution:
     if library == "torch":
         return _from_torch(value, name)
     if library == "scipy":
-        return _from_scipy(value, name)
+        try:
+            return scipy_objects.of_scipy(value)
+        except (ValueError, TypeError) as reason:
+            raise _named(reason, name) from None
     raise TypeError(f"{name}: a distribution like the other argument, not {type(value).__name__}")
 
 
-def pair(p: Any, q: Any, *, moved: bool = True) -> tuple[Distribution, Distribution]:
-    """Both as ours. A location or scale that two frozen distributions share may be taken off: KL does not see it."""
+def _named(reason: Exception, name: str) -> Exception:
+    """The same error, with the argument that it is about."""
+    return type(reason)(f"{name}: {str(reason).removeprefix('frozen: ')}")
+
+
+def pair(p: Any, q: Any, *, stretched: bool = True) -> tuple[Distribution, Distribution]:
+    """Both as ours.
+
+    KL does not see a shift, a stretch or a mirroring of both. Where a location or a scale in the terms of SciPy fits no
+    family of ours, or the families have no closed form, these are tried, with `stretched` all that change an entropy.
+    """
     if isinstance(p, Distribution) and isinstance(q, Distribution):
         return p, q
     try:
-        return ours(p, "p"), ours(q, "q")
-    except ValueError as reason:
-        if not (moved and hasattr(p, "dist") and hasattr(q, "dist")):
+        found = ours(p, "p"), ours(q, "q")
+    except (ValueError, TypeError):
+        moved = _moved(p, q, stretched)
+        if moved is None:
             raise
-        for alike in _together(p, q):
-            try:
-                return ours(alike[0], "p"), ours(alike[1], "q")
-            except ValueError:
-                continue
-        raise reason
+        return moved
+    return found if _registered(*found) else _moved(p, q, stretched) or found
 
 
-def _together(p: Any, q: Any) -> Iterator[tuple[Any, Any]]:
-    """The pair without the location both have, and without the scale. Arrays of them stay: they shape the batch."""
-    (of_p, loc, scale), (of_q, other, factor) = scipy_arguments(p), scipy_arguments(q)
-    if not _one_number(loc, other) or not np.isfinite(loc):
+Both = tuple[Distribution, Distribution]
+
+
+def _moved(p: Any, q: Any, stretched: bool) -> Both | None:
+    """The first of the views that is of our families, one with a closed form if there is."""
+    first = None
+    for one, other in _views(p, q, stretched):
+        try:
+            found = one.ours(), other.ours()
+        except (ValueError, TypeError):
+            continue
+        if _registered(*found):
+            return found
+        first = first or found
+    return first
+
+
+def _registered(p: Distribution, q: Distribution) -> bool:
+    try:
+        find(type(p), type(q))
+    except NotImplementedError:
+        return False
+    return True
+
+
+def _views(p: Any, q: Any, stretched: bool) -> Iterator[tuple[Placed, Placed]]:
+    """Both less a location of one of them, over the scale of one; as they are, of -x, and as squares."""
+    first, second = _terms(p), _terms(q)
+    if first is None or second is None or "scipy" not in (library_of(p), library_of(q)):
         return
-    yield p.dist(*of_p, **_scale(scale)), q.dist(*of_q, **_scale(factor))
-    if scale is None:  # SciPy's geometric distribution starts at 1, ours at 0
-        yield p.dist(*of_p, loc=-1.0), q.dist(*of_q, loc=-1.0)
-    if scale is not None and _one_number(scale, factor) and 0.0 < scale < np.inf:
-        yield p.dist(*of_p), q.dist(*of_q)
+    for one, other in ((first, second), (first.mirrored(), second.mirrored())):
+        if one is None or other is None:
+            continue
+        for shift in _locations(one, other):
+            yield one.moved(shift, 1.0), other.moved(shift, 1.0)
+            scaled = stretched and one.scale is not None and other.scale is not None
+            for factor in (one.scale, other.scale) if scaled else ():
+                if np.all(np.asarray(factor) > 0.0) and np.all(np.isfinite(factor)):
+                    yield one.moved(shift, factor), other.moved(shift, factor)
+    for shift in _locations(first, second) if stretched else ():
+        one, other = first.moved(shift, 1.0).squared(), second.moved(shift, 1.0).squared()
+        if one is not None and other is not None:
+            yield one, other
 
 
-def _one_number(x: Any, y: Any) -> bool:
-    return np.ndim(x) == np.ndim(y) == 0 and bool(x == y)
+def _terms(value: Any) -> Placed | None:
+    """In the terms of SciPy, where it has such."""
+    try:
+        found = placed(value) if library_of(value) == "scipy" else None
+        return found or placed(ours(value, ""))
+    except (ValueError, TypeError):
+        return None
 
 
-def _scale(scale: Any) -> dict[str, Any]:
-    return {} if scale is None else {"scale": scale}
-
-
-def _family(name: str) -> Any:
-    found = getattr(distributions, name, None)
-    if found is None:
-        raise NotImplementedError(f"klnumba has no family {name}")
-    return found
-
-
-def _from_scipy(value: Any, name: str) -> Distribution:
-    kind = type(value).__name__
-    if hasattr(value, "dist"):
-        return _from_frozen(value, name)
-    for table in (NEW_SCIPY, FROZEN_VECTORS):
-        if kind in table:
-            family, attributes = table[kind]
-            return _family(family)(**{ours: getattr(value, theirs) for theirs, ours in attributes.items()})  # type: ignore[no-any-return]
-    raise TypeError(f"{name}: scipy.stats' {kind} has no counterpart here")
-
-
-def _from_frozen(frozen: Any, name: str) -> Distribution:
-    theirs = getattr(frozen.dist, "name", "")
-    genuine = getattr(sys.modules["scipy.stats"], theirs, None)
-    if type(frozen.dist) is not type(genuine):  # a class of the user's own may have any name
-        raise TypeError(f"{name}: {type(frozen.dist).__name__} is not a distribution of scipy.stats itself")
-    for family in _families():
-        if family.scipy_name == theirs:
-            try:
-                return family.from_scipy(frozen)
-            except ValueError:
-                if theirs not in SPECIAL:
-                    raise
-    if theirs in SPECIAL:
-        shapes, loc, scale = scipy_arguments(frozen)
-        if np.any(np.asarray(loc) != 0):
-            raise ValueError(f"frozen: {theirs} is taken without a location, but loc is {loc}")
-        return SPECIAL[theirs](shapes, scale)
-    raise TypeError(f"{name}: scipy.stats.{theirs} has no counterpart here")
-
-
-def _families() -> list[type[Distribution]]:
-    return [getattr(distributions, name) for name in distributions.__all__ if _is_family(name)]
-
-
-def _is_family(name: str) -> bool:
-    found = getattr(distributions, name)
-    return isinstance(found, type) and issubclass(found, Distribution) and found is not Distribution
-
-
-def _unscaled(name: str, scale: Any, family: str, *parameters: Any) -> Distribution:
-    if np.any(np.asarray(scale) != 1):
-        raise ValueError(f"frozen: {name} is taken without a scale, but scale is {scale}")
-    return _family(family)(*parameters)  # type: ignore[no-any-return]
+def _locations(one: Placed, other: Placed) -> list[Any]:
+    """What may be taken off. SciPy's geometric distribution starts at 1, ours at 0."""
+    found = [0.0, one.loc, other.loc]
+    return found + [x.loc + 1.0 for x in (one, other) if x.name == "geom"]
 
 
 def _from_torch(value: Any, name: str) -> Distribution:
+    from klnumba.distributions.torch_relatives import NONE, RELATIVES
+
     for base in type(value).__mro__:
         kind = base.__name__
         if not base.__module__.startswith("torch.distributions"):
             continue
+        if kind in NONE:
+            raise TypeError(f"{name}: torch.distributions' {kind} has no counterpart here: {NONE[kind]}")
+        if kind in RELATIVES:
+            return RELATIVES[kind](value, _numbers)  # type: ignore[no-any-return]
         if kind in TORCH:
-            return _family(kind)(**{x: _numbers(getattr(value, x)) for x in TORCH[kind]})  # type: ignore[no-any-return]
+            return family(kind)(**{x: _numbers(getattr(value, x)) for x in TORCH[kind]})  # type: ignore[no-any-return]
         if kind in TORCH_ODDS:
             odds = _odds(value)
-            return _family(kind)(**{x: _numbers(getattr(value, x)) for x in (*TORCH_ODDS[kind], odds)})  # type: ignore[no-any-return]
+            return family(kind)(**{x: _numbers(getattr(value, x)) for x in (*TORCH_ODDS[kind], odds)})  # type: ignore[no-any-return]
         if kind == "Independent":
             inner = ours(value.base_dist, name)
-            return _family(kind)(inner, value.reinterpreted_batch_ndims)  # type: ignore[no-any-return]
+            return family(kind)(inner, value.reinterpreted_batch_ndims)  # type: ignore[no-any-return]
         if kind == "MixtureSameFamily":
             parts = value.mixture_distribution, value.component_distribution
-            return _family("Mixture")(*(ours(x, name) for x in parts))  # type: ignore[no-any-return]
+            return family("Mixture")(*(ours(x, name) for x in parts))  # type: ignore[no-any-return]
         if kind == "TransformedDistribution" and _has_counterpart(value):
             chain = [_transform(x) for x in value.transforms]
-            return _family(kind)(ours(value.base_dist, name), chain)  # type: ignore[no-any-return]
+            return family(kind)(ours(value.base_dist, name), chain)  # type: ignore[no-any-return]
     raise TypeError(f"{name}: torch.distributions' {type(value).__name__} has no counterpart here")
 
 
@@ -230,7 +198,7 @@ def _has_counterpart(value: Any) -> bool:
 
 def _transform(value: Any) -> Any:
     kind = type(value).__name__
-    return _family(kind)(*(_numbers(getattr(value, x)) for x in TORCH_TRANSFORMS[kind]))
+    return family(kind)(*(_numbers(getattr(value, x)) for x in TORCH_TRANSFORMS[kind]))
 
 
 def _odds(value: Any) -> str:

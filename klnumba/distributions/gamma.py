@@ -12,7 +12,7 @@ from klnumba.distributions.constraint import POSITIVE
 from klnumba.distributions.distribution import Distribution, Parameter, Support, unmoved
 from klnumba.distributions.exponential import Exponential
 from klnumba.distributions.gumbel import Gumbel
-from klnumba.distributions.laplace import Laplace
+from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.normal import Normal
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import log, log1p
@@ -20,20 +20,18 @@ from klnumba.formulas.integrals import gamma_distance
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.primitives import fma
 from klnumba.formulas.quick import excess_of_ordinary_products, is_ordinary, quick_beyond_means, with_quick_form
+from klnumba.formulas.ranges import FAR, TINY, difference_over, gap, product, ratio_of_products, times_excess
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
-    LN2,
     difference_of_products,
     excess,
     excess_of_nearly,
-    excess_of_products,
     exp_excess,
+    log_of_products,
     stirling,
     stirling_bregman,
     stirling_slope,
 )
-
-TINY = 1e-100  # below it log-gamma(x) is -log(x) to all digits
 
 
 def gamma_entropy(concentration: float, rate: float) -> float:
@@ -103,10 +101,7 @@ def quick_gamma_gamma(shape_p: float, rate_p: float, shape_q: float, rate_q: flo
 @with_quick_form(quick_gamma_gamma)
 def gamma_gamma(shape_p: float, rate_p: float, shape_q: float, rate_q: float) -> float:
     """The excess of the means' ratio, times the shape of q, and what Stirling's formula leaves of log-gamma."""
-    means = shape_q * excess_of_products(shape_p, rate_q, shape_q, rate_p)
-    if means == math.inf:  # the ratio, but not the means, beyond the range
-        ratio = rate_q / rate_p
-        means = shape_p * ratio if ratio < math.inf else rate_q * (shape_p / rate_p)
+    means = times_excess(shape_q, shape_p, rate_q, shape_q, rate_p, 0.0, 0)
     return means + of_equal_mean(shape_p, shape_q, shape_q - shape_p)
 
 
@@ -141,24 +136,31 @@ def negentropy(shape: float) -> float:
 @register_kl(Gamma, Normal, compiled=True)
 def gamma_normal(shape: float, rate: float, loc: float, scale: float) -> float:
     """The variances' excess, the distance of the means, and the divergence that is left where both agree."""
-    unit = rate * scale
-    t = difference_of_products(shape, 1.0, loc, rate) / unit
-    off = -2.0 * (fma(rate, scale, -unit) / unit)
-    return 0.5 * (excess_of_nearly(shape, 1.0, unit, unit, off) + t * t) + negentropy(shape)
+    unit, low, k = product(rate, scale)
+    t = difference_over(shape, 1.0, loc, rate, rate, scale)
+    return 0.5 * (excess_of_nearly(shape, 1.0, unit, unit, -2.0 * (low / unit), -2 * k) + t * t) + negentropy(shape)
 
 
 @register_kl(Gamma, Gumbel, compiled=True)
 def gamma_gumbel(shape: float, rate: float, loc: float, scale: float) -> float:
     """exp(v) - 1 - v, v = loc/scale - shape*log(1 + y), y = 1/(rate*scale), and terms that are positive together."""
-    y = 1.0 / (rate * scale)
-    more = log1p(y)
-    rest = shape * phi(y) - 0.5 * (log(shape) + 2.0 * log(y))
-    return exp_excess(loc / scale - shape * more) + (rest + (negentropy(shape) + (0.5 - HALF_LOG_2PI)))
+    y = ratio_of_products(1.0, 1.0, rate, scale)
+    log_y = log_of_products(1.0, 1.0, rate, scale)
+    more = log1p(y) if y < FAR else log_y
+    spread = shape * phi(y) if y < FAR else ratio_of_products(shape, 1.0, rate, scale) - shape * more
+    rest = spread - 0.5 * (log(shape) + 2.0 * log_y)
+    if y < 1.0:  # nothing of the size of both places
+        v = shape * phi(y) - difference_over(shape, 1.0, loc, rate, rate, scale)
+    else:
+        v = gap(loc / scale, shape * more)
+    return exp_excess(v) + (rest + (negentropy(shape) + (0.5 - HALF_LOG_2PI)))
 
 
 @register_kl(Gamma, Laplace, compiled=True)
 def gamma_laplace(shape: float, rate: float, loc: float, scale: float) -> float:
     """The excess of E abs(X - loc)/scale, and what is left where that is 1."""
-    distance = gamma_distance(shape, rate * loc)
-    rest = (LN2 + 0.5 - HALF_LOG_2PI) + (log(distance) - 0.5 * log(shape) + negentropy(shape))
-    return excess_of_products(distance, 1.0, rate, scale) + rest
+    y = rate * loc
+    off = difference_of_products(shape, 1.0, rate, loc)
+    distance = gamma_distance(shape, y, off) if abs(y) < math.inf else math.inf
+    entropy = (0.5 + HALF_LOG_2PI) + (0.5 * log(shape) - negentropy(shape))
+    return to_laplace(distance, 1.0 / rate, scale, entropy, difference_over(shape, 1.0, loc, rate, rate, 1.0))

@@ -10,16 +10,23 @@ second excess is of first order in 1/a.
 
 from __future__ import annotations
 
-from klnumba.formulas.elementary import log1p, two_sum
+from klnumba.formulas.elementary import log, log1p, two_sum
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.primitives import fma
+from klnumba.formulas.ranges import product, times_excess
 from klnumba.formulas.special import (
-    excess_of_nearly,
+    EULER,
+    digamma,
     excess_of_products,
+    log_gamma,
+    log_gamma_bregman,
+    log_of_products,
     stirling,
     stirling_bregman,
     stirling_slope,
 )
+
+SMALL = 0.05
 
 
 def power_to_gamma(a: float, square: float, beyond: float, c: float) -> float:
@@ -28,13 +35,35 @@ def power_to_gamma(a: float, square: float, beyond: float, c: float) -> float:
     return max(0.5 * excess_of_products(square, c, a, 1.0) + (c * beyond + rest), 0.0)
 
 
+def of_small_shape(a: float, m: float, c: float) -> float:
+    """The same for a small a and m > 0: with log-gamma(x) = log-gamma(1 + x) - log(x), the excess of m*c/a and a rest.
+
+    All of the rest is of the order of a and c, and so are the terms of it.
+    """
+    one = log_gamma_1p(a)
+    slope = digamma(1.0 + a)
+    r = log_of_products(m, c, a, 1.0)
+    rest = (log_gamma_1p(c) - one) + a * (slope - 1.0)
+    rest += c * ((1.0 + log(m) - r) + (log_gamma(a + m) - one - m * slope))
+    return max(excess_of_products(m, c, a, 1.0) + rest, 0.0)
+
+
+def log_gamma_1p(x: float) -> float:
+    """log-gamma(1 + x) for x > 0, also where 1 + x is 1."""
+    return log_gamma_bregman(1.0, 1.0 + x, x) - EULER * x if x < 0.5 else log_gamma(1.0 + x)
+
+
 def square_to_gamma(a: float, c: float) -> float:
     """The same of squares."""
+    if a < SMALL:
+        return of_small_shape(a, 2.0, c)
     return power_to_gamma(a, 4.0, -phi(1.0 / a) - 2.0 * stirling_slope(a), c)
 
 
 def root_to_gamma(a: float, c: float) -> float:
     """The same of square roots."""
+    if a < SMALL:
+        return of_small_shape(a, 0.5, c)
     t = 0.5 / a
     return power_to_gamma(a, 0.25, stirling_bregman(a, a + 0.5, 0.5) - a * phi_beyond_square(t), c)
 
@@ -62,8 +91,7 @@ def phi_beyond_square(t: float) -> float:
 def gamma_root(shape: float, rate: float, c: float, scale: float) -> float:
     """KL of a gamma distribution from that of `scale` times the square root of 2*G, G of shape c."""
     more, low = two_sum(shape, 1.0)
-    unit = rate * scale
+    unit, lost, k = product(rate, scale)
     below = 2.0 * c * unit
-    lost = fma(rate, scale, -unit) / unit
-    off = low / more - (2.0 * lost + fma(2.0 * c, unit, -below) / below)
-    return c * excess_of_nearly(shape, more, below, unit, off) + square_to_gamma(shape, c)
+    off = low / more - (2.0 * (lost / unit) + fma(2.0 * c, unit, -below) / below)
+    return times_excess(c, shape, more, below, unit, off, -2 * k) + square_to_gamma(shape, c)

@@ -21,6 +21,8 @@ from klnumba.distributions.odds import (
 )
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.divergences import bregman
+from klnumba.formulas.elementary import two_sum
+from klnumba.formulas.primitives import fma
 
 
 def geometric_entropy(p: float) -> float:
@@ -75,7 +77,10 @@ class Geometric(Odds):
     @classmethod
     def _from_scipy_arguments(cls, shapes: tuple[Any, ...], loc: Any, scale: Any) -> dict[str, Any]:
         if np.any(np.asarray(loc) != -1):
-            raise ValueError(f"frozen: Geometric counts from 0, which is loc = -1 in SciPy, but loc is {loc}")
+            raise ValueError(
+                "frozen: Geometric counts from 0, and SciPy's geom from 1: what has a counterpart is geom(p, loc=-1), "
+                f"but loc is {loc}"
+            )
         return {"probs": shapes[0]}
 
 
@@ -86,5 +91,6 @@ register_kl(Geometric, Geometric)(by_form(per_success, per_success_logits))
 def bernoulli_geometric(p: float, q: float) -> float:
     """The cells of 0 and 1, and what q has elsewhere."""
     other = 1.0 - q
-    first = bregman(1.0 - p, q, (1.0 - p) - q, 0.0)
-    return first + (bregman(p, q * other, p - q * other, 0.0) + other * other)
+    none, low = two_sum(1.0, -p)
+    first = bregman(none, q, none - q, low)
+    return first + (bregman(p, q * other, fma(-q, other, p), 0.0) + other * other)

@@ -3,32 +3,39 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType, SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from klnumba.distributions import gradient_rules, normal_gradient, vector_gradients  # noqa: F401  registers its rules
+from klnumba.distributions import (
+    gradient_rules,  # noqa: F401  registers its rules
+    gradient_rules_of_odds,  # noqa: F401  registers its rules
+    normal_gradient,
+    vector_gradients,
+)
 from klnumba.distributions.bernoulli import Bernoulli
 from klnumba.distributions.binomial import Binomial
+from klnumba.distributions.constraint import COUNT
 from klnumba.distributions.continuous_bernoulli import log_odds
 from klnumba.distributions.delta import Delta
 from klnumba.distributions.distribution import Distribution
+from klnumba.distributions.infinite import infinite
 from klnumba.distributions.multivariate_normal import MultivariateNormal
 from klnumba.distributions.odds import ByForm, sigmoid
 from klnumba.distributions.poisson import Poisson
 from klnumba.distributions.registry import Pair, divergence, find
 from klnumba.duals.twin import slopes, twin
 
-# Pairs without derivatives, and why.
-REFUSED: tuple[tuple[type[Distribution], type[Distribution], str], ...] = (
-    (Delta, Distribution, "the divergence is finite at single points v only, so it has no derivative by v"),
-    (Binomial, Bernoulli, "the divergence is finite where p is of one draw only, which is a Bernoulli"),
-    (Poisson, Bernoulli, "the divergence is finite at rate 0 only, so it has no derivative by the rate"),
-    (Poisson, Binomial, "the divergence is finite at rate 0 only, so it has no derivative by the rate"),
+# Where the divergence is finite at single points of a parameter of p only, or of q, it has no derivative by that.
+SINGLE_POINTS: tuple[tuple[type[Distribution], type[Distribution], str, str], ...] = (
+    (Delta, Distribution, "v", ""),
+    (Delta, Delta, "v", "v"),
+    (Poisson, Bernoulli, "rate", ""),
+    (Poisson, Binomial, "rate", ""),
 )
-COUNTS = ("total_count",)  # by which there are no derivatives
 CONVERTED = {("probs", "logits"): twin(log_odds), ("logits", "probs"): twin(sigmoid)}
 
 
@@ -66,19 +73,22 @@ def kl_divergence_grad(p: Distribution, q: Distribution) -> tuple[Any, Gradient]
     ValueError
         If the batch shapes do not broadcast.
     NotImplementedError
-        If the pair is not registered, or is no scalar formula, if p is a `Delta`, or if a formula calls a
-        function that has no rule for derivatives.
+        If the pair is not registered, or is no scalar formula, if the parameters are none for which it has a closed
+        form, or if a formula calls a function that has no rule for derivatives.
 
     Notes
     -----
     A derivative is NaN where the divergence is infinite, and where it is no finite number itself, as that by the rate
     of p at ``Poisson(0)``. Where a parameter can move to one side only without the divergence becoming infinite, as
     the ends of two equal `Uniform` or `LogUniform` distributions, or the scale of `Pareto`, the derivative is that of
-    the finite side. Otherwise all derivatives at p = q are 0. Parameters that are more than some 1e18 apart may cost
-    digits, and such as overflow on the way give NaN.
+    the finite side. Otherwise all derivatives at p = q are 0. By a parameter that cannot move at all, `v` of `Delta`,
+    the derivative is NaN. Parameters that are more than some 1e18 apart may cost digits, and such as overflow on the
+    way give NaN.
 
     A probability is derived by in the form in which it was given, ``probs`` or ``logits``. There are no derivatives by
-    ``total_count``, which is a count or must be the same on both sides.
+    a ``total_count`` that is an integer. Where the closed form holds for equal scales (`Logistic`) or counts
+    (`NegativeBinomial`) only, the derivatives by these are those of the divergence itself, which goes on where they
+    differ.
 
     Examples
     --------
@@ -100,25 +110,43 @@ def kl_divergence_grad(p: Distribution, q: Distribution) -> tuple[Any, Gradient]
         value = divergence(p, q)
         return value, Gradient(*vector_gradients.gradient(p, q, value))
     formula, of_p, of_q = _scalar(find(type(p), type(q)), p, q)
-    why = refused(type(p), type(q))
-    if why:
-        raise NotImplementedError(f"KL({type(p).__name__} || {type(q).__name__}): {why}")
     value = divergence(p, q)
     shape, dtype = np.shape(value), np.result_type(p.dtype, q.dtype)
     columns = [np.broadcast_to(x._column(name), shape).reshape(-1) for x, of in ((p, of_p), (q, of_q)) for name in of]
     rows = slopes(formula, columns)
-    with np.errstate(over="ignore", under="ignore"):  # beyond the range of float32
-        found = [row.reshape(shape).astype(dtype)[()] for row in rows]
-    return value, Gradient(_named(of_p, found[: len(of_p)]), _named(of_q, found[len(of_p) :]))
+    with np.errstate(over="ignore", under="ignore"):
+        found = [_finite(row.reshape(shape).astype(dtype), value) for row in rows]
+    single_p, single_q = _single_points(type(p), type(q))
+    return value, Gradient(
+        _named(p, of_p, found[: len(of_p)], single_p),
+        _named(q, of_q, found[len(of_p) :], single_q),
+    )
 
 
-def refused(p: type[Distribution], q: type[Distribution]) -> str:
-    """Why a pair with a scalar formula has no derivatives; empty if it has some."""
-    return next((why for of_p, of_q, why in REFUSED if issubclass(p, of_p) and issubclass(q, of_q)), "")
+def _finite(slope: np.ndarray, value: Any) -> Any:
+    """NaN where the derivative, or the divergence, is beyond the range of its dtype, which may be float32."""
+    return np.where(np.isfinite(slope) & np.isfinite(value), slope, slope.dtype.type(math.nan))[()]
 
 
-def _named(names: tuple[str, ...], values: list[Any]) -> Mapping[str, Any]:
-    return MappingProxyType({name: x for name, x in zip(names, values, strict=True) if name not in COUNTS})
+def _single_points(p: type[Distribution], q: type[Distribution]) -> tuple[set[str], set[str]]:
+    """The parameters of p, and those of q, that cannot move."""
+    fitting = [x for x in SINGLE_POINTS if issubclass(p, x[0]) and issubclass(q, x[1])]
+    return {x[2] for x in fitting}, {x[3] for x in fitting}
+
+
+def _named(x: Distribution, names: tuple[str, ...], values: list[Any], single: set[str]) -> Mapping[str, Any]:
+    found = {name: value for name, value in zip(names, values, strict=True) if not is_count(type(x), name)}
+    return MappingProxyType({name: value * math.nan if name in single else value for name, value in found.items()})
+
+
+def is_count(family: type[Distribution], name: str) -> bool:
+    """Whether a parameter is an integer, so that there is no derivative by it."""
+    return getattr(inspect.getattr_static(family, name), "constraint", None) is COUNT
+
+
+def has_derivatives(pair: Pair) -> bool:
+    """Whether the derivatives of a registered pair are those of a scalar formula."""
+    return pair.compiled or isinstance(pair.function, ByForm) or pair.function is infinite
 
 
 def _scalar(
@@ -130,6 +158,8 @@ def _scalar(
     elif isinstance(pair.function, ByForm):
         formula, of_p, of_q = pair.function.choose(p, q)
         formula = twin(formula)
+    elif pair.function is infinite:
+        formula, of_p, of_q = _nowhere_finite, type(p).parameters, type(q).parameters
     else:
         raise NotImplementedError(
             f"KL({type(p).__name__} || {type(q).__name__}): derivatives are those of scalar formulas, "
@@ -142,6 +172,10 @@ def _scalar(
         return formula(*(x if f is None else f(x) for x, f in zip(numbers, converted, strict=True)))
 
     return run, names_p, names_q
+
+
+def _nowhere_finite(*numbers: Any) -> float:
+    return math.inf
 
 
 def _given(x: Distribution, name: str) -> str:

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.distributions import beta, binomial, continuous_bernoulli, gumbel, odds, uniform
+from klnumba.distributions import beta, continuous_bernoulli, gumbel, kumaraswamy, laplace, logistic, uniform
 from klnumba.duals import twofold as tf
 from klnumba.duals.dual import chain, value_of
 from klnumba.duals.rules import rule
-from klnumba.duals.twin import rebuilt
+from klnumba.duals.twin import rebuilt, twin
 from klnumba.duals.twofold import Twofold, exactly, where
 
 
@@ -25,6 +25,8 @@ MEAN_LOG = _fractions(lambda k: Fraction(1, 2 * k * (2 * k + 1)), 1)
 MEAN_LOG_SLOPE = _fractions(lambda k: Fraction(1, 2 * k + 1), 1)
 SINHC = _fractions(lambda k: Fraction(1, math.factorial(2 * k + 1)), 1)
 SINHC_SLOPE = _fractions(lambda k: Fraction(2 * k, math.factorial(2 * k + 1)), 1)
+
+ALMOST_UNIFORM = 1e-16  # log-odds below which a derivative is that at 0
 
 
 @rule(uniform.mean_log_excess)
@@ -102,7 +104,9 @@ def gumbel_distance(y: Any) -> Any:
     """y - EULER and twice the entire exponential integral of exp(-y); the slope is 2*exp(-exp(-y)) - 1."""
     v = value_of(y)
     z = tf.exp(-v)
-    value = (v - tf.EULER) + 2.0 * tf.entire_exponential_integral(z)
+    far = v.hi < -40.0  # there the integral is EULER - y
+    more = tf.entire_exponential_integral(where(far, 1.0, z))
+    value = where(far, tf.EULER - v, (v - tf.EULER) + 2.0 * more)
     return chain(value, (y, 2.0 * tf.exp(-z) - 1.0))
 
 
@@ -117,69 +121,66 @@ def _beyond_first_order(x: Twofold, y: Twofold) -> Twofold:
     return (tf.log_gamma(y) - tf.log_gamma(x)) - tf.digamma(x) * (y - x)
 
 
-@rule(odds.sigmoid)
-def sigmoid(a: Any) -> Any:
-    """The derivative of 1/(1 + exp(-a)) is that itself times 1/(1 + exp(a))."""
-    p, rest = _odds(value_of(a))
-    return chain(p, (a, p * rest))
+@rule(logistic.same_scale)
+def same_scale(loc_p: Any, scale_p: Any, loc_q: Any, scale_q: Any) -> Any:
+    """Those of the divergence for any scales, where these are equal to s.
+
+    With y half the distance in units of s, and w = y/sinh(y): by the locations (coth(y) - y/sinh(y)**2)/s and its
+    opposite, by the scale of p (w*w - 1)/s, by that of q (1 + w*w - 2*y*coth(y))/s. They are means of Z*tanh(y + Z/2)
+    and of tanh(y + Z/2), Z a standard logistic variable, and E tanh(y + Z/2) is half the slope of 2*y*coth(y) by y.
+    """
+    s = value_of(scale_p)
+    y = 0.5 * (value_of(loc_p) - value_of(loc_q)) / s
+    sign = np.where(y.hi < 0.0, -1.0, 1.0)
+    size = y * sign
+    less, more = _coth_parts(size)
+    pull = (more + less) * sign / s
+    less, more = less * size, more * size
+    of_scale_q = -(less + 2.0 * more) / s
+    return chain(2.0 * more, (loc_p, pull), (loc_q, -pull), (scale_p, -less / s), (scale_q, of_scale_q))
 
 
-@rule(odds.softplus)
-def softplus(x: Any) -> Any:
-    """The derivative of log(1 + exp(x)) is 1/(1 + exp(-x))."""
-    v = value_of(x)
-    value = where(v.hi > 0.0, v, 0.0) + tf.log1p(tf.exp(where(v.hi > 0.0, -v, v)))
-    return chain(value, (x, _odds(v)[0]))
+def _coth_parts(y: Twofold) -> tuple[Twofold, Twofold]:
+    """1 - (y/sinh(y))**2 and y*coth(y) - 1, both divided by y >= 0; 0 at 0."""
+    small = y.hi < 0.5
+    near, far = where(small, y, 0.0), where(small, 1.0, y)
+    z = near * near
+    slope = near * tf.power_series(z, SINHC)
+    above = near * slope  # sinh(y)/y - 1
+    less_near = slope * (2.0 + above) / ((1.0 + above) * (1.0 + above))
+    more_near = near * tf.power_series(z, SINHC_SLOPE) / (1.0 + above)
+    fall = tf.exp(-2.0 * far)
+    rest = -tf.expm1(-2.0 * far)
+    less_far = 1.0 / far - 4.0 * far * fall / (rest * rest)
+    more_far = (1.0 + fall) / rest - 1.0 / far
+    return where(small, less_near, less_far), where(small, more_near, more_far)
 
 
-def _odds(a: Twofold) -> tuple[Twofold, Twofold]:
-    """1/(1 + exp(-a)) and 1/(1 + exp(a))."""
-    small = tf.exp(where(a.hi > 0.0, -a, a))
-    large, other = 1.0 / (1.0 + small), small / (1.0 + small)
-    return where(a.hi > 0.0, large, other), where(a.hi > 0.0, other, large)
+@rule(math.floor)
+def floor(x: Any) -> Any:
+    """It does not change but where it jumps."""
+    return Twofold(np.floor(value_of(x).hi))
 
 
-@rule(binomial.fewer_of_more)
-def fewer_of_more(n: Any, p: Any, other: Any, m: Any, q: Any, *rest: Any) -> Any:
-    """By p: n times the mean, over n - 1 draws, of what one success more adds to the log-ratio of the probabilities."""
-    v, w = value_of(p), value_of(q)
-    counts, more = value_of(n), value_of(m)
-    odds = (tf.log(v) - tf.log(1.0 - v)) - (tf.log(w) - tf.log(1.0 - w))
-    ways = _mean_over(counts, v, more, lambda k, n, m: tf.log(Twofold(n - k) / (m - k)))
-    of_q = (more * w - counts * v) / (w * (1.0 - w))
-    value = _each(binomial.fewer_of_more, n, p, other, m, q, *rest)
-    return chain(value, (p, counts * (ways + odds)), (q, of_q))
+@rule(laplace.to_laplace)
+def to_laplace(distance: Any, unit: Any, scale: Any, entropy: Any, off: Any) -> Any:
+    """With d*u the distance, to which `off` adds nothing: d*u/s + log(2*s/u) less the entropy."""
+    d, u, s, h = (value_of(x) for x in (distance, unit, scale, entropy))
+    value = d * u / s + (tf.log(s) - tf.log(u)) + tf.log(2.0) - h
+    of_scale = (1.0 - d * u / s) / s
+    return chain(value, (distance, u / s), (unit, d / s - 1.0 / u), (scale, of_scale), (entropy, Twofold(-1.0)))
 
 
-@rule(binomial.binomial_poisson)
-def binomial_poisson(n: Any, p: Any, other: Any, rate: Any) -> Any:
-    """The same; by the rate: 1 - n*p/rate."""
-    v, w, counts = value_of(p), value_of(rate), value_of(n)
-    ways = _mean_over(counts, v, counts, lambda k, n, _: tf.log(n - k))
-    slope = counts * (ways + (tf.log(v) - tf.log(1.0 - v)) - tf.log(w))
-    value = _each(binomial.binomial_poisson, n, p, other, rate)
-    return chain(value, (p, where(counts.hi == 0.0, 0.0, slope)), (rate, 1.0 - counts * v / w))
+@rule(kumaraswamy.kumaraswamy_kumaraswamy)
+def kumaraswamy_kumaraswamy(a: Any, b: Any, c: Any, d: Any) -> Any:
+    """The integral also for equal a and c, where the text has a closed form: that does not say what happens beside."""
+    return twin(kumaraswamy.by_integral)(a, b, c, d)
 
 
-def _each(formula: Callable[..., float], *numbers: Any) -> Twofold:
-    """The formula of plain numbers, cell by cell."""
-    columns = np.broadcast_arrays(*(value_of(x).hi for x in numbers))
-    return Twofold(np.array([formula(*row) for row in np.stack(columns, -1).reshape(-1, len(columns))]))
-
-
-def _mean_over(counts: Twofold, p: Twofold, more: Twofold, of: Callable[..., Twofold]) -> Twofold:
-    """E of(K, n, m) over K successes of n - 1 draws, cell by cell."""
-    found = []
-    for n, m, hi, lo in zip(*np.broadcast_arrays(counts.hi, more.hi, p.hi, p.lo), strict=True):
-        if n < 1.0:
-            found.append((0.0, 0.0))
-            continue
-        x, last = Twofold(hi, lo), n - 1.0
-        reach = binomial.width_of_sum(last, float(hi), 1.0 - float(hi))
-        k = np.arange(max(math.floor(last * hi - reach), 0.0), min(last, math.ceil(last * hi + reach)) + 1.0)
-        ways = tf.log_gamma(last + 1.0) - tf.log_gamma(k + 1.0) - tf.log_gamma(last - k + 1.0)
-        logs = ways + where(k == 0.0, 0.0, k * tf.log(x)) + where(k == last, 0.0, (last - k) * tf.log(1.0 - x))
-        terms = tf.exp(logs) * of(k, n, m)
-        high = math.fsum(terms.hi)
-        found.append((high, math.fsum([*terms.hi, -high, *terms.lo])))
-    return Twofold(*np.array(found).reshape(-1, 2).T)
+@rule(continuous_bernoulli.shortfall)
+def shortfall(eta: Any, m: Any) -> Any:
+    """Its text, but next to 0, where that has a branch of its own, the covariance of X and of what it falls short."""
+    if not (abs(eta) < ALMOST_UNIFORM):
+        return rebuilt(continuous_bernoulli.shortfall)(eta, m)
+    v = value_of(m)
+    return chain(0.5 * v * v, (eta, v * v * (2.0 * v - 3.0) / 12.0), (m, v))

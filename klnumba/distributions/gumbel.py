@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.distributions.laplace import Laplace
+from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.location_scale import LocationScale
 from klnumba.distributions.normal import Normal
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.divergences import log_ratio
-from klnumba.formulas.elementary import exp, log, log1p, two_sum
+from klnumba.formulas.elementary import exp, expm1, log, log1p, two_sum
 from klnumba.formulas.integrals import entire_exponential_integral, scaled_exponential_integral
 from klnumba.formulas.primitives import fma
+from klnumba.formulas.ranges import MOST, TINY, gap
 from klnumba.formulas.special import EULER, HALF_LOG_2PI, LN2, excess_of_products, exp_excess, log_gamma_bregman
 
 PI_SQUARED_6 = 1.6449340668482264
@@ -65,12 +66,16 @@ def gumbel_excess(above: float, below: float, m: float, low: float) -> float:
     """
     d = (above - below) / below
     r = above / below
-    remainder = log_gamma_bregman(1.0, r, d)
+    if r == math.inf:
+        return r
+    remainder = log_gamma_bregman(1.0, r, d) if r > TINY else (log(below) - log(above)) - EULER
     if r < 0.5:
         log_gamma_1p = log_gamma_bregman(1.0, 1.0 + r, r) - EULER * r
     else:
         log_gamma_1p = log_ratio(above, below, above - below) + (remainder - EULER * d)
-    return exp_excess((log_gamma_1p - m) - low) + remainder
+    v, rest = two_sum(log_gamma_1p, -m)
+    more = (rest - low) * expm1(v) if abs(v) < MOST else 0.0
+    return (exp_excess(v) + more) + remainder
 
 
 @register_kl(Gumbel, Gumbel, compiled=True)
@@ -78,7 +83,8 @@ def gumbel_gumbel(loc_p: float, scale_p: float, loc_q: float, scale_q: float) ->
     """exp(v) - 1 - v, v = log-gamma(1 + r) - (loc_p - loc_q)/scale_q, and log-gamma beyond first order from 1 to r."""
     d, d_low = two_sum(loc_p, -loc_q)
     m = d / scale_q
-    return gumbel_excess(scale_p, scale_q, m, (fma(-m, scale_q, d) + d_low) / scale_q)
+    low = (fma(-m, scale_q, d) + d_low) / scale_q if abs(m) < MOST else 0.0
+    return gumbel_excess(scale_p, scale_q, m, low)
 
 
 @register_kl(Gumbel, Normal, compiled=True)
@@ -92,7 +98,7 @@ def gumbel_normal(loc_p: float, scale_p: float, loc_q: float, scale_q: float) ->
 def normal_gumbel(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """exp(v) - 1 - v, v = r*r/2 - (loc_p - loc_q)/scale_q, and the excess of r*r, r = scale_p/scale_q."""
     r = scale_p / scale_q
-    v = 0.5 * r * r - (loc_p - loc_q) / scale_q
+    v = gap(0.5 * r * r, (loc_p - loc_q) / scale_q)
     return exp_excess(v) + (0.5 * excess_of_products(scale_p, scale_p, scale_q, scale_q) + (1.0 - HALF_LOG_2PI))
 
 
@@ -119,5 +125,5 @@ def gumbel_distance(y: float) -> float:
 @register_kl(Gumbel, Laplace, compiled=True)
 def gumbel_laplace(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """The excess of E abs(X - loc_q)/scale_q, and what is left where that is 1."""
-    distance = gumbel_distance((loc_q - loc_p) / scale_p)
-    return excess_of_products(scale_p, distance, scale_q, 1.0) + (log(distance) + (LN2 - EULER))
+    off = loc_q - loc_p
+    return to_laplace(gumbel_distance(off / scale_p), scale_p, scale_q, 1.0 + EULER, off)

@@ -15,7 +15,8 @@ from klnumba.distributions.location_scale import PositiveScale
 from klnumba.distributions.log_normal import LogNormal, log_gamma_normal, to_gamma
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import log
-from klnumba.formulas.special import EULER, HALF_LOG_2PI, LN2, excess_of_products
+from klnumba.formulas.ranges import product, times_excess
+from klnumba.formulas.special import EULER, HALF_LOG_2PI, LN2, excess_of_nearly, excess_of_products
 
 SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
 HALF_LOG_PI = 0.5723649429247001
@@ -72,8 +73,8 @@ def half_normal_exponential(scale: float, rate: float) -> float:
 @register_kl(Exponential, HalfNormal, compiled=True)
 def exponential_half_normal(rate: float, scale: float) -> float:
     """Half the excess of the ratio of mean squares, and what is left where they agree."""
-    unit = rate * scale
-    return 0.5 * excess_of_products(2.0, 1.0, unit, unit) + (HALF_LOG_PI - 0.5)
+    unit, low, k = product(rate, scale)
+    return 0.5 * excess_of_nearly(2.0, 1.0, unit, unit, -2.0 * (low / unit), -2 * k) + (HALF_LOG_PI - 0.5)
 
 
 @register_kl(HalfNormal, Laplace, compiled=True)
@@ -83,7 +84,7 @@ def half_normal_laplace(scale_p: float, loc: float, scale_q: float) -> float:
     distance = abs(y - SQRT_2_OVER_PI)
     if 0.0 < y < 9.0:
         distance = 2.0 * mean_distance(y) - (y + SQRT_2_OVER_PI)
-    return to_laplace(distance, scale_p, scale_q, half_normal_entropy(1.0))
+    return to_laplace(distance, scale_p, scale_q, half_normal_entropy(1.0), loc)
 
 
 @register_kl(HalfNormal, LogNormal, compiled=True)
@@ -96,13 +97,14 @@ def half_normal_log_normal(scale_p: float, loc: float, scale_q: float) -> float:
 @register_kl(LogNormal, HalfNormal, compiled=True)
 def log_normal_half_normal(loc: float, scale_p: float, scale_q: float) -> float:
     """That of the squares: of the gamma distribution of shape 1/2."""
-    return to_gamma(2.0 * ((loc - log(scale_q)) + scale_p * scale_p), 2.0 * scale_p, 0.5)
+    return to_gamma(2.0 * ((loc - log(scale_q)) + scale_p * scale_p), 0.0, 2.0 * scale_p, 0.5)
 
 
 @register_kl(HalfNormal, Gamma, compiled=True)
 def half_normal_gamma(scale: float, shape: float, rate: float) -> float:
     """The excess of the means' ratio, times the shape, and what is left where they agree."""
-    return shape * excess_of_products(SQRT_2_OVER_PI * scale, rate, shape, 1.0) + root_to_gamma(0.5, shape)
+    means = times_excess(shape, SQRT_2_OVER_PI * scale, rate, shape, 1.0, 0.0, 0)
+    return means + root_to_gamma(0.5, shape)
 
 
 @register_kl(Gamma, HalfNormal, compiled=True)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from typing import Any, Self
 
 import numpy as np
 
+from klnumba.distributions.delta import Delta
 from klnumba.distributions.distribution import Distribution, Support
 from klnumba.distributions.evaluate import evaluate_rows
 from klnumba.distributions.holder import Holder, distribution
@@ -44,7 +47,11 @@ class Independent(Holder):
     def __init__(self, base_distribution: Distribution, reinterpreted_batch_ndims: int) -> None:
         base = distribution("Independent", "base_distribution", base_distribution)
         axes = len(base.batch_shape)
-        count = reinterpreted_batch_ndims
+        try:
+            count = operator.index(reinterpreted_batch_ndims)
+        except TypeError:
+            kind = type(reinterpreted_batch_ndims).__name__
+            raise TypeError(f"Independent: reinterpreted_batch_ndims must be an integer, not {kind}") from None
         if not 0 <= count <= axes:
             raise ValueError(f"Independent: reinterpreted_batch_ndims must be from 0 to {axes}, but is {count}")
         cut = axes - count
@@ -127,13 +134,22 @@ def means_and_scales(distribution: Any) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(base.loc), diagonal(np.asarray(base.scale))
 
 
+def _in_one_place(distribution: Any) -> bool:
+    return isinstance(distribution, Independent) and isinstance(distribution.base_distribution, Delta)
+
+
 @register_kl(Independent, MultivariateNormal)
 @register_kl(MultivariateNormal, Independent)
 @register_kl(Independent, LowRankMultivariateNormal)
 @register_kl(LowRankMultivariateNormal, Independent)
 def independent_normals(p: Any, q: Any) -> Any:
-    """That of multivariate normal distributions by their `scale_tril`, which for independent ones is diagonal."""
+    """That of multivariate normal distributions by their `scale_tril`, which for independent ones is diagonal.
+
+    Infinite where one of the two is an `Independent` of `Delta` distributions.
+    """
     shape = np.broadcast_shapes(p.batch_shape, q.batch_shape)
+    if _in_one_place(p) or _in_one_place(q):  # a density gives one place no probability
+        return np.full(shape, math.inf, np.result_type(p.dtype, q.dtype))
     mean_p, scale_p = means_and_scales(p)
     mean_q, scale_q = means_and_scales(q)
     apart = mahalanobis(shape, mean_p, mean_q, scale_q)

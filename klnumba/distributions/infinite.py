@@ -10,13 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from klnumba.distributions.bernoulli import Bernoulli
 from klnumba.distributions.beta import Beta
+from klnumba.distributions.binomial import Binomial
+from klnumba.distributions.categorical import Categorical
 from klnumba.distributions.cauchy import Cauchy
 from klnumba.distributions.chi import Chi
 from klnumba.distributions.continuous_bernoulli import ContinuousBernoulli
 from klnumba.distributions.delta import Delta
 from klnumba.distributions.exponential import Exponential
 from klnumba.distributions.gamma import Gamma
+from klnumba.distributions.geometric import Geometric
 from klnumba.distributions.gumbel import Gumbel
 from klnumba.distributions.half_cauchy import HalfCauchy
 from klnumba.distributions.half_normal import HalfNormal
@@ -30,8 +34,10 @@ from klnumba.distributions.log_uniform import LogUniform
 from klnumba.distributions.logistic import Logistic
 from klnumba.distributions.logit_normal import LogitNormal
 from klnumba.distributions.moyal import Moyal
+from klnumba.distributions.negative_binomial import NegativeBinomial
 from klnumba.distributions.normal import Normal
 from klnumba.distributions.pareto import Pareto
+from klnumba.distributions.poisson import Poisson
 from klnumba.distributions.registry import register_kl
 from klnumba.distributions.student_t import StudentT
 from klnumba.distributions.uniform import Uniform
@@ -46,6 +52,7 @@ POSITIVE_NUMBERS = (
 FROM_0_TO_1 = (Beta, ContinuousBernoulli, Kumaraswamy, LogitNormal)
 BOUNDED = (*FROM_0_TO_1, Uniform, LogUniform)
 CONTINUOUS = (*ALL_NUMBERS, *POSITIVE_NUMBERS, Pareto, *BOUNDED, VonMises)
+DISCRETE = (Bernoulli, Binomial, Categorical, Geometric, NegativeBinomial, Poisson, Delta)
 
 NO_MEAN = (Cauchy, HalfCauchy)
 MASS_AT_0 = (Exponential, HalfNormal, Lindley, ContinuousBernoulli)  # too much for E 1/X to be finite
@@ -68,7 +75,8 @@ for first, others in (
     (HalfCauchy, (*LIGHT_UPPER_TAIL, InverseGamma)),
     (StudentT, (Gumbel, Moyal)),
     *((family, (InverseGamma, InverseGaussian)) for family in MASS_AT_0),
-    (Delta, CONTINUOUS),
+    *((family, CONTINUOUS) for family in DISCRETE),
+    *((family, DISCRETE) for family in CONTINUOUS),
 ):
     for second in others:
         register_kl(first, second)(infinite)

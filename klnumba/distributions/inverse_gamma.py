@@ -18,7 +18,13 @@ from klnumba.distributions.log_normal import LogNormal, gamma_log_normal, log_no
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import log
 from klnumba.formulas.power_distances import power_distance
-from klnumba.formulas.special import HALF_LOG_2PI, difference_of_products, excess_of_products, stirling, stirling_slope
+from klnumba.formulas.ranges import FAR, difference_over, product, times_excess
+from klnumba.formulas.special import (
+    HALF_LOG_2PI,
+    excess_of_nearly,
+    stirling,
+    stirling_slope,
+)
 
 
 def inverse_gamma_entropy(concentration: float, rate: float) -> float:
@@ -92,9 +98,13 @@ def inverse_gamma_laplace(shape: float, rate: float, loc: float, scale: float) -
         return math.inf
     more = shape - 1.0
     place = loc / rate
-    off = difference_of_products(rate, 1.0, more, loc) / rate / more
-    distance = off if place <= 0.0 else power_distance(shape, -1.0, rate / loc, place, off)
-    return to_laplace(distance, rate, scale, inverse_gamma_entropy(shape, 1.0))
+    off = difference_over(rate, 1.0, loc, more, rate, more)
+    from_loc = difference_over(rate, 1.0, loc, more, more, 1.0)
+    far = place > FAR
+    distance = (
+        abs(off) if place <= 0.0 or far else power_distance(shape, -1.0, rate / loc, place, off, shape - rate / loc)
+    )
+    return to_laplace(distance, rate, scale, inverse_gamma_entropy(shape, 1.0), from_loc)
 
 
 @register_kl(InverseGamma, Gamma, compiled=True)
@@ -102,7 +112,7 @@ def inverse_gamma_gamma(shape_p: float, rate_p: float, shape_q: float, rate_q: f
     """The excess of the means' ratio, times the shape, and what is left where they agree; infinite without a mean."""
     if shape_p <= 1.0:
         return math.inf
-    means = shape_q * excess_of_products(rate_p, rate_q, shape_p - 1.0, shape_q)
+    means = times_excess(shape_q, rate_p, rate_q, shape_p - 1.0, shape_q, 0.0, 0)
     return means + inverse_to_gamma(shape_p, shape_q)
 
 
@@ -120,8 +130,10 @@ def inverse_gamma_half_normal(shape: float, rate: float, scale: float) -> float:
     """Half the excess of the ratio of mean squares, and what is left where they agree; infinite without a variance."""
     if shape <= 2.0:
         return math.inf
-    unit = rate / scale
-    mean = excess_of_products(unit, unit, shape - 1.0, shape - 2.0)
+    above, _, k = product(rate, 1.0)
+    below, _, n = product(scale, 1.0)
+    unit = above / below
+    mean = excess_of_nearly(unit, unit, shape - 1.0, shape - 2.0, 0.0, 2 * (k - n))
     return 0.5 * mean + inverse_square_to_gamma(shape, 0.5)
 
 

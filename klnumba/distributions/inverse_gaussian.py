@@ -13,7 +13,8 @@ from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import exp, log
 from klnumba.formulas.integrals import scaled_erfc, scaled_exponential_integral
-from klnumba.formulas.special import HALF_LOG_2PI, excess_of_products
+from klnumba.formulas.ranges import FAR, product, scaled
+from klnumba.formulas.special import EULER, HALF_LOG_2PI, LN2, excess_of_products, log_of_products
 
 
 def inverse_gaussian_entropy(loc: float, concentration: float) -> float:
@@ -75,8 +76,13 @@ class InverseGaussian(Distribution):
 @register_kl(InverseGaussian, InverseGaussian, compiled=True)
 def inverse_gaussian_inverse_gaussian(loc_p: float, shape_p: float, loc_q: float, shape_q: float) -> float:
     """Half the excess of the concentrations' ratio r, and half of shape_q/loc_p*((loc_p - loc_q)/loc_q)**2."""
-    t = (loc_p - loc_q) / loc_q
-    return 0.5 * (excess_of_products(shape_q, 1.0, shape_p, 1.0) + shape_q / loc_p * t * t)
+    d = abs(loc_p - loc_q)
+    above, _, k = product(d, d)
+    below, _, n = product(loc_q, loc_q)
+    of_q, _, i = product(shape_q, 1.0)
+    of_p, _, j = product(loc_p, 1.0)
+    apart = scaled((above / below) * (of_q / of_p), (k - n) + (i - j)) if d > 0.0 else 0.0
+    return 0.5 * (excess_of_products(shape_q, 1.0, shape_p, 1.0) + apart)
 
 
 @register_kl(InverseGaussian, Laplace, compiled=True)
@@ -84,10 +90,16 @@ def inverse_gaussian_laplace(loc_p: float, shape: float, loc_q: float, scale: fl
     """The excess of E abs(X - loc_q)/scale, and what is left where that is 1."""
     off = (loc_q - loc_p) / loc_p
     distance = abs(off)
-    if loc_q > 0.0:
+    if loc_q > FAR * loc_p:
+        distance = math.inf
+    elif loc_q > 0.0:
         place = loc_q / loc_p
         root = math.sqrt(0.5 * (shape / loc_q))
-        u = root * distance
+        u = root * distance if distance > 0.0 else 0.0
         tail = exp(-u * u) * scaled_erfc(root * (place + 1.0)) if u < 30.0 else 0.0
         distance = distance * math.erf(u) + (place + 1.0) * tail
-    return to_laplace(distance, loc_p, scale, inverse_gaussian_entropy(1.0, shape / loc_p))
+    log_shape = log_of_products(shape, 1.0, loc_p, 1.0)
+    unit = 2.0 * (shape / loc_p)
+    mean_log = -scaled_exponential_integral(unit) if unit > 0.0 else LN2 + log_shape + EULER
+    entropy = 0.5 + HALF_LOG_2PI + 1.5 * mean_log - 0.5 * log_shape
+    return to_laplace(distance, loc_p, scale, entropy, loc_q)

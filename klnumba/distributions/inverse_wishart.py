@@ -65,6 +65,9 @@ class InverseWishart(Multivariate):
         self.factor()
         above_dimension("InverseWishart", "df", self._given["df"], self.event_shape[0])
 
+    def _unfit(self) -> Any:
+        return self._given["df"] <= self.event_shape[0] - 1
+
     def factor(self) -> np.ndarray:
         """The factor of the scale."""
         found: np.ndarray | None = self.__dict__.get("_factor")

@@ -24,13 +24,18 @@ from klnumba.formulas.kumaraswamy_cells import (
     shortfall,
     surplus,
 )
-from klnumba.formulas.special import excess, excess_of_products, log_gamma_bregman
+from klnumba.formulas.special import digamma_bregman, excess, excess_of_products, log_gamma_bregman
+
+PI_SQUARED_6 = 1.6449340668482264
 
 
 def to_standard_uniform(a: float, b: float) -> float:
     """KL to the uniform distribution on 0 to 1: excesses of the inverses of a and b, and a product of both."""
-    first = excess(a, 1.0, 1.0 - a)
     second = excess(b, 1.0, 1.0 - b)
+    if a < 0.5:  # the harmonic number of b
+        harmonic = PI_SQUARED_6 * b - digamma_bregman(1.0, 1.0 + b, b) if b < 0.5 else digamma_from_2(b) + 1.0
+        return second + (log(a) + (1.0 - a) / a * harmonic)
+    first = excess(a, 1.0, 1.0 - a)
     return max(first + second - (a - 1.0) / a * digamma_from_2(b), 0.0)
 
 
@@ -89,14 +94,17 @@ class Kumaraswamy(Distribution):
         return np.exp(evaluate(log_moment, columns, self.batch_shape))
 
 
-@register_kl(Kumaraswamy, Kumaraswamy, compiled=True)
-def kumaraswamy_kumaraswamy(a: float, b: float, c: float, d: float) -> float:
-    """The excess of d/b for equal a and c; else an integral over the odds of X**a, for E log(1 - X**c)."""
-    if a == c:
-        return excess_of_products(d, 1.0, b, 1.0)
+def by_integral(a: float, b: float, c: float, d: float) -> float:
+    """KL of any two, an integral over the odds of X**a."""
     more = (c - a) / a
     shift = log_ratio(b, d, b - d) - log_ratio(c, a, c - a)
     return divergence(b, shift, more, b - d, d - 1.0, c / a, more)
+
+
+@register_kl(Kumaraswamy, Kumaraswamy, compiled=True)
+def kumaraswamy_kumaraswamy(a: float, b: float, c: float, d: float) -> float:
+    """The excess of d/b for equal a and c; else an integral over the odds of X**a, for E log(1 - X**c)."""
+    return excess_of_products(d, 1.0, b, 1.0) if a == c else by_integral(a, b, c, d)
 
 
 @register_kl(Kumaraswamy, Beta, compiled=True)
@@ -134,4 +142,4 @@ def kumaraswamy_laplace(a: float, b: float, loc: float, scale: float) -> float:
             distance = off + 2.0 * shortfall(a, b, loc, y)
         else:
             distance = 2.0 * surplus(a, b, loc, y, -expm1(a * log_loc)) - off
-    return to_laplace(distance, 1.0, scale, kumaraswamy_entropy(a, b))
+    return to_laplace(distance, 1.0, scale, kumaraswamy_entropy(a, b), distance)

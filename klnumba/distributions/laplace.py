@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,10 @@ from klnumba.distributions.normal import Normal
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import exp, expm1, log
 from klnumba.formulas.log_cells import remainder
-from klnumba.formulas.special import LN2, excess_of_products
+from klnumba.formulas.ranges import FAR
+from klnumba.formulas.special import HALF_LOG_2PI, LN2, excess_of_products
 
 HALF_LOG_PI = 0.5723649429247001
-HALF_LOG_HALF_PI = 0.22579135264472744
 SQRT_2_OVER_PI = 0.7978845608028654
 
 
@@ -55,10 +56,18 @@ class Laplace(LocationScale):
         return self._full(2.0 * np.square(self.scale))
 
 
-def to_laplace(distance: float, unit: float, scale: float, entropy: float) -> float:
-    """KL to a Laplace distribution: `distance` is E abs(X - loc) in units of which p has the entropy."""
+def to_laplace(distance: float, unit: float, scale: float, entropy: float, off: float) -> float:
+    """KL to a Laplace distribution: `distance` is E abs(X - loc) in units of which p has the entropy.
+
+    From afar, where it may leave the range, it is that of loc from p's place, `off`.
+    """
+    far = abs(off)
+    if distance > FAR and 0.0 < far < math.inf:
+        return excess_of_products(far, 1.0, scale, 1.0) + (1.0 + LN2 + (log(far) - log(unit)) - entropy)
+    if distance == math.inf:
+        return distance
     if distance == 0.0:  # which underflowed
-        return LN2 + (log(scale) - log(unit)) - entropy
+        return max(LN2 + (log(scale) - log(unit)) - entropy, 0.0)
     return excess_of_products(distance, unit, scale, 1.0) + (1.0 + LN2 + log(distance) - entropy)
 
 
@@ -68,6 +77,8 @@ def laplace_laplace(loc_p: float, scale_p: float, loc_q: float, scale_q: float) 
     d = abs(loc_p - loc_q)
     a = d / scale_p
     r = scale_p / scale_q
+    if r == math.inf:
+        return r
     moved = r * remainder(-a) if a <= LN2 else d / scale_q + r * expm1(-a)
     return excess_of_products(scale_p, 1.0, scale_q, 1.0) + moved
 
@@ -96,5 +107,5 @@ def mean_distance(y: float) -> float:
 @register_kl(Normal, Laplace, compiled=True)
 def normal_laplace(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """The excess of E abs(X - loc_q)/scale_q, and what is left where that is 1."""
-    distance = mean_distance(abs(loc_p - loc_q) / scale_p)
-    return excess_of_products(scale_p, distance, scale_q, 1.0) + (log(distance) + (0.5 - HALF_LOG_HALF_PI))
+    off = loc_p - loc_q
+    return to_laplace(mean_distance(abs(off) / scale_p), scale_p, scale_q, 0.5 + HALF_LOG_2PI, off)

@@ -9,11 +9,12 @@ import numpy as np
 
 from klnumba.distributions.constraint import POSITIVE
 from klnumba.distributions.distribution import Distribution, Parameter, Support
-from klnumba.distributions.laplace import Laplace
+from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import exp, log, log1p
 from klnumba.formulas.integrals import scaled_exponential_integral
-from klnumba.formulas.special import LN2, excess, excess_of_products
+from klnumba.formulas.ranges import FAR
+from klnumba.formulas.special import excess
 
 
 def lindley_entropy(rate: float) -> float:
@@ -78,5 +79,7 @@ def lindley_laplace(rate: float, loc: float, scale: float) -> float:
     """The excess of E abs(X - loc)/scale, and what is left where that is 1."""
     y = rate * loc
     mean = 1.0 + 1.0 / (1.0 + rate)
-    distance = mean - y if y <= 0.0 else (y - mean) + 2.0 * exp(-y) * (mean + y / (1.0 + rate))
-    return excess_of_products(distance, 1.0, rate, scale) + (1.0 + LN2 + log(distance) - scaled_entropy(rate))
+    distance = abs(y - mean)
+    if 0.0 < y < FAR:
+        distance = (y - mean) + 2.0 * exp(-y) * (mean + y / (1.0 + rate))
+    return to_laplace(distance, 1.0 / rate, scale, scaled_entropy(rate), loc)

@@ -12,17 +12,19 @@ from klnumba.distributions.distribution import Distribution, Parameter, Support,
 from klnumba.distributions.exponential import Exponential
 from klnumba.distributions.gamma import Gamma
 from klnumba.distributions.gumbel import gumbel_normal
-from klnumba.distributions.laplace import Laplace, to_laplace
+from klnumba.distributions.laplace import SQRT_2_OVER_PI, Laplace, to_laplace
 from klnumba.distributions.normal import normal_normal
 from klnumba.distributions.registry import register_kl
-from klnumba.formulas.elementary import exp, log, log1p
+from klnumba.formulas.bessel import NODES, WEIGHTS
+from klnumba.formulas.elementary import exp, expm1, log, log1p, two_sum
+from klnumba.formulas.logarithms import log_ratio_beyond
+from klnumba.formulas.ranges import TINY, product, times_exp_excess
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
     LARGE,
     STIRLING,
+    excess_of_nearly,
     excess_of_products,
-    exp_excess,
-    log_of_products,
     stirling,
     stirling_slope,
     trigamma,
@@ -88,15 +90,19 @@ class LogNormal(Distribution):
 register_kl(LogNormal, LogNormal, compiled=True)(normal_normal)
 
 
-def to_gamma(v: float, scale: float, shape: float) -> float:
-    """KL to a gamma distribution, v the logarithm of the means' ratio."""
-    return shape * exp_excess(v) + (0.5 * excess_of_products(scale * shape, scale, 1.0, 1.0) + stirling(shape))
+def to_gamma(v: float, low: float, scale: float, shape: float) -> float:
+    """KL to a gamma distribution, v + low the logarithm of the means' ratio."""
+    m, lost, k = product(shape, scale)
+    variances = 0.5 * excess_of_nearly(m, scale, 1.0, 1.0, lost / m, k)
+    return times_exp_excess(shape, v, low) + (variances + stirling(shape))
 
 
 @register_kl(LogNormal, Gamma, compiled=True)
 def log_normal_gamma(loc: float, scale: float, shape: float, rate: float) -> float:
     """exp(v) - 1 - v, v the logarithm of the means' ratio, times the shape, and what is left where they agree."""
-    return to_gamma(loc + (0.5 * scale * scale + (log(rate) - log(shape))), scale, shape)
+    apart, low = log_ratio_beyond(rate, shape, -loc)
+    v, rest = two_sum(apart, 0.5 * scale * scale)
+    return to_gamma(v, low + rest, scale, shape)
 
 
 @register_kl(LogNormal, Exponential, compiled=True)
@@ -111,9 +117,27 @@ def log_normal_laplace(loc_p: float, scale_p: float, loc_q: float, scale_q: floa
     mean = exp(loc_p + 0.5 * scale_p * scale_p)
     distance = mean - loc_q
     if loc_q > 0.0:
-        d = (log(loc_q) - loc_p) / scale_p
+        apart, low = log_ratio_beyond(loc_q, 1.0, loc_p)
+        d = (apart + low) / scale_p
+        if scale_p < 0.5 and abs(d) < 40.0:
+            return to_laplace(
+                narrow_distance(d, scale_p), loc_q, scale_q, log_normal_entropy(-d * scale_p, scale_p), 0.0
+            )
         distance = loc_q * math.erf(HALF_SQRT_2 * d) - mean * math.erf(HALF_SQRT_2 * (d - scale_p))
-    return to_laplace(distance, 1.0, scale_q, log_normal_entropy(loc_p, scale_p))
+    return to_laplace(distance, 1.0, scale_q, log_normal_entropy(loc_p, scale_p), distance)
+
+
+def narrow_distance(d: float, scale: float) -> float:
+    """E abs(X - 1) of a log-normal variable of this scale below 1/2, of which log X is d scales below 0 on average.
+
+    (1 - m)*erf(d/sqrt(2)) and m times the rise of erf from (d - scale)/sqrt(2) to there, m = E X.
+    """
+    off = expm1(scale * (0.5 * scale - d))
+    rise = 0.0
+    for i in range(12):
+        x = d - scale * NODES[i]
+        rise += WEIGHTS[i] * exp(-0.5 * x * x)
+    return (1.0 + off) * (SQRT_2_OVER_PI * scale * rise) - off * math.erf(HALF_SQRT_2 * d)
 
 
 def negentropy_of_log(shape: float) -> float:
@@ -124,25 +148,44 @@ def negentropy_of_log(shape: float) -> float:
     if shape < LARGE:
         return 0.5 * log(shape * trigamma(shape)) + (shape * stirling_slope(shape) - stirling(shape))
     y = 1.0 / shape
-    z = y * y
-    tail = 380.0 * STIRLING[9]
     rest = 20.0 * STIRLING[9]
     for k in range(8, -1, -1):
+        rest = rest * (y * y) + (2.0 * k + 2.0) * STIRLING[k]
+    return 0.5 * log1p(trigamma_beyond(shape)) - y * rest
+
+
+def trigamma_beyond(shape: float) -> float:
+    """shape*trigamma(shape) - 1 for a shape from `LARGE` on, about 1/(2*shape)."""
+    y = 1.0 / shape
+    z = y * y
+    tail = 380.0 * STIRLING[9]
+    for k in range(8, -1, -1):
         tail = tail * z + (2.0 * k + 1.0) * (2.0 * k + 2.0) * STIRLING[k]
-        rest = rest * z + (2.0 * k + 2.0) * STIRLING[k]
-    return 0.5 * log1p(0.5 * y + z * tail) - y * rest
+    return 0.5 * y + z * tail
 
 
 def log_gamma_normal(shape: float, times: float, t: float, scale: float) -> float:
     """KL of so many times log G, G of a shape, from a normal distribution, t its mean less that of q, over `scale`."""
-    return 0.5 * (excess_of_products(times * times, trigamma(shape), scale, scale) + t * t) + negentropy_of_log(shape)
+    if shape < TINY:  # where the variance of log G is shape**-2
+        unit, _, k = product(shape, scale)
+        variances = excess_of_nearly(times * times, 1.0, unit, unit, 0.0, -2 * k)
+        return 0.5 * (variances + t * t) + ((shape * stirling_slope(shape) - stirling(shape)) - 0.5 * log(shape))
+    if shape < LARGE:
+        variances = excess_of_products(times * times, trigamma(shape), scale, scale)
+    else:
+        one_more, low = two_sum(1.0, trigamma_beyond(shape))
+        below, lost, k = product(shape, scale)
+        off = low / one_more - lost / below
+        variances = excess_of_nearly(times * times, one_more, below, scale, off, -k)
+    return 0.5 * (variances + t * t) + negentropy_of_log(shape)
 
 
 @register_kl(Gamma, LogNormal, compiled=True)
 def gamma_log_normal(shape: float, rate: float, loc: float, scale: float) -> float:
     """That of the logarithms: the variances' excess, the distance of the means, and what is left where both agree."""
-    mean = log_of_products(shape, 1.0, rate, 1.0) - (0.5 / shape - stirling_slope(shape))
-    return log_gamma_normal(shape, 1.0, (mean - loc) / scale, scale)
+    apart, low = log_ratio_beyond(shape, rate, loc)
+    t = (apart + (low - (0.5 / shape - stirling_slope(shape)))) / scale
+    return log_gamma_normal(shape, 1.0, t, scale)
 
 
 @register_kl(Exponential, LogNormal, compiled=True)

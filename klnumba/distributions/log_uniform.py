@@ -63,6 +63,9 @@ class LogUniform(Distribution):
     def _validate(self) -> None:
         ordered("LogUniform", self.low, self.high)
 
+    def _unfit(self) -> Any:
+        return np.asarray(self.low >= self.high)
+
     @property
     def support(self) -> Support:
         return Support(self._full(self.low), self._full(self.high))
@@ -102,7 +105,7 @@ def log_uniform_laplace(low: float, high: float, loc: float, scale: float) -> fl
         distance = (generalized_kl(loc, low) + generalized_kl(loc, high)) / width
     else:
         distance = abs((high - low) / width - loc)
-    return to_laplace(distance, 1.0, scale, log_uniform_entropy(low, high))
+    return to_laplace(distance, 1.0, scale, log_uniform_entropy(low, high), distance)
 
 
 @register_kl(LogUniform, Pareto, compiled=True)

@@ -9,13 +9,13 @@ import numpy as np
 
 from klnumba.distributions.continuous_bernoulli import slope
 from klnumba.distributions.gumbel import Gumbel
-from klnumba.distributions.laplace import Laplace
+from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.location_scale import LocationScale
 from klnumba.distributions.normal import Normal
-from klnumba.distributions.odds import softplus
-from klnumba.distributions.registry import over, register_kl
+from klnumba.distributions.odds import ByForm, Chosen, softplus
+from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import log
-from klnumba.formulas.special import LN2, excess_of_products, exp_excess, log_gamma_bregman
+from klnumba.formulas.special import excess_of_products, exp_excess, log_gamma_bregman
 
 PI_SQUARED_3 = 3.289868133696453
 NEGENTROPY = 0.01436227472001807  # log(2*pi*e*pi**2/3)/2 - 2
@@ -64,14 +64,18 @@ def same_scale(loc_p: float, scale: float, loc_q: float, scale_q: float) -> floa
     return 2.0 * x * slope(x)
 
 
-@register_kl(Logistic, Logistic)
-def logistic_logistic(p: Logistic, q: Logistic) -> Any:
-    """x*coth(x/2) - 2, x the distance in units of the scale; the scales must be equal."""
+def of_equal_scales(p: Logistic, q: Logistic) -> Chosen:
+    """The formula, which serves equal scales."""
     if np.any(np.not_equal(p.scale, q.scale)):
         raise NotImplementedError(
             "KL(Logistic || Logistic) has no closed form for unequal scale; method='quadrature' integrates"
         )
-    return over(same_scale, p, p.parameters, q, q.parameters)
+    return same_scale, p.parameters, q.parameters
+
+
+register_kl(Logistic, Logistic)(
+    ByForm(of_equal_scales, "x*coth(x/2) - 2, x the distance in units of the scale; the scales must be equal.")
+)
 
 
 @register_kl(Logistic, Normal, compiled=True)
@@ -84,9 +88,9 @@ def logistic_normal(loc_p: float, scale_p: float, loc_q: float, scale_q: float) 
 @register_kl(Logistic, Laplace, compiled=True)
 def logistic_laplace(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """The excess of E abs(X - loc_q)/scale_q, and what is left where that is 1."""
-    y = abs(loc_p - loc_q) / scale_p
-    distance = softplus(y) + softplus(-y)
-    return excess_of_products(scale_p, distance, scale_q, 1.0) + (log(distance) + (LN2 - 1.0))
+    off = loc_p - loc_q
+    y = abs(off) / scale_p
+    return to_laplace(softplus(y) + softplus(-y), scale_p, scale_q, 2.0, off)
 
 
 @register_kl(Logistic, Gumbel, compiled=True)
@@ -99,4 +103,4 @@ def logistic_gumbel(loc_p: float, scale_p: float, loc_q: float, scale_q: float) 
         more = log_gamma_bregman(1.0, 1.0 + r, r) + log_gamma_bregman(1.0, 1.0 - r, -r)
     else:
         more = -log(math.sin(math.pi * ((scale_q - scale_p) / scale_q)) / (math.pi * r))
-    return exp_excess(more - (loc_p - loc_q) / scale_q) + (more - 1.0 - log(r))
+    return exp_excess(more - (loc_p - loc_q) / scale_q) + (more - 1.0 + (log(scale_q) - log(scale_p)))

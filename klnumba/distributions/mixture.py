@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ class Mixture(Holder):
     """A draw from one of several distributions of a family, itself chosen at random.
 
     The divergence between mixtures has no closed form, and none is registered; ``method="bounds"`` gives bounds.
+    That of `Delta` from a mixture is known.
 
     Parameters
     ----------
@@ -53,7 +55,15 @@ class Mixture(Holder):
     @property
     def support(self) -> Support:
         low, high, discrete = self.component_distribution.support
-        return Support(np.min(low), np.max(high), discrete)
+        return Support(self._of_parts(np.min, low), self._of_parts(np.max, high), discrete)
+
+    def _of_parts(self, choose: Callable[..., Any], ends: Any) -> Any:
+        """The least or the largest over the components, where they differ in it."""
+        batch, axes = self.component_distribution.batch_shape, len(self.event_shape)
+        if np.ndim(ends) < len(batch):
+            return ends
+        wide = batch if np.ndim(ends) == len(batch) else batch + self.event_shape
+        return choose(np.broadcast_to(ends, wide), axis=-1 if wide == batch else -1 - axes)
 
     def _mean_of(self, values: Any) -> Any:
         """The mean over the components."""

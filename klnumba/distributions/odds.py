@@ -17,9 +17,9 @@ import numpy as np
 
 from klnumba.distributions.distribution import Distribution, exactly_one
 from klnumba.distributions.registry import over
-from klnumba.formulas.divergences import bregman
-from klnumba.formulas.elementary import exp, expm1, log1p, two_sum
-from klnumba.formulas.special import LN2, excess, exp_excess
+from klnumba.formulas.divergences import bregman, generalized_kl
+from klnumba.formulas.elementary import exp, expm1, log, log1p, two_sum
+from klnumba.formulas.special import HALF_LOG_2PI, LN2, excess, exp_excess, log_of_products, stirling
 
 
 class Odds(Distribution):
@@ -159,3 +159,26 @@ def per_success_logits(a: float, b: float) -> float:
     second = exp_excess(-other)
     half = exp(-0.5 * a)
     return first if second == 0.0 else first + (second * half) * half
+
+
+def of_two(v: float, w: float, p: float, q: float) -> float:
+    """-log of gamma(n + 1)/(gamma(v + 1)*gamma(w + 1))*p**v*q**w for positive v and w, n = v + w and p + q = 1.
+
+    The divergence of v/n from p times n, and what Stirling's formula leaves (Loader 2000).
+    """
+    n = v + w
+    return (generalized_kl(v, n * p) + generalized_kl(w, n * q)) + size_of_two(v, w)
+
+
+def size_of_two(v: float, w: float) -> float:
+    """What Stirling's formula leaves."""
+    n = v + w
+    return HALF_LOG_2PI + 0.5 * (log(v) + log_of_products(w, 1.0, n, 1.0)) + (stirling(v) + stirling(w) - stirling(n))
+
+
+def of_two_far(v: float, w: float, minus_log_p: float, minus_log_q: float) -> float:
+    """`of_two` where p or q is next to nothing, from their logarithms."""
+    n = v + w
+    log_v = -log1p(w / v) if w < v else log_of_products(v, 1.0, n, 1.0)
+    log_w = -log1p(v / w) if v < w else log_of_products(w, 1.0, n, 1.0)
+    return v * (minus_log_p + log_v) + w * (minus_log_q + log_w) + size_of_two(v, w)

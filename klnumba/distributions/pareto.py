@@ -12,7 +12,7 @@ from klnumba.distributions.distribution import Distribution, Parameter, Support,
 from klnumba.distributions.exponential import Exponential, exponential_normal
 from klnumba.distributions.gamma import Gamma
 from klnumba.distributions.gumbel import Gumbel
-from klnumba.distributions.laplace import Laplace
+from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.log_normal import LogNormal
 from klnumba.distributions.normal import Normal
 from klnumba.distributions.registry import register_kl
@@ -20,8 +20,8 @@ from klnumba.formulas.cumulants import log_pareto_moment
 from klnumba.formulas.divergences import log_ratio
 from klnumba.formulas.elementary import exp, log, log1p
 from klnumba.formulas.log_cells import phi
-from klnumba.formulas.primitives import fma
-from klnumba.formulas.special import HALF_LOG_2PI, LN2, excess_of_nearly, excess_of_products, exp_excess, stirling
+from klnumba.formulas.ranges import product, ratio_of_products
+from klnumba.formulas.special import HALF_LOG_2PI, excess_of_nearly, excess_of_products, exp_excess, stirling
 
 
 def pareto_entropy(scale: float, alpha: float) -> float:
@@ -105,9 +105,10 @@ def pareto_gamma(scale: float, alpha: float, shape: float, rate: float) -> float
     """The excess of the means' ratio, times the shape, and what is left where they agree."""
     if alpha <= 1.0:
         return math.inf
-    unit = rate * scale
-    off = fma(rate, scale, -unit) / unit
-    means = shape * excess_of_nearly(unit, alpha, shape, alpha - 1.0, off)
+    unit, low, k = product(rate, scale)
+    means = shape * excess_of_nearly(unit, alpha, shape, alpha - 1.0, low / unit, k)
+    if means == math.inf:  # the ratio, but not the means, beyond the range
+        means = ratio_of_products(rate, scale, alpha - 1.0, 1.0) * alpha
     rest = (HALF_LOG_2PI - 0.5 * log(shape)) + (stirling(shape) + (log(alpha) - 1.0))
     return means + (shape * phi(-1.0 / alpha) + rest)
 
@@ -118,8 +119,10 @@ def pareto_normal(scale_p: float, alpha: float, loc: float, scale_q: float) -> f
     if alpha <= 2.0:
         return math.inf
     t = ((scale_p - loc) + scale_p / (alpha - 1.0)) / scale_q
-    width = scale_p / ((alpha - 1.0) * scale_q)
-    variances = excess_of_products(width * (alpha / (alpha - 2.0)), width, 1.0, 1.0)
+    below, _, k = product(alpha - 1.0, scale_q)
+    above, _, n = product(scale_p, 1.0)
+    width = above / below
+    variances = excess_of_nearly(width * (alpha / (alpha - 2.0)), width, 1.0, 1.0, 0.0, 2 * (n - k))
     rest = phi(-1.0 / alpha) - 0.5 * log1p(-2.0 / alpha)
     return 0.5 * (variances + t * t) + (rest + (HALF_LOG_2PI - 0.5))
 
@@ -140,8 +143,8 @@ def pareto_laplace(scale_p: float, alpha: float, loc: float, scale_q: float) -> 
     """The excess of E abs(X - loc)/scale_q, and what is left where that is 1; infinite where p has no mean."""
     if alpha <= 1.0:
         return math.inf
-    distance = pareto_distance(alpha, (loc - scale_p) / scale_p)
-    return excess_of_products(scale_p, distance, scale_q, 1.0) + (LN2 + log(alpha * distance) - 1.0 / alpha)
+    off = loc - scale_p
+    return to_laplace(pareto_distance(alpha, off / scale_p), scale_p, scale_q, pareto_entropy(1.0, alpha), off)
 
 
 @register_kl(Pareto, LogNormal, compiled=True)
@@ -156,6 +159,8 @@ def pareto_gumbel(scale_p: float, alpha: float, loc: float, scale_q: float) -> f
     if alpha <= 1.0:
         return math.inf
     z = scale_p / scale_q
+    if z == math.inf:
+        return z
     more = log_pareto_moment(alpha, z)
     rest = (log(alpha) - 1.0 / alpha) + (log(scale_q) - log(scale_p))
     return exp_excess((loc - scale_p) / scale_q + more) + (rest + (more + z / (alpha - 1.0)))

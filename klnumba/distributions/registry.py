@@ -55,7 +55,8 @@ def register_kl(p: type, q: type, *, compiled: bool = False, replace: bool = Fal
     Raises
     ------
     TypeError
-        If `p` or `q` is no subclass of `Distribution`, or a compiled function takes another number of arguments.
+        If `p` or `q` is no subclass of `Distribution`, what is decorated cannot be called, or a compiled function takes
+        another number of arguments, or a vector or matrix.
     ValueError
         If the pair is registered already.
 
@@ -87,6 +88,8 @@ def register_kl(p: type, q: type, *, compiled: bool = False, replace: bool = Fal
             raise ValueError(
                 f"KL({p.__name__} || {q.__name__}) is registered already; replace=True puts another in its place"
             )
+        if not callable(function):
+            raise TypeError(f"register_kl: decorates a function, not {function!r}")
         if compiled:
             _check_count(p, q, function)
         _pairs[p, q] = Pair(p, q, function, compiled)
@@ -97,11 +100,22 @@ def register_kl(p: type, q: type, *, compiled: bool = False, replace: bool = Fal
 
 
 def _check_count(p: type[Distribution], q: type[Distribution], function: Callable[..., Any]) -> None:
+    for family in (p, q):
+        for parameter in family.parameters:
+            axes = getattr(getattr(family, parameter, None), "event_dims", 0)
+            if axes:
+                what = "a vector" if axes == 1 else "a matrix"
+                raise TypeError(f"compiled=True: takes numbers, but {family.__name__}.{parameter} is {what}")
     wanted = [f"{p.__name__}.{name}" for name in p.parameters] + [f"{q.__name__}.{name}" for name in q.parameters]
-    taken = len(inspect.signature(function).parameters)
+    try:
+        taken = len(inspect.signature(function).parameters)
+    except ValueError:
+        raise TypeError(f"register_kl: the parameters of {function!r} cannot be read") from None
     if taken != len(wanted):
-        name = getattr(function, "__name__", function)
-        raise TypeError(f"{name}: takes {taken} arguments, but there are {len(wanted)} parameters: {', '.join(wanted)}")
+        found = getattr(function, "__name__", function)
+        raise TypeError(
+            f"{found}: takes {taken} arguments, but there are {len(wanted)} parameters: {', '.join(wanted)}"
+        )
 
 
 def registered_pairs() -> tuple[Pair, ...]:
@@ -116,7 +130,7 @@ def registered_pairs() -> tuple[Pair, ...]:
     --------
     >>> from klnumba.distributions import registered_pairs
     >>> [pair.q.__name__ for pair in registered_pairs() if pair.p.__name__ == "Laplace" and pair.compiled]
-    ['Gumbel', 'Laplace', 'Normal']
+    ['Gumbel', 'Laplace', 'Moyal', 'Normal']
     """
     return tuple(sorted(_pairs.values(), key=lambda pair: (pair.p.__name__, pair.q.__name__)))
 
@@ -129,10 +143,40 @@ def divergence(p: Any, q: Any, base: float | None = None) -> Any:
     unit = unit_of(base)
     pair = find(type(p), type(q))
     if pair.compiled:
-        return over(pair.function, p, pair.p.parameters, q, pair.q.parameters, unit)
-    _refuse_devices(p, q)
-    result = np.array(np.broadcast_to(pair.function(p, q), shape))[()]
-    return result if base is None else result / result.dtype.type(unit)
+        try:
+            result = over(pair.function, p, pair.p.parameters, q, pair.q.parameters, unit)
+        except Exception as reason:
+            if not type(reason).__module__.startswith("numba."):
+                raise
+            raise _refusal(pair, reason) from None
+    else:
+        _refuse_devices(p, q)
+        result = _of_shape(pair, pair.function(p, q), shape)
+        result = result if base is None else result / result.dtype.type(unit)
+    if p._unchecked or q._unchecked:
+        result = q.nan_where_broken(p.nan_where_broken(result))
+    return result
+
+
+def _refusal(pair: Pair, reason: Exception) -> TypeError:
+    """What the compiler says of a formula, in a line."""
+    words = next((line for line in str(reason).splitlines()[1:] if line.strip()), str(reason))
+    return TypeError(f"{_named(pair)} cannot be compiled: {words.strip()}")
+
+
+def _named(pair: Pair) -> str:
+    function = getattr(pair.function, "__name__", repr(pair.function))
+    return f"KL({pair.p.__name__} || {pair.q.__name__}): {function}"
+
+
+def _of_shape(pair: Pair, result: Any, shape: tuple[int, ...]) -> Any:
+    """What a function gave, broadcast."""
+    try:
+        return np.array(np.broadcast_to(result, shape))[()]
+    except ValueError:
+        raise ValueError(
+            f"{_named(pair)} gave the shape {np.shape(result)}, which does not broadcast to the batch shape {shape}"
+        ) from None
 
 
 def _refuse_devices(*distributions: Distribution) -> None:

@@ -14,7 +14,7 @@ from klnumba.distributions.normal import Normal
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import exp, log, log1p, two_sum
 from klnumba.formulas.log_cells import phi
-from klnumba.formulas.primitives import fma
+from klnumba.formulas.ranges import product
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
     excess,
@@ -23,6 +23,8 @@ from klnumba.formulas.special import (
     stirling_bregman,
     stirling_slope,
 )
+
+LARGEST = 1e60  # of this many degrees of freedom the first term of a series is all
 
 
 def student_t_entropy(df: float, loc: float, scale: float) -> float:
@@ -96,6 +98,8 @@ def student_t_negentropy(df: float) -> float:
     The parts of Stirling's formula that are of first order in 1/df cancel exactly; what is left of log-gamma from
     x = df/2 to x + 1/2 and back is of second.
     """
+    if df > LARGEST:
+        return 0.75 / df / df
     x = 0.5 * df
     there = stirling_bregman(x, x + 0.5, 0.5)
     back = stirling_bregman(x + 0.5, x, -0.5)
@@ -109,11 +113,11 @@ def student_t_normal(df: float, loc_p: float, scale_p: float, loc_q: float, scal
     if df <= 2.0:
         return math.inf
     t = (loc_p - loc_q) / scale_q
-    above = df * scale_p
-    below = (df - 2.0) * scale_q
     less, low = two_sum(df, -2.0)
-    off = fma(df, scale_p, -above) / above - (fma(less, scale_q, -below) / below + low / less)
-    return 0.5 * (excess_of_nearly(above, scale_p, below, scale_q, off) + t * t) + student_t_negentropy(df)
+    above, low_above, k = product(df, scale_p)
+    below, low_below, n = product(less, scale_q)
+    off = (low_above / above - low_below / below) - low / less
+    return 0.5 * (excess_of_nearly(above, scale_p, below, scale_q, off, k - n) + t * t) + student_t_negentropy(df)
 
 
 def log_density(df: float, y: float) -> float:
@@ -159,4 +163,4 @@ def student_t_laplace(df: float, loc_p: float, scale_p: float, loc_q: float, sca
     if df <= 1.0:
         return math.inf
     distance = mean_distance(df, abs(loc_p - loc_q) / scale_p)
-    return to_laplace(distance, scale_p, scale_q, student_t_entropy(df, 0.0, 1.0))
+    return to_laplace(distance, scale_p, scale_q, student_t_entropy(df, 0.0, 1.0), loc_p - loc_q)

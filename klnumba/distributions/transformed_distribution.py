@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,7 @@ import numpy as np
 from klnumba.distributions.distribution import Distribution, Support
 from klnumba.distributions.holder import Holder, distribution
 from klnumba.distributions.registry import divergence, register_kl
-from klnumba.distributions.transforms import AbsTransform, AffineTransform, Transform
+from klnumba.distributions.transforms import AffineTransform, ExpTransform, PowerTransform, Transform
 
 
 class TransformedDistribution(Holder):
@@ -24,7 +26,8 @@ class TransformedDistribution(Holder):
 
     Notes
     -----
-    The moments and the entropy are known where every transform is an ``AffineTransform``.
+    The moments are known where every transform is an ``AffineTransform``; the entropy also where an ``ExpTransform``
+    follows, and powers and multiples of that.
 
     Examples
     --------
@@ -58,19 +61,34 @@ class TransformedDistribution(Holder):
                 f"TransformedDistribution: transforms with parameters of shapes {shapes} do not fit a batch "
                 f"{base.batch_shape} of draws {base.event_shape}"
             )
-        super().__init__(shape[:cut], base.event_shape, base_distribution=base, transforms=chain)
+        event = base.event_shape
+        added = sum(found.added for found in chain)
+        if added and len(event) != 1:
+            raise ValueError(f"TransformedDistribution: {list(chain)} are for vectors, not for draws {event}")
+        if added:
+            event = (event[0] + added,)
+        super().__init__(shape[:cut], event, base_distribution=base, transforms=chain)
+        for transform, low, _ in self.reaches():
+            if not np.all(transform.defined(low)):
+                raise ValueError(
+                    f"TransformedDistribution: {transform!r} must be given numbers >= 0, but they reach down to {low}"
+                )
+
+    def reaches(self) -> Iterator[tuple[Transform, Any, Any]]:
+        """Each transform, and from where to where the numbers lie that it is given; all, where that is not known."""
+        try:
+            low, high, _ = self.base_distribution.support
+        except NotImplementedError:
+            low, high = -math.inf, math.inf
+        for transform in self.transforms:
+            yield transform, low, high
+            low, high = transform.image(low, high)
 
     @property
     def support(self) -> Support:
         low, high, discrete = self.base_distribution.support
         for transform in self.transforms:
-            if isinstance(transform, AbsTransform):
-                inside = (np.asarray(low) < 0) & (np.asarray(high) > 0)
-                low, high = np.abs(low), np.abs(high)
-                low, high = np.where(inside, 0.0, np.minimum(low, high))[()], np.maximum(low, high)
-            else:
-                low, high = transform(low), transform(high)
-                low, high = np.minimum(low, high), np.maximum(low, high)
+            low, high = transform.image(low, high)
         return Support(low, high, discrete)
 
     def _slopes(self) -> list[Any]:
@@ -95,27 +113,57 @@ class TransformedDistribution(Holder):
         return self._full(value, self.event_shape)
 
     def entropy(self) -> Any:
-        """The entropy, in nats."""
-        slopes = self._slopes()
+        """The entropy, in nats: that of the base, and, of a continuous one, the mean logarithm of the slopes."""
         if self.base_distribution.support.discrete:
+            self.check_injective()
             return self._full(self.base_distribution.entropy())
         shape = self.batch_shape + self.event_shape
-        logs = np.zeros(shape)
-        for scale in slopes:
-            logs = logs + np.log(np.abs(scale))
+        logs = np.broadcast_to(self._mean_log_slope(), shape)
         axes = tuple(range(len(self.batch_shape), len(shape)))
         return self._full(self.base_distribution.entropy() + logs.sum(axes))
+
+    def _mean_log_slope(self) -> Any:
+        """The expected logarithm of the absolute slope of the whole chain."""
+        total: Any = np.zeros(())
+        log_mean: Any = None  # the expected logarithm of what a transform is given, where it is known
+        for i, transform in enumerate(self.transforms):
+            if isinstance(transform, AffineTransform):
+                loc, scale = transform.parameters["loc"], transform.parameters["scale"]
+                total = total + np.log(np.abs(scale))
+                kept = log_mean is not None and np.all(loc == 0.0) and np.all(scale > 0.0)
+                log_mean = log_mean + np.log(scale) if kept else None
+            elif isinstance(transform, ExpTransform):
+                log_mean = type(self)(self.base_distribution, self.transforms[:i]).mean
+                total = total + log_mean
+            elif isinstance(transform, PowerTransform) and log_mean is not None:
+                exponent = transform.parameters["exponent"]
+                total = total + np.log(np.abs(exponent)) + (exponent - 1.0) * log_mean
+                log_mean = exponent * log_mean
+            else:
+                raise NotImplementedError(f"TransformedDistribution: the entropy behind {transform!r} is not known")
+        return total
+
+    def origin(self, y: Any) -> Any:
+        """What the transforms move to y."""
+        for transform, _, high in reversed(list(self.reaches())):
+            y = transform.inverse(y, high)
+        return y
+
+    def check_injective(self) -> None:
+        """Refuse a chain that makes one number of several."""
+        for transform, low, high in self.reaches():
+            if not np.all(transform.injective(low, high)):
+                raise NotImplementedError(
+                    f"TransformedDistribution: {transform!r} is not injective on numbers from {low} to {high}, so "
+                    "that what holds of the base distributions is a bound only"
+                )
 
 
 @register_kl(TransformedDistribution, TransformedDistribution)
 def transformed(p: TransformedDistribution, q: TransformedDistribution) -> Any:
-    """That of the base distributions, if both have the same transforms, and these are injective."""
-    for transform in (*p.transforms, *q.transforms):
-        if not transform.injective:
-            raise NotImplementedError(
-                f"KL of transformed distributions: {transform!r} is not injective, so that of the base distributions "
-                "is a bound only"
-            )
+    """That of the base distributions, if both have the same transforms, and these are injective where there is mass."""
+    for one in (p, q):
+        one.check_injective()
     if p.transforms != q.transforms:
         raise NotImplementedError(
             f"KL of transformed distributions is known for equal transforms, not for {list(p.transforms)} and "

@@ -14,15 +14,17 @@ NOT_ZERO = Constraint("a finite number, not 0", lambda x: np.isfinite(x) & (x !=
 class Transform:
     """A function of a number. Two are equal if they are of one class and their parameters are equal.
 
+    Parameters that broadcast to the same arrays are equal.
+
     Attributes
     ----------
-    injective : bool
-        Whether different numbers stay different.
+    added : int
+        How many numbers it adds to a vector.
     parameters : dict of str to numpy.ndarray
         By name.
     """
 
-    injective: ClassVar[bool] = True
+    added: ClassVar[int] = 0
     parameters: dict[str, np.ndarray]
 
     def __init__(self, **parameters: Any) -> None:
@@ -34,10 +36,10 @@ class Transform:
         if type(self) is not type(other):
             return False
         assert isinstance(other, Transform)
-        return all(np.array_equal(value, other.parameters[name]) for name, value in self.parameters.items())
+        return all(_alike(value, other.parameters[name]) for name, value in self.parameters.items())
 
     def __hash__(self) -> int:
-        return hash((type(self), *(value.tobytes() for value in self.parameters.values())))
+        return hash((type(self), *(frozenset(value.flat) for value in self.parameters.values())))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={shown(x)}' for name, x in self.parameters.items())})"
@@ -45,6 +47,22 @@ class Transform:
     def __call__(self, x: Any) -> Any:
         """The function."""
         raise NotImplementedError
+
+    def inverse(self, y: Any, high: Any) -> Any:
+        """The number up to `high` that becomes y; anything where there is none."""
+        raise NotImplementedError(f"{type(self).__name__}: it has no inverse here")
+
+    def injective(self, low: Any, high: Any) -> Any:
+        """Whether different numbers from `low` to `high` stay different."""
+        return True
+
+    def defined(self, low: Any) -> Any:
+        """Whether numbers from `low` on become numbers."""
+        return True
+
+    def image(self, low: Any, high: Any) -> tuple[Any, Any]:
+        """The least and the largest of what the numbers from `low` to `high` become."""
+        return _sorted(self(low), self(high))
 
 
 class AffineTransform(Transform):
@@ -64,16 +82,28 @@ class AffineTransform(Transform):
     def __call__(self, x: Any) -> Any:
         return self.parameters["loc"] + self.parameters["scale"] * x
 
+    def inverse(self, y: Any, high: Any) -> Any:
+        """The number that becomes y."""
+        return (y - self.parameters["loc"]) / self.parameters["scale"]
+
 
 class ExpTransform(Transform):
     """exp(x)."""
 
     def __call__(self, x: Any) -> Any:
-        return np.exp(x)
+        with np.errstate(over="ignore", under="ignore"):
+            return np.exp(x)
+
+    def inverse(self, y: Any, high: Any) -> Any:
+        """The logarithm."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.log(y)
 
 
 class PowerTransform(Transform):
-    """x to a power, of positive numbers.
+    """x to a power.
+
+    Of draws below 0 the exponent has to be an integer, and an odd one for the power to be injective.
 
     Parameters
     ----------
@@ -86,8 +116,37 @@ class PowerTransform(Transform):
         NOT_ZERO.check("PowerTransform", "exponent", self.parameters["exponent"])
 
     def __call__(self, x: Any) -> Any:
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
             return np.power(x, self.parameters["exponent"])
+
+    def inverse(self, y: Any, high: Any) -> Any:
+        """The root, of the sign of y where the exponent is odd."""
+        exponent = self.parameters["exponent"]
+        with np.errstate(divide="ignore", over="ignore", under="ignore"):
+            root = np.power(np.abs(y), 1.0 / exponent)
+        return np.where(
+            np.mod(exponent, 2.0) == 1.0, np.copysign(root, y), np.where(np.asarray(high) <= 0.0, -root, root)
+        )
+
+    def injective(self, low: Any, high: Any) -> Any:
+        """From 0 on, up to 0, or where the exponent is an odd integer."""
+        one_side = (np.asarray(low) >= 0.0) | (np.asarray(high) <= 0.0)
+        return one_side | (np.mod(self.parameters["exponent"], 2.0) == 1.0)
+
+    def image(self, low: Any, high: Any) -> tuple[Any, Any]:
+        """The least and the largest of the powers."""
+        exponent = self.parameters["exponent"]
+        inside = (np.asarray(low) < 0.0) & (np.asarray(high) > 0.0)
+        ends = _sorted(self(low), self(high))
+        around_0 = np.where(exponent > 0.0, 0.0, np.inf)  # what numbers next to 0 become
+        other_side = np.where(np.mod(exponent, 2.0) == 0.0, around_0, -around_0)
+        least = np.where(inside, np.minimum(ends[0], np.minimum(around_0, other_side)), ends[0])
+        return least[()], np.where(inside, np.maximum(ends[1], around_0), ends[1])[()]
+
+    def defined(self, low: Any) -> Any:
+        """Whether numbers from `low` on have this power."""
+        exponent = self.parameters["exponent"]
+        return (np.asarray(low) >= 0.0) | (exponent == np.floor(exponent))
 
 
 class SigmoidTransform(Transform):
@@ -96,6 +155,11 @@ class SigmoidTransform(Transform):
     def __call__(self, x: Any) -> Any:
         return 0.5 + 0.5 * np.tanh(0.5 * np.asarray(x))
 
+    def inverse(self, y: Any, high: Any) -> Any:
+        """The log-odds."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.log(y) - np.log1p(-np.asarray(y))
+
 
 class TanhTransform(Transform):
     """tanh(x)."""
@@ -103,11 +167,58 @@ class TanhTransform(Transform):
     def __call__(self, x: Any) -> Any:
         return np.tanh(x)
 
+    def inverse(self, y: Any, high: Any) -> Any:
+        """The hyperbolic arc tangent."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.arctanh(y)
+
+
+class StickBreakingTransform(Transform):
+    """n real numbers to n + 1 probabilities: each takes its share, a sigmoid, of what those before it left."""
+
+    added = 1
+
+    def __call__(self, x: Any) -> Any:
+        x = np.asarray(x, np.float64)
+        left = np.arange(x.shape[-1], 0, -1)
+        share = 1.0 / (1.0 + left * np.exp(-x))
+        whole = np.ones((*x.shape[:-1], 1))
+        rest = np.concatenate([whole, np.cumprod(1.0 - share, -1)], -1)
+        return rest * np.concatenate([share, whole], -1)
+
+    def image(self, low: Any, high: Any) -> tuple[Any, Any]:
+        """All probabilities."""
+        return 0.0, 1.0
+
 
 class AbsTransform(Transform):
-    """The absolute value, which is not injective."""
-
-    injective = False
+    """The absolute value, injective on one side of 0 only."""
 
     def __call__(self, x: Any) -> Any:
         return np.abs(x)
+
+    def inverse(self, y: Any, high: Any) -> Any:
+        """On the side of 0 where the numbers lie."""
+        return np.where(np.asarray(high) <= 0.0, np.negative(y), y)
+
+    def injective(self, low: Any, high: Any) -> Any:
+        """From 0 on, or up to 0."""
+        return (np.asarray(low) >= 0.0) | (np.asarray(high) <= 0.0)
+
+    def image(self, low: Any, high: Any) -> tuple[Any, Any]:
+        """From 0 on, where 0 is inside."""
+        inside = (np.asarray(low) < 0.0) & (np.asarray(high) > 0.0)
+        first, last = _sorted(np.abs(low), np.abs(high))
+        return np.where(inside, 0.0, first)[()], last
+
+
+def _sorted(x: Any, y: Any) -> tuple[Any, Any]:
+    return np.minimum(x, y), np.maximum(x, y)
+
+
+def _alike(x: np.ndarray, y: np.ndarray) -> bool:
+    """Whether two arrays broadcast to the same."""
+    try:
+        return bool(np.all(x == y))
+    except ValueError:
+        return False

@@ -7,18 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.distributions.beta import Beta, beta_beta
+from klnumba.distributions.beta import Beta, beta_beta, log_beta_of
 from klnumba.distributions.constraint import REAL
 from klnumba.distributions.distribution import Distribution, Parameter, Support
 from klnumba.distributions.exponential import Exponential
 from klnumba.distributions.gamma import Gamma
 from klnumba.distributions.gumbel import Gumbel
-from klnumba.distributions.laplace import Laplace
+from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.normal import Normal
 from klnumba.distributions.pareto import Pareto
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.divergences import generalized_kl, log_ratio, series
-from klnumba.formulas.elementary import exp, log, log1p
+from klnumba.formulas.elementary import exp, log, log1p, two_sum
+from klnumba.formulas.ranges import FAR, TINY, times_excess
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
     LN2,
@@ -26,6 +27,7 @@ from klnumba.formulas.special import (
     excess,
     excess_of_products,
     exp_excess,
+    log_of_products,
     stirling,
 )
 
@@ -79,6 +81,9 @@ class Uniform(Distribution):
     def _validate(self) -> None:
         ordered("Uniform", self.low, self.high)
 
+    def _unfit(self) -> Any:
+        return np.asarray(self.low >= self.high)
+
     @property
     def support(self) -> Support:
         return Support(self._full(self.low), self._full(self.high))
@@ -104,15 +109,17 @@ def uniform_uniform(low_p: float, high_p: float, low_q: float, high_q: float) ->
     """log of the ratio of widths; infinite where p reaches out of q."""
     if low_p < low_q or high_p > high_q:
         return math.inf
-    return log1p(((low_p - low_q) + (high_q - high_p)) / (high_p - low_p))
+    more = (low_p - low_q) + (high_q - high_p)
+    width = high_p - low_p
+    return log1p(more / width) if more < FAR * width else log(more) - log(width)
 
 
 @register_kl(Uniform, Normal, compiled=True)
 def uniform_normal(low: float, high: float, loc: float, scale: float) -> float:
     """The variances' excess, the distance of the means, and the divergence that is left where both agree."""
-    width = (high - low) / scale
+    width = high - low
     t = 0.5 * ((low - loc) + (high - loc)) / scale
-    return 0.5 * (excess_of_products(width, width, 12.0, 1.0) + t * t) + NEGENTROPY
+    return 0.5 * (excess_of_products(width, width, 12.0 * scale, scale) + t * t) + NEGENTROPY
 
 
 @register_kl(Uniform, Laplace, compiled=True)
@@ -123,7 +130,7 @@ def uniform_laplace(low: float, high: float, loc: float, scale: float) -> float:
     above = high - loc
     inside = below > 0.0 and above > 0.0
     distance = 0.5 * (below * (below / width) + above * (above / width)) if inside else 0.5 * abs(above - below)
-    return excess_of_products(distance, 1.0, scale, 1.0) + (1.0 + log(2.0 * (distance / width)))
+    return to_laplace(distance, 1.0, scale, log(width), distance)
 
 
 @register_kl(Uniform, Exponential, compiled=True)
@@ -150,9 +157,10 @@ def uniform_gamma(low: float, high: float, shape: float, rate: float) -> float:
     if low < 0.0:
         return math.inf
     width = high - low
-    mean = low + 0.5 * width
+    both, less = two_sum(low, high)
+    mean = 0.5 * both
     lost = mean_log_excess(min(0.5 * width / mean, 1.0))
-    means = shape * excess_of_products(rate, mean, shape, 1.0)
+    means = times_excess(shape, rate, mean, shape, 1.0, less / both, 0)
     rest = (HALF_LOG_2PI - 0.5 * log(shape)) + (stirling(shape) + (log(mean / width) - lost))
     return means + (shape * lost + rest)
 
@@ -186,6 +194,10 @@ def uniform_beta(low: float, high: float, shape1: float, shape0: float) -> float
         narrow = -log(width) if width <= 0.5 else -log1p(-(low + (1.0 - high)))
         whole = beta_beta(1.0, 1.0, shape1, shape0) + narrow
         return max(whole - (first + second), 0.0)
+    if min(shape1, shape0) < TINY or max(shape1, shape0) > 1.0 / TINY:
+        first = (shape1 - 1.0) * (mean_log_and_1(low, 1.0 - high, width) - 1.0)
+        second = (shape0 - 1.0) * (mean_log_and_1(1.0 - high, low, width) - 1.0)
+        return log_beta_of(shape1, shape0) - (log(width) + (first + second))
     mean = low + 0.5 * width
     other = (1.0 - high) + 0.5 * width
     lost1 = mean_log_excess(min(0.5 * width / mean, 1.0))
@@ -210,12 +222,14 @@ def beta_uniform(shape1: float, shape0: float, low: float, high: float) -> float
 def uniform_gumbel(low: float, high: float, loc: float, scale: float) -> float:
     """exp(v) - 1 - v, v the logarithm of E exp((loc - X)/scale), and what is left where that is 0."""
     width = (high - low) / scale
+    if width == math.inf:
+        return width
     curve = log_sinhc(0.5 * width)
     if width < 1.0:
         v = curve - 0.5 * ((low - loc) + (high - loc)) / scale
     else:
         v = (loc - low) / scale - (log(width) - log1p(-exp(-width)))
-    return exp_excess(v) + (1.0 + (curve - log(width)))
+    return exp_excess(v) + (1.0 + (curve - log_of_products(high - low, 1.0, scale, 1.0)))
 
 
 @register_kl(Uniform, Pareto, compiled=True)
@@ -225,4 +239,6 @@ def uniform_pareto(low: float, high: float, scale: float, alpha: float) -> float
         return math.inf
     width = high - low
     mean_log = log_ratio(low, scale, low - scale) + generalized_kl(high, low) / width
-    return excess_of_products(alpha, mean_log, 1.0, 1.0) + (1.0 + mean_log + log(mean_log * (scale / width)))
+    return excess_of_products(alpha, mean_log, 1.0, 1.0) + (
+        1.0 + mean_log + log_of_products(mean_log, scale, width, 1.0)
+    )

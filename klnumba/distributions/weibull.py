@@ -13,6 +13,7 @@ from klnumba.distributions.distribution import Distribution, Parameter, Support,
 from klnumba.distributions.evaluate import evaluate
 from klnumba.distributions.exponential import Exponential
 from klnumba.distributions.gamma import Gamma
+from klnumba.distributions.gamma_powers import SMALL, log_gamma_1p
 from klnumba.distributions.gumbel import gumbel_excess, gumbel_normal, normal_gumbel
 from klnumba.distributions.half_normal import HalfNormal
 from klnumba.distributions.laplace import Laplace, to_laplace
@@ -22,10 +23,12 @@ from klnumba.formulas.divergences import log_ratio, sharp_log_ratio
 from klnumba.formulas.elementary import EXP_LARGEST, LN2_HI, LN2_LO, exp, expm1, log, two_sum
 from klnumba.formulas.power_distances import power_distance
 from klnumba.formulas.primitives import fma
+from klnumba.formulas.ranges import MOST, times_exp_excess, times_log
 from klnumba.formulas.special import (
     EULER,
     HALF_LOG_2PI,
     LARGE,
+    digamma,
     excess,
     exp_excess,
     log_gamma,
@@ -125,18 +128,19 @@ def least_to_gamma(inverse: float, d: float, shape: float) -> float:
     return (curve - log(inverse)) + ((HALF_LOG_2PI - 0.5 * log(shape)) + (stirling(shape) - EULER - 1.0))
 
 
-def weibull_of_mean(log_scale: float, shape_p: float, power: float, shape_q: float) -> float:
-    """KL of a power of a Weibull variable from a gamma distribution of mean 1, given the logarithm of its scale."""
+def weibull_of_mean(k: float, x: float, shape_p: float, power: float, shape_q: float) -> float:
+    """KL of a power of a Weibull variable from a gamma distribution of mean 1, k*ln2 + x the logarithm of its scale."""
     inverse = power / shape_p
     d = (power - shape_p) / shape_p
-    v = log_scale + log_mean(inverse, d)
-    return shape_q * exp_excess(v) + least_to_gamma(inverse, d, shape_q)
+    v, low = two_sum(k * LN2_HI, k * LN2_LO + (x + log_mean(inverse, d)))
+    return times_exp_excess(shape_q, v, low) + least_to_gamma(inverse, d, shape_q)
 
 
 @register_kl(Weibull, Gamma, compiled=True)
 def weibull_gamma(scale: float, shape_p: float, shape_q: float, rate: float) -> float:
     """exp(v) - 1 - v, v the logarithm of the means' ratio, times the shape of q, and what is left where they agree."""
-    return weibull_of_mean(log_of_products(scale, rate, shape_q, 1.0), shape_p, 1.0, shape_q)
+    k, x = log_in_parts(scale, rate, shape_q, 1.0)
+    return weibull_of_mean(k, x, shape_p, 1.0, shape_q)
 
 
 @register_kl(Weibull, Exponential, compiled=True)
@@ -148,11 +152,16 @@ def weibull_exponential(scale: float, shape: float, rate: float) -> float:
 @register_kl(Exponential, Weibull, compiled=True)
 def exponential_weibull(rate: float, scale: float, shape: float) -> float:
     """That of the Weibull distribution of shape 1."""
-    return gumbel_excess(shape, 1.0, shape * log_of_products(scale, rate, 1.0, 1.0), 0.0)
+    m, low = times_log(shape, *log_in_parts(scale, rate, 1.0, 1.0))
+    return gumbel_excess(shape, 1.0, m, low)
 
 
 def least_to_weibull(a: float, k: float) -> float:
     """The divergence of a gamma distribution of shape a from the best Weibull distribution of shape k."""
+    if a < SMALL:  # log-gamma(x) = log-gamma(1 + x) - log(x)
+        r = k / a
+        rest = (a - k) * digamma(1.0 + a) - a + (log_gamma_1p(a + k) - 2.0 * log_gamma_1p(a))
+        return (r - log_of_products(k, k + a, a, a)) + rest
     f = a - 1.0
     e = k - 1.0
     linear = excess(1.0, k, e) - e * f / a if abs(e) <= 0.5 else e / a - log(k)
@@ -177,6 +186,9 @@ def gamma_of_mean(a: float, k: float, x: float, shape_q: float, e: float) -> flo
     if abs(e) <= 0.5 and abs(a - 1.0) <= 0.5:
         curve = log_gamma_bregman(a + 1.0, a + shape_q, e)
         rest = shape_q * log_mean + (e * (0.5 / a + stirling_slope(a)) + curve)
+    elif a < SMALL:
+        log_share = -log_of_products(a + shape_q, 1.0, a, 1.0)
+        rest = log_share + (log_gamma_1p(a + shape_q) - log_gamma_1p(a)) - shape_q * (log(a) - log_mean)
     elif a < LARGE:
         rest = log_gamma(a + shape_q) - log_gamma(a) - shape_q * (log(a) - log_mean)
     else:
@@ -196,20 +208,24 @@ def weibull_laplace(scale_p: float, shape: float, loc: float, scale_q: float) ->
     inverse = 1.0 / shape
     first = log_mean(inverse, (1.0 - shape) / shape)
     place = loc / scale_p
-    if place <= 0.0:
-        distance = exp(first) - place
+    if exp(first) == math.inf:
+        distance = math.inf
+    elif place <= 0.0 or log_ratio(loc, scale_p, loc - scale_p) > first + MOST:
+        distance = abs(exp(first) - place)
     else:
         log_place = log_ratio(loc, scale_p, loc - scale_p)
         ratio = first - log_place
         off = place * expm1(ratio) if abs(ratio) <= 1.0 else exp(first) - place
-        distance = power_distance(1.0, inverse, exp(shape * log_place), place, off)
-    return to_laplace(distance, scale_p, scale_q, weibull_entropy(1.0, shape))
+        y = exp(shape * log_place)
+        distance = power_distance(1.0, inverse, y, place, off, 1.0 - y)
+    return to_laplace(distance, scale_p, scale_q, weibull_entropy(1.0, shape), exp(first + log(scale_p)) - loc)
 
 
 @register_kl(Weibull, HalfNormal, compiled=True)
 def weibull_half_normal(scale_p: float, shape: float, scale_q: float) -> float:
     """That of the squares, to the gamma distribution of shape 1/2."""
-    return weibull_of_mean(log_of_products(scale_p, scale_p, scale_q, scale_q), shape, 2.0, 0.5)
+    k, x = log_in_parts(scale_p, scale_p, scale_q, scale_q)
+    return weibull_of_mean(k, x, shape, 2.0, 0.5)
 
 
 @register_kl(HalfNormal, Weibull, compiled=True)
@@ -223,7 +239,8 @@ def half_normal_weibull(scale_p: float, scale_q: float, shape: float) -> float:
 @register_kl(Weibull, Chi, compiled=True)
 def weibull_chi(scale: float, shape: float, df: float) -> float:
     """That of the squares, to the gamma distribution of shape df/2."""
-    return weibull_of_mean(log_of_products(scale, scale, df, 1.0), shape, 2.0, 0.5 * df)
+    k, x = log_in_parts(scale, scale, df, 1.0)
+    return weibull_of_mean(k, x, shape, 2.0, 0.5 * df)
 
 
 @register_kl(Chi, Weibull, compiled=True)

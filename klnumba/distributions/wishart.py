@@ -89,6 +89,9 @@ class Wishart(Covariances):
         super()._validate()
         above_dimension("Wishart", "df", self._given["df"], self.event_shape[0])
 
+    def _unfit(self) -> Any:
+        return self._given["df"] <= self.event_shape[0] - 1
+
     @property
     def support(self) -> Support:
         """Positive definite matrices, any numbers off the diagonal."""

@@ -132,9 +132,11 @@ class Dual:
 
 
 def _quotient(x: Any, y: Any) -> Any:
-    above, below = value_of(x), value_of(y)
-    quotient = above / below
-    return chain(quotient, (x, 1.0 / below), (y, -quotient / below))
+    """The slopes are divided last, as the square of what stands below may be beyond the range."""
+    below = value_of(y)
+    quotient = value_of(x) / below
+    found = chain(quotient, (x, 1.0), (y, -quotient))
+    return Dual(quotient, _of_moving(found.slopes, found.slopes / below))
 
 
 def _product(x: Any, y: Any) -> Any:
@@ -178,10 +180,13 @@ def chain(value: Twofold, *terms: tuple[Any, Any]) -> Any:
     slopes: Any = None
     for argument, partial in terms:
         if isinstance(argument, Dual):
-            still = (argument.slopes.hi == 0.0) & (argument.slopes.lo == 0.0)
-            term = where(still, 0.0, argument.slopes * partial)
+            term = _of_moving(argument.slopes, argument.slopes * partial)
             slopes = term if slopes is None else slopes + term
     return Dual(value, slopes)
+
+
+def _of_moving(slopes: Twofold, found: Twofold) -> Twofold:
+    return where((slopes.hi == 0.0) & (slopes.lo == 0.0), 0.0, found)
 
 
 def least(first: Any, *others: Any) -> Any:

@@ -10,14 +10,27 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from klnumba.duals import twofold as tf
 from klnumba.duals.dual import Dual, chain, value_of
-from klnumba.duals.twofold import Twofold, where
-from klnumba.formulas import bessel, divergences, elementary, integrals, log_cells, primitives, special
+from klnumba.duals.twofold import Twofold, exactly, where
+from klnumba.formulas import (
+    bessel,
+    divergences,
+    elementary,
+    integrals,
+    log_cells,
+    logarithms,
+    primitives,
+    ranges,
+    special,
+)
+
+EXP_EXCESS = tuple(exactly(Fraction(1, math.factorial(k + 2))) for k in range(20))
 
 RULES: dict[Callable[..., Any], Callable[..., Any]] = {}
 
@@ -49,6 +62,12 @@ def log(x: Any) -> Any:
     """`log`, with the derivatives of its arguments carried along."""
     v = value_of(x)
     return chain(tf.log(v), (x, 1.0 / v))
+
+
+@rule(logarithms.log_twofold)
+def log_twofold(x: Any) -> tuple[Any, float]:
+    """The logarithm has digits enough: there is no second part."""
+    return log(x), 0.0
 
 
 @rule(elementary.log1p, math.log1p)
@@ -101,6 +120,15 @@ def cos(x: Any) -> Any:
     return chain(cosine, (x, -sine))
 
 
+@rule(math.atan)
+def atan(x: Any) -> Any:
+    """`atan`, with the derivatives of its arguments carried along; one step from the angle of float64."""
+    v = value_of(x)
+    near = Twofold(np.arctan(v.hi))
+    sine, cosine = tf.sin_and_cos(near)
+    return chain(near + (v * cosine - sine) / (cosine + v * sine), (x, 1.0 / (1.0 + v * v)))
+
+
 @rule(math.fabs)
 def fabs(x: Any) -> Any:
     """`fabs`, with the derivatives of its arguments carried along."""
@@ -123,6 +151,12 @@ def two_sum(a: Any, b: Any) -> tuple[Any, float]:
 def difference_of_products(a: Any, b: Any, c: Any, d: Any) -> Any:
     """`difference_of_products`, with the derivatives of its arguments carried along."""
     return a * b - c * d
+
+
+@rule(ranges.difference_over)
+def difference_over(a: Any, b: Any, c: Any, d: Any, unit: Any, more: Any) -> Any:
+    """`difference_over`, with the derivatives of its arguments carried along, also where c is 0."""
+    return (a / unit) * (b / more) - (c / unit) * (d / more)
 
 
 # --- remainders beyond first order ------------------------------------------------------------------------------------
@@ -187,9 +221,17 @@ def log_in_parts(a: Any, b: Any, c: Any, d: Any) -> tuple[float, Any]:
 
 
 @rule(special.excess_of_nearly)
-def excess_of_nearly(a: Any, b: Any, c: Any, d: Any, off: Any) -> Any:
-    """Products have digits enough: what their rounding loses is nothing here."""
+def excess_of_nearly(a: Any, b: Any, c: Any, d: Any, off: Any, shift: int) -> Any:
+    """Products have digits enough: what their rounding loses is nothing here, and no power of two is apart."""
     return excess_of_products(a, b, c, d)
+
+
+def split_exponent(x: Any) -> tuple[Any, int]:
+    """Every number as it is: products have room enough."""
+    return x, 0
+
+
+RULES[elementary.split_exponent] = split_exponent
 
 
 @rule(special.exp_excess, log_cells.remainder)
@@ -197,7 +239,9 @@ def exp_excess(v: Any) -> Any:
     """The derivative of exp(v) - 1 - v is exp(v) - 1."""
     x = value_of(v)
     rise = tf.expm1(x)
-    return chain(rise - x, (v, rise))
+    small = np.abs(x.hi) < 0.25
+    near = where(small, x, 0.0)
+    return chain(where(small, near * near * tf.power_series(near, EXP_EXCESS), rise - x), (v, rise))
 
 
 @rule(divergences.log_ratio)

@@ -19,6 +19,7 @@ from klnumba.duals.dual import Dual, Split, largest, least
 from klnumba.duals.twofold import Twofold
 
 BLOCK = 1 << 12  # numbers that are evaluated together
+EXTREME = 200  # a parameter of 2**200 or 2**-200 may have a square beyond the range
 
 
 class _Mathematics:
@@ -79,29 +80,39 @@ def rebuilt(formula: types.FunctionType) -> Callable[..., Any]:
 def slopes(formula: Callable[..., Any], parameters: Sequence[np.ndarray]) -> np.ndarray:
     """The partial derivatives of a formula by its parameters, float64 columns of one length: an array (k, n).
 
-    The formula takes duals. Where its value is no finite number, or a derivative is none, that is NaN.
+    The formula takes duals. Where its value is no finite number, or a derivative is none, that is NaN. What left the
+    range of numbers on the way is worked out again by changes of the parameters' own sizes.
     """
     columns = np.array(parameters, np.float64)
     out = np.full(columns.shape, np.nan)
-    size = columns.shape[1]
-    parts = [np.arange(start, min(start + BLOCK, size)) for start in range(0, size, BLOCK)]
     with np.errstate(all="ignore"):
-        while parts:
-            at = parts.pop()
-            try:
-                result = formula(*_seeds(columns[:, at]))
-            except Split as both:
-                mask = np.broadcast_to(both.mask, at.shape)
-                parts += [at[mask], at[~mask]]
-                continue
-            if isinstance(result, Dual):
-                found = np.where(np.isfinite(result.value.hi), result.slopes.hi, np.nan)
-                out[:, at] = np.where(np.isfinite(found), found + 0.0, np.nan)  # without the sign of zero
-            elif math.isfinite(result):
-                out[:, at] = 0.0
-    return out
+        _fill(out, formula, columns, np.zeros(columns.shape, int), np.arange(columns.shape[1]))
+        lost = np.flatnonzero(np.isnan(out).any(0))
+        sizes = np.where(np.isfinite(columns), np.frexp(columns)[1], 0)
+        again = np.full(columns.shape, np.nan)
+        _fill(again, formula, columns, sizes, lost[np.any(np.abs(sizes[:, lost]) > EXTREME, 0)])
+    return np.where(np.isnan(out), again, out)
 
 
-def _seeds(columns: np.ndarray) -> list[Dual]:
+def _fill(out: np.ndarray, formula: Callable[..., Any], columns: np.ndarray, sizes: np.ndarray, at: np.ndarray) -> None:
+    """The derivatives of some cells by changes of 2**sizes, divided by these."""
+    parts = [at[start : start + BLOCK] for start in range(0, at.size, BLOCK)]
+    while parts:
+        at = parts.pop()
+        try:
+            result = formula(*_seeds(columns[:, at], sizes[:, at]))
+        except Split as both:
+            mask = np.broadcast_to(both.mask, at.shape)
+            parts += [at[mask], at[~mask]]
+            continue
+        if isinstance(result, Dual):
+            found = np.where(np.isfinite(result.value.hi), np.ldexp(result.slopes.hi, -sizes[:, at]), np.nan)
+            out[:, at] = np.where(np.isfinite(found), found + 0.0, np.nan)  # without the sign of zero
+        elif math.isfinite(result):
+            out[:, at] = 0.0
+
+
+def _seeds(columns: np.ndarray, sizes: np.ndarray) -> list[Dual]:
+    changes = np.ldexp(1.0, sizes)
     unit = np.eye(len(columns))
-    return [Dual(Twofold(x), Twofold(np.outer(unit[i], np.ones(x.size)))) for i, x in enumerate(columns)]
+    return [Dual(Twofold(x), Twofold(np.outer(unit[i], changes[i]))) for i, x in enumerate(columns)]

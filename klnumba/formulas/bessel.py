@@ -6,7 +6,8 @@ Below `LARGE` they are taken from sums and fractions of positive terms, none of 
     I0(x) = sum of (x**2/4)**k/k!**2
     I0(x)**2 times the slope of I1/I0 = sum of (x**2/4)**k*(2*k)!/k!**4/(2*(k + 1)**2),
 
-the last from the products of two power series, where I0(x)**2 is the same sum without the last factor. From `LARGE` on,
+the last from the products of two power series, where I0(x)**2 is the same sum without the last factor, and 1 - I1/I0
+from Kummer's form of I0 and I1, in `gap_small`. From `LARGE` on,
 log I0(x) = x - log(2*pi*x)/2 + h(x), h(x) = sum of HANKEL[k-1]/x**k, and all its derivatives follow from this series.
 The largest errors found are recorded in ``docs/_data/special_errors.json``.
 """
@@ -101,7 +102,7 @@ def bessel_ratio(x: float) -> float:
 
 def bessel_gap(x: float) -> float:
     """1 - I1(x)/I0(x), about 1/(2*x) for a large x."""
-    return gap_large(x) if x >= LARGE else 1.0 - ratio_small(x)
+    return gap_large(x) if x >= LARGE else gap_small(0.0, x)
 
 
 def ratio_small(x: float) -> float:
@@ -140,6 +141,16 @@ def bessel_ratio_slope(x: float) -> float:
     return slope_small(0.0, x)
 
 
+def next_term(term: float, low: float, z: float, z_low: float, over: float, under: float) -> tuple[float, float]:
+    """(term + low)*(z + z_low)*over/under, and what it loses to rounding."""
+    c = over / under
+    c_low = fma(-c, under, over) / under
+    step = z * c
+    step_low = fma(z, c, -step) + (z * c_low + z_low * c)
+    moved = term * step
+    return moved, fma(term, step, -moved) + (term * step_low + low * step)
+
+
 def slope_small(n: float, x: float) -> float:
     """The derivative of I(n+1, x)/I(n, x) for an x that is not large: a ratio of two sums with the same terms.
 
@@ -154,16 +165,29 @@ def slope_small(n: float, x: float) -> float:
     k = 0.0
     while term > 1e-18 * below:
         k += 1.0
-        over = 2.0 * (2.0 * n + 2.0 * k - 1.0)
-        under = k * (2.0 * n + k) * (n + k)
-        c = over / under
-        c_low = fma(-c, under, over) / under
-        step = z * c
-        step_low = fma(z, c, -step) + (z * c_low + z_low * c)
-        moved = term * step
-        low = fma(term, step, -moved) + (term * step_low + low * step)
-        term = moved
+        term, low = next_term(term, low, z, z_low, 2.0 * (2.0 * n + 2.0 * k - 1.0), k * (2.0 * n + k) * (n + k))
         share = (2.0 * n + 1.0) / ((2.0 * n + k + 1.0) * (2.0 * n + 2.0 * k + 2.0))
+        above, lost = two_sum(above, term * share)
+        above_low += lost + low * share
+        below, lost = two_sum(below, term)
+        below_low += lost + low
+    return (above + above_low) / (below + below_low)
+
+
+def gap_small(n: float, x: float) -> float:
+    """1 - I(n+1, x)/I(n, x) for an x that is not large, in the same way.
+
+    exp(x)*I(n, x) is Kummer's series M(n + 1/2, 2*n + 1, 2*x) times a power, exp(x)*(I(n, x) - I(n+1, x)) that of
+    M(n + 1/2, 2*n + 2, 2*x): every term of the first times (2*n + 1)/(2*n + 1 + k).
+    """
+    term, low = 1.0, 0.0
+    above, above_low = 1.0, 0.0
+    below, below_low = 1.0, 0.0
+    k = 0.0
+    while term > 1e-18 * below:
+        k += 1.0
+        term, low = next_term(term, low, x, 0.0, 2.0 * n + 2.0 * k - 1.0, k * (2.0 * n + k))
+        share = (2.0 * n + 1.0) / (2.0 * n + 1.0 + k)
         above, lost = two_sum(above, term * share)
         above_low += lost + low * share
         below, lost = two_sum(below, term)

@@ -22,8 +22,9 @@ from __future__ import annotations
 
 import math
 
-from klnumba.formulas.bessel import NODES, WEIGHTS, slope_small
+from klnumba.formulas.bessel import NODES, WEIGHTS, gap_small, slope_small
 from klnumba.formulas.elementary import exp, log, log1p
+from klnumba.formulas.primitives import fma
 from klnumba.formulas.special import HALF_LOG_2PI, excess, stirling
 
 LARGE = 64.0  # where 12 terms of Debye's series give every digit
@@ -174,12 +175,7 @@ def gap_of_orders(n: float, x: float) -> float:
     s = math.hypot(n, x)
     if s >= LARGE:
         return (n + n * n / (s + x)) / (n + s) - (debye(n, x, s, 1) - 0.5) * (x / s) / s
-    k = float(int(x)) + 30.0
-    gap = 1.0
-    while k > 0.0:
-        gap = (2.0 * (n + k) - x * gap) / (2.0 * (n + k) + x - x * gap)
-        k -= 1.0
-    return gap
+    return gap_small(n, x)
 
 
 def slope_of_orders(n: float, x: float) -> float:
@@ -192,9 +188,9 @@ def slope_of_orders(n: float, x: float) -> float:
     """
     s = math.hypot(n, x)
     if s >= LARGE:
-        p = n / s
-        v = (x / s) * (x / s)
-        return (n / (n + s) + (0.5 * (v - p * p) + debye(n, x, s, 2)) / s) / s
+        square = fma(n, n, x * x)
+        main = n * (s / (n + s))
+        return (main + (0.5 * ((x - n) / s) * ((x + n) / s) + debye(n, x, s, 2))) / square
     return slope_small(n, x)
 
 

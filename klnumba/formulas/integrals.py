@@ -65,12 +65,12 @@ def gamma_below(shape: float, y: float) -> float:
         v = size * exp(t - small)
         total += exp(-(above * v + y * exp_excess(-v))) * (v * (1.0 + small))
         t += STEP
-    return density_at(shape, y) * (total * STEP)
+    return density_at(shape, y, above) * (total * STEP)
 
 
-def gamma_distance(shape: float, y: float) -> float:
-    """E abs(X - y) of a gamma variable of rate 1."""
-    return shape - y if y <= 0.0 else power_distance(shape, 1.0, y, y, shape - y)
+def gamma_distance(shape: float, y: float, off: float) -> float:
+    """E abs(X - y) of a gamma variable of rate 1, given off = shape - y."""
+    return off if y <= 0.0 else power_distance(shape, 1.0, y, y, off, off)
 
 
 def log_beta_density(a: float, b: float, m: float, rest: float) -> float:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 
-from klnumba.formulas.divergences import generalized_kl
+from klnumba.formulas.divergences import bregman
 from klnumba.formulas.elementary import exp, expm1, log
 from klnumba.formulas.special import HALF_LOG_2PI, exp_excess, stirling
 
@@ -20,9 +20,9 @@ FIRST, LAST = -4.5, 5.5  # where exp(t - exp(-t)) is 1e-41, and 244
 FAR = 1e200  # a y from here on is beyond all mass of G but that of a shape of the same size
 
 
-def density_at(shape: float, y: float) -> float:
-    """y**shape*exp(-y) over the gamma function of the shape: the density of log G."""
-    return exp((0.5 * log(shape) - HALF_LOG_2PI) - (generalized_kl(shape, y) + stirling(shape)))
+def density_at(shape: float, y: float, above: float) -> float:
+    """y**shape*exp(-y) over the gamma function of the shape: the density of log G, given above = shape - y."""
+    return exp((0.5 * log(shape) - HALF_LOG_2PI) - (bregman(shape, y, above, 0.0) + stirling(shape)))
 
 
 def rise(c: float, v: float) -> float:
@@ -43,15 +43,14 @@ def shortfall_near_zero(shape: float, c: float, y: float) -> float:
         total += term * less
         n += 1.0
         term *= y / (shape + n)
-    return density_at(shape, y) * abs(total)
+    return density_at(shape, y, shape - y) * abs(total)
 
 
-def power_below(shape: float, c: float, y: float) -> float:
-    """E abs(1 - W) of the part where G is below y, for shape + c > 0 and y up to that."""
+def power_below(shape: float, c: float, y: float, above: float) -> float:
+    """E abs(1 - W) of the part where G is below y = shape - above, for shape + c > 0 and y up to that."""
     if y <= 2.0:
         return shortfall_near_zero(shape, c, y)
-    above = shape - y
-    size = 2.0 / (above + math.sqrt(above * above + 2.0 * y))
+    size = 2.0 / (above + math.hypot(above, math.sqrt(2.0 * y)))
     total = 0.0
     t = FIRST
     while t <= LAST:
@@ -59,15 +58,15 @@ def power_below(shape: float, c: float, y: float) -> float:
         v = size * exp(t - small)
         total += rise(-c, v) * exp(-(above * v + y * exp_excess(-v))) * (v * (1.0 + small))
         t += STEP
-    return density_at(shape, y) * (total * STEP)
+    return density_at(shape, y, above) * (total * STEP)
 
 
-def power_beyond(shape: float, c: float, y: float) -> float:
-    """E abs(1 - W) of the part where G is above y, for y from shape + c on."""
-    if y >= FAR:
+def power_beyond(shape: float, c: float, y: float, above: float) -> float:
+    """E abs(1 - W) of the part where G is above y = shape - above, for y from shape + c on."""
+    if y >= FAR and y >= 2.0 * shape:
         return 0.0
-    below = y - shape
-    size = 2.0 / (below + math.sqrt(below * below + 2.0 * y))
+    below = -above
+    size = 2.0 / (below + math.hypot(below, math.sqrt(2.0 * y)))
     total = 0.0
     t = FIRST
     while t <= LAST:
@@ -77,20 +76,20 @@ def power_beyond(shape: float, c: float, y: float) -> float:
         if weight > 0.0:
             total += rise(c, v) * weight * (v * (1.0 + small))
         t += STEP
-    return density_at(shape, y) * (total * STEP)
+    return density_at(shape, y, above) * (total * STEP)
 
 
-def power_distance(shape: float, c: float, y: float, place: float, off: float) -> float:
-    """E abs(X - place) of X = place*(G/y)**c, given off = E X - place, for shape + c > 0.
+def power_distance(shape: float, c: float, y: float, place: float, off: float, above: float) -> float:
+    """E abs(X - place) of X = place*(G/y)**c, given off = E X - place and above = shape - y, for shape + c > 0.
 
     For c = 0 it is E abs(log(G/y)), with place = 1 and off = E log(G/y).
 
     Examples
     --------
-    >>> round(float(power_distance(1.0, 1.0, 2.0, 2.0, -1.0)), 12)
+    >>> round(float(power_distance(1.0, 1.0, 2.0, 2.0, -1.0, -1.0)), 12)
     1.270670566473
     """
     more = off if c >= 0.0 else -off
     if y <= max(shape + c, min(shape, 2.0)):
-        return more + 2.0 * place * power_below(shape, c, y)
-    return 2.0 * place * power_beyond(shape, c, y) - more
+        return more + 2.0 * place * power_below(shape, c, y, above)
+    return 2.0 * place * power_beyond(shape, c, y, above) - more

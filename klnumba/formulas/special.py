@@ -89,50 +89,43 @@ def excess(x: float, y: float, d: float) -> float:
     return phi(t) if abs(t) <= 0.5 else t - log_ratio(y, x, d)
 
 
-def excess_of_products(a: float, b: float, c: float, d: float) -> float:
-    """The same of the ratio a*b/(c*d), the products unrounded and of any size."""
+def ratio_in_parts(a: float, b: float, c: float, d: float, shift: np.int64 | int) -> tuple[np.int64, float, float]:
+    """k, m and t: a*b/(c*d)*2**shift of positive numbers is m*2**k, and 1 + t where that is nearly 1, else t is 1."""
     ma, ka = split_exponent(a)
     mb, kb = split_exponent(b)
     mc, kc = split_exponent(c)
     md, kd = split_exponent(d)
-    k = (ka + kb) - (kc + kd)
+    k = (ka + kb) - (kc + kd) + shift
     below = mc * md
     near = np.int64(-3) <= k <= np.int64(3)
     scaled = ma * power_of_two(k) if near else 0.0
-    t = difference_of_products(scaled, mb, mc, md) / below if near else 1.0
-    if near and abs(t) <= 0.5:
-        return phi(t)
-    m = (ma * mb) / below
-    return (m * power_of_two(k) - 1.0) - (float(k) * LN2 + log(m))
+    return k, (ma * mb) / below, difference_of_products(scaled, mb, mc, md) / below if near else 1.0
+
+
+def excess_of_products(a: float, b: float, c: float, d: float) -> float:
+    """The same of the ratio a*b/(c*d), the products unrounded and of any size."""
+    return excess_of_nearly(a, b, c, d, 0.0, np.int64(0))
+
+
+def excess_of_nearly(a: float, b: float, c: float, d: float, off: float, shift: np.int64 | int) -> float:
+    """The same of a*b*(1 + off)/(c*d)*2**shift, for an `off` that is no more than a rounding error."""
+    k, m, t = ratio_in_parts(a, b, c, d, shift)
+    if abs(t) <= 0.5:
+        return phi(t) + (t + 0.5 * off) * off
+    half = k // np.int64(2)  # a power of two that is out of the range does not make the ratio so
+    return (m * power_of_two(half) * power_of_two(k - half) - 1.0) - (float(k) * LN2 + log(m))
 
 
 def log_in_parts(a: float, b: float, c: float, d: float) -> tuple[float, float]:
     """log(a*b/(c*d)) of positive numbers, the products unrounded and of any size: k and x of k*ln2 + x."""
-    ma, ka = split_exponent(a)
-    mb, kb = split_exponent(b)
-    mc, kc = split_exponent(c)
-    md, kd = split_exponent(d)
-    k = (ka + kb) - (kc + kd)
-    below = mc * md
-    near = np.int64(-3) <= k <= np.int64(3)
-    scaled = ma * power_of_two(k) if near else 0.0
-    t = difference_of_products(scaled, mb, mc, md) / below if near else 1.0
-    if near and abs(t) <= 0.5:
-        return 0.0, log1p(t)
-    return float(k), log((ma * mb) / below)
+    k, m, t = ratio_in_parts(a, b, c, d, np.int64(0))
+    return (0.0, log1p(t)) if abs(t) <= 0.5 else (float(k), log(m))
 
 
 def log_of_products(a: float, b: float, c: float, d: float) -> float:
     """The same as one number."""
     k, x = log_in_parts(a, b, c, d)
     return k * LN2 + x
-
-
-def excess_of_nearly(a: float, b: float, c: float, d: float, off: float) -> float:
-    """The same of a*b*(1 + off)/(c*d), for an `off` that is no more than a rounding error."""
-    m = difference_of_products(a, b, c, d) / (c * d)
-    value = excess_of_products(a, b, c, d)
-    return value + (m + 0.5 * off) * off if abs(m) < 1.0 else value
 
 
 def exp_excess(v: float) -> float:

@@ -62,14 +62,14 @@ def test_float32_parameters(p, q):
     numbers = numbers[:300]
     if q in INTERVALS:
         numbers = numbers[numbers[:, -2] < numbers[:, -1]]
-    if (p, q) == ("Delta", "NegativeBinomial"):
+    if q == "NegativeBinomial":
         numbers = numbers[numbers[:, -1] < 1]
     if p == "ContinuousBernoulli":
         numbers = numbers[numbers[:, 0] < 1]
     if q == "ContinuousBernoulli":
         numbers = numbers[numbers[:, -1] < 1]
     if p == "NegativeBinomial":
-        numbers = numbers[(numbers[:, 1] < 1) & (numbers[:, 3] < 1)]
+        numbers = numbers[numbers[:, 1] < 1]
     narrow = build(p, numbers.T[: width(p)]), build(q, numbers.T[width(p) :])
     result = kl.kl_divergence(*narrow)
     assert narrow[0].dtype == narrow[1].dtype == result.dtype == np.float32

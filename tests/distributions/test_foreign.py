@@ -10,6 +10,7 @@ import pytest
 
 import klnumba as kl
 from klnumba import distributions as D
+from klnumba.distributions.torch_relatives import NONE, RELATIVES
 
 stats = pytest.importorskip("scipy.stats")
 
@@ -76,10 +77,7 @@ def test_a_location_that_does_not_fit_is_refused(p, q, words):
         kl.kl_divergence(p, q)
 
 
-def test_arrays_of_locations_are_not_taken_off():
-    """They shape the batch."""
-    with pytest.raises(ValueError, match="Gamma has no location"):
-        kl.kl_divergence(stats.gamma(2, loc=[1.0, 2.0]), stats.gamma(3, loc=[1.0, 2.0]))
+def test_a_scale_of_0_is_not_taken_off():
     with pytest.raises(ValueError, match="Beta has no scale, but scale is 0"):
         kl.kl_divergence(stats.beta(2, 3, scale=0.0), stats.beta(2, 4, scale=0.0))
 
@@ -104,10 +102,18 @@ def test_a_class_of_the_users_own_with_a_known_name():
 def test_what_is_not_known_is_named():
     with pytest.raises(TypeError, match=r"q: scipy\.stats\.burr12 has no counterpart"):
         kl.kl_divergence(stats.norm(), stats.burr12(1.0, 2.0))
-    with pytest.raises(TypeError, match=r"p: scipy\.stats' ShiftedScaledDistribution"):
-        kl.kl_divergence(2.0 * stats.Normal() + 1.0, stats.norm())
+    with pytest.raises(TypeError, match=r"p: scipy\.stats' MonotonicTransformedDistribution"):
+        kl.kl_divergence(stats.exp(stats.Normal()), stats.norm())
     with pytest.raises(TypeError, match="q: a distribution like the other argument, not list"):
         kl.kl_divergence(stats.norm(), [0.5, 0.5])
+
+
+def subclasses(of):
+    """All of them, PyTorch's own."""
+    for found in of.__subclasses__():
+        if found.__module__.startswith("torch."):
+            yield found
+        yield from subclasses(found)
 
 
 class TestTorch:
@@ -165,8 +171,61 @@ class TestTorch:
         chain = [of.AffineTransform(1.0, 2.0), of.ExpTransform()]
         p, q = (of.TransformedDistribution(of.Normal(numbers, x), chain) for x in (1.0, 2.0))
         torch.testing.assert_close(kl.kl_divergence(p, q), of.kl_divergence(p, q), rtol=1e-12, atol=0.0)
-        with pytest.raises(TypeError, match="LogisticNormal has no counterpart"):
-            kl.kl_divergence(of.LogisticNormal(numbers, numbers), of.LogisticNormal(numbers, numbers))
+        p, q = (of.LogisticNormal(numbers, x * numbers) for x in (1.0, 2.0))
+        torch.testing.assert_close(kl.kl_divergence(p, q), of.kl_divergence(p, q), rtol=1e-12, atol=0.0)
+        stick = D.StickBreakingTransform()(numbers.numpy())
+        torch.testing.assert_close(torch.from_numpy(stick), of.StickBreakingTransform()(numbers), rtol=1e-14, atol=0.0)
+
+    def test_every_class_is_converted_or_refused_with_a_reason(self):
+        torch, of = self.torch, self.of
+        numbers = torch.tensor([0.3, 0.6], dtype=torch.float64)
+        two = torch.tensor(2.0, dtype=torch.float64)
+        made = {
+            "ExpRelaxedCategorical": lambda: of.relaxed_categorical.ExpRelaxedCategorical(two, numbers),
+            "FisherSnedecor": lambda: of.FisherSnedecor(two, two),
+            "GeneralizedPareto": lambda: of.GeneralizedPareto(two, 0.5 * two, 0.5),
+            "LKJCholesky": lambda: of.LKJCholesky(3, two),
+            "LogitRelaxedBernoulli": lambda: of.relaxed_bernoulli.LogitRelaxedBernoulli(two, numbers),
+            "RelaxedBernoulli": lambda: of.RelaxedBernoulli(two, numbers),
+            "RelaxedOneHotCategorical": lambda: of.RelaxedOneHotCategorical(two, numbers),
+        }
+        elsewhere = {"Independent", "LogisticNormal", "MixtureSameFamily", "TransformedDistribution"}
+        elsewhere |= {"OneHotCategoricalStraightThrough", *D.foreign.TORCH, *D.foreign.TORCH_ODDS}
+        abstract = {"ExponentialFamily"}
+        assert {x.__name__ for x in subclasses(of.Distribution)} == elsewhere | abstract | set(made)
+        assert set(RELATIVES) | set(NONE) == set(made) | {"LogisticNormal"}
+        for name, make in made.items():
+            if name in RELATIVES:
+                assert isinstance(D.foreign.ours(make(), "p"), D.Distribution)
+            else:
+                with pytest.raises(TypeError, match=rf"p: torch\.distributions' {name} has no .* p\.log_prob\(x\)"):
+                    D.foreign.ours(make(), "p")
+
+    def test_relatives_by_another_name(self):
+        torch, of = self.torch, self.of
+        two = torch.tensor(2.0, dtype=torch.float64)
+        rng = torch.Generator().manual_seed(5)
+        narrow = torch.tensor(2.0)  # its densities are of single precision only
+        cases = [
+            (of.GeneralizedPareto(0.0 * narrow, narrow, 0.0), of.GeneralizedPareto(0.0 * narrow, 3.0 * narrow, 0.0)),
+            (of.GeneralizedPareto(narrow, narrow, 0.0), of.GeneralizedPareto(narrow, 3.0 * narrow, 0.0)),
+            (of.GeneralizedPareto(narrow, narrow, -1.0), of.GeneralizedPareto(narrow, 3.0 * narrow, -1.0)),
+            (of.GeneralizedPareto(narrow, 0.5 * narrow, 0.5), of.GeneralizedPareto(narrow, 0.25 * narrow, 0.25)),
+            (of.RelaxedBernoulli(two, logits=two), of.RelaxedBernoulli(two, logits=-two)),
+            (
+                of.relaxed_bernoulli.LogitRelaxedBernoulli(two, logits=two),
+                of.relaxed_bernoulli.LogitRelaxedBernoulli(two, logits=-two),
+            ),
+        ]
+        for p, q in cases:
+            with torch.random.fork_rng():
+                torch.manual_seed(rng.initial_seed())
+                x = p.sample((200_000,))
+            ratios = (p.log_prob(x) - q.log_prob(x)).double()
+            mean, error = ratios.mean().item(), ratios.std().item() / 200_000**0.5
+            assert abs(kl.kl_divergence(p, q).item() - mean) < 5.0 * error + 1e-6  # densities of single precision
+        with pytest.raises(NotImplementedError, match=r"GeneralizedPareto: taken with the concentration 0"):
+            kl.kl_divergence(of.GeneralizedPareto(0.0, 1.0, 0.3), of.GeneralizedPareto(0.0, 1.0, 0.3))
 
     def test_single_precision_and_a_mix(self):
         torch = self.torch
@@ -208,8 +267,8 @@ class TestTorch:
         assert kl.kl_divergence(q, p).item() == np.inf
 
     def test_what_is_not_known_is_named(self):
-        with pytest.raises(TypeError, match=r"p: torch\.distributions' RelaxedBernoulli has no counterpart"):
-            kl.kl_divergence(self.of.RelaxedBernoulli(0.5, 0.5), self.of.Normal(0.0, 1.0))
+        with pytest.raises(TypeError, match=r"p: torch\.distributions' FisherSnedecor has no counterpart here: the KL"):
+            kl.kl_divergence(self.of.FisherSnedecor(2.0, 3.0), self.of.Normal(0.0, 1.0))
 
 
 def test_relatives_of_kl():

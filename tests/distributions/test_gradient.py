@@ -13,15 +13,27 @@ from klnumba import distributions as D
 from klnumba.distributions import Distribution, Parameter, kl_divergence_grad, register_kl, registered_pairs
 from klnumba.distributions.constraint import POSITIVE
 from tests.reference.distribution_errors import build, width
-from tests.reference.gradients import CLOSED, COMPILED, INTEGRALS, ODDS, PARAMETERS, TABLE, WANTED, points, worst
+from tests.reference.gradients import (
+    COMPILED,
+    NONE,
+    ODDS,
+    PARAMETERS,
+    SLOW,
+    TABLE,
+    WANTED,
+    compare,
+    is_extreme,
+    points,
+    row,
+)
 
 EULER = 0.5772156649015329
 PAIR = pytest.mark.parametrize(("p", "q"), COMPILED, ids=["-".join(pair) for pair in COMPILED])
 
 
 def recorded(p, q):
-    (row,) = [r for r in json.loads(TABLE.read_text())["errors"] if (r["p"], r["q"]) == (p, q)]
-    return row
+    (found,) = [r for r in json.loads(TABLE.read_text())["errors"] if (r["p"], r["q"]) == (p, q)]
+    return found
 
 
 def all_derivatives(gradient):
@@ -35,11 +47,16 @@ OF_MORE_THAN_NUMBERS = (
     *(D.Categorical, D.OneHotCategorical, D.Multinomial),
 )
 WITHOUT = {
-    ("Logistic", "Logistic"): "a closed form where the scales are equal has no derivatives by them",
-    ("Binomial", "Bernoulli"): "finite for one draw only",
-    ("Poisson", "Bernoulli"): "finite at rate 0 only",
-    ("Poisson", "Binomial"): "finite at rate 0 only",
-}  # and those of Delta, which are finite at single points only
+    ("Geometric", "Bernoulli"): "finite at probs 1 only",
+    ("Geometric", "Binomial"): "finite at probs 1 only",
+    ("NegativeBinomial", "Bernoulli"): "finite at probs 0 only",
+    ("NegativeBinomial", "Binomial"): "finite at probs 0 only",
+    ("Geometric", "NegativeBinomial"): "closed for a count of 1 only",
+    ("NegativeBinomial", "Geometric"): "closed for a count of 1 only",
+    ("Binomial", "NegativeBinomial"): "a sum whose terms depend on the parameters",
+    ("Binomial", "Geometric"): "a sum whose terms depend on the parameters",
+    ("Delta", "Distribution"): "infinite, or refused",
+}
 
 
 def test_every_scalar_pair_has_derivatives_that_are_compared():
@@ -48,37 +65,42 @@ def test_every_scalar_pair_has_derivatives_that_are_compared():
         (x.p.__name__, x.q.__name__)
         for x in ours
         if not issubclass(x.p, OF_MORE_THAN_NUMBERS) and not issubclass(x.q, OF_MORE_THAN_NUMBERS)
-        if x.function.__name__ != "infinite" and x.p is not D.Delta
+        if x.function.__name__ != "infinite"
     }
     compared = {tuple(name.partition(".")[0] for name in pair) for pair in COMPILED}
-    assert scalar - compared == set(WITHOUT) | INTEGRALS
+    assert scalar - compared == NONE | set(WITHOUT)
     assert compared - scalar == {("Chi2", "Chi2")}
 
 
 def test_every_record_is_of_a_pair_and_small():
     rows = json.loads(TABLE.read_text())["errors"]
-    assert [(row["p"], row["q"]) for row in rows] == COMPILED
-    assert max(row["largest_error"] for row in rows) <= WANTED
+    assert [(r["p"], r["q"]) for r in rows] == COMPILED
+    assert max(r["largest_error"] for r in rows) <= WANTED
+
+
+def test_digits_are_lost_at_extreme_parameters_only():
+    for r in json.loads(TABLE.read_text())["errors"]:
+        assert 0 <= r["lost"] < 0.2 * r["points"]
+        assert (r["lost"] > 0) == ("lost_at" in r)
+        assert r["lost"] == 0 or is_extreme(r["p"], r["q"], r["lost_at"])
 
 
 @PAIR
 def test_some_derivatives_are_as_exact_as_recorded(p, q):
-    row = recorded(p, q)
-    every = points(p, q)
-    assert row["largest_error"] <= WANTED
-    chosen = np.random.default_rng(7).choice(len(every), min(6, len(every)), replace=False)
-    error, at, _, count = worst(p, q, [every[i] for i in chosen])
-    assert count >= 1
-    assert error <= 1.5 * row["largest_error"] + 2e-16, at
+    known = recorded(p, q)
+    every = [case for case in points(p, q) if not is_extreme(p, q, case)]
+    chosen = np.random.default_rng(7).choice(len(every), min(1 if (p, q) in SLOW else 3, len(every)), replace=False)
+    found = compare(p, q, [every[i] for i in chosen])
+    assert found.count >= 1
+    assert found.largest <= 1.5 * known["largest_error"] + 2e-16, found.at
 
 
 @pytest.mark.slow
 @PAIR
 def test_all_derivatives_are_as_exact_as_recorded(p, q):
-    row = recorded(p, q)
-    error, at, _, count = worst(p, q, points(p, q))
-    assert count == row["points"]
-    assert error <= 1.5 * row["largest_error"] + 2e-16, at
+    known, found = recorded(p, q), row(p, q)
+    assert (found["points"], found["lost"]) == (known["points"], known["lost"])
+    assert found["largest_error"] <= 1.5 * known["largest_error"] + 2e-16, found["at"]
 
 
 SMOOTH = sorted({p for p, q in COMPILED if p == q} - {"Uniform", "LogUniform", "Pareto"})
@@ -169,9 +191,9 @@ def test_float32_parameters(p, q):
     """Computed in more digits, then rounded: the parameters are what they are in float32."""
     cases = np.array([case for case in points(p, q) if all(x == 0 or 1e-3 < abs(x) < 1e3 for x in case)], np.float32)
     if p in ODDS:
-        cases = cases[cases[:, width(p) - 1] < 0.999]
+        cases = cases[cases[:, width(p) - 1] < 1.0]
     if q in ODDS:
-        cases = cases[cases[:, -1] < 0.999]
+        cases = cases[cases[:, -1] < 1.0]
     if q in {"Uniform", "LogUniform"}:  # some have no width in float32
         cases = cases[cases[:, -2] < cases[:, -1]]
     assert len(cases)
@@ -191,6 +213,8 @@ def test_parameters_broadcast(p, q):
     """(2,) with (3, 1): each cell is what it is by itself."""
     first = np.array(PARAMETERS[p][:2])
     second = np.array(PARAMETERS[q][:3])
+    if p == q == "Logistic":  # of equal scales
+        first[:, 1] = second[:, 1] = 2.0
     value, gradient = kl_divergence_grad(build(p, first.T), build(q, [column[:, None] for column in second.T]))
     assert value.shape == (3, 2)
     for at in ((0, 1), (2, 0)):
@@ -199,17 +223,6 @@ def test_parameters_broadcast(p, q):
         for whole, one in zip(all_derivatives(gradient), all_derivatives(alone), strict=True):
             assert whole.shape == (3, 2)
             np.testing.assert_array_equal(whole[at], one)
-
-
-@pytest.mark.parametrize("q", [D.Kumaraswamy, D.Beta])
-def test_of_an_integral(q):
-    """Kumaraswamy's, against differences of the divergence itself."""
-    at = np.array([0.7, 2.5, 1.4, 0.8])
-    _, gradient = kl_divergence_grad(D.Kumaraswamy(*at[:2]), q(*at[2:]))
-    for i, found in enumerate(all_derivatives(gradient)):
-        steps = [at + sign * 1e-5 * np.eye(4)[i] for sign in (1, -1)]
-        up, down = (float(kl.kl_divergence(D.Kumaraswamy(*x[:2]), q(*x[2:]))) for x in steps)
-        assert found == pytest.approx((up - down) / 2e-5, rel=1e-7)
 
 
 def test_names_and_shapes():
@@ -313,16 +326,6 @@ def test_a_pair_of_ones_own():
         kl_divergence_grad(Rayleigh(1.0), Rayleigh(2.0))
 
 
-REFUSED = sorted(set(CLOSED) - set(COMPILED) - INTEGRALS)
-
-
-@pytest.mark.parametrize(("p", "q"), REFUSED, ids=["-".join(pair) for pair in REFUSED])
-def test_pairs_without_derivatives_are_refused(p, q):
-    reason = {"Delta": "no derivative by v", "Poisson": "no derivative by the rate", "Binomial": "finite where p is"}
-    with pytest.raises(NotImplementedError, match=reason.get(p, "not registered with compiled=True")):
-        kl_divergence_grad(build(p, PARAMETERS[p][0]), build(q, PARAMETERS[q][0]))
-
-
 def test_what_is_refused():
     with pytest.raises(TypeError, match=r"q: a distribution of klnumba\.distributions, not float"):
         kl_divergence_grad(D.Normal(0.0, 1.0), 1.0)
@@ -332,7 +335,9 @@ def test_what_is_refused():
         kl_divergence_grad(D.Normal([0.0, 1.0], 1.0), D.Normal([0.0, 1.0, 2.0], 1.0))
     with pytest.raises(NotImplementedError, match=r"Wishart \|\| Wishart.*not registered with compiled=True"):
         kl_divergence_grad(D.Wishart(3.0, np.eye(2)), D.Wishart(3.0, np.eye(2)))
-    with pytest.raises(NotImplementedError, match=r"Normal \|\| Gamma.*not registered with compiled=True"):
-        kl_divergence_grad(D.Normal(0.0, 1.0), D.Gamma(1.0, 1.0))
+    with pytest.raises(NotImplementedError, match=r"Logistic \|\| Logistic\) has no closed form for unequal scale"):
+        kl_divergence_grad(D.Logistic(0.0, 1.0), D.Logistic(0.0, 2.0))
+    with pytest.raises(NotImplementedError, match=r"NegativeBinomial\) has no closed form for unequal total_count"):
+        kl_divergence_grad(D.NegativeBinomial(2.0, 0.5), D.NegativeBinomial(3.0, 0.5))
     with pytest.raises(NotImplementedError, match=r"Normal \|\| Poisson.* is not registered"):
         kl_divergence_grad(D.Normal(0.0, 1.0), D.Poisson(1.0))

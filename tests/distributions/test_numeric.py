@@ -19,6 +19,7 @@ CONTINUOUS = [
     (D.Normal(0.0, 1.0), D.Normal(1e-5, 1.0)),
     (D.Gamma(2.0, 1.0), D.Gamma(3.0, 1.0)),
     (D.Gamma(0.1, 1.0), D.Gamma(0.2, 1.0)),
+    (D.Gamma(0.01, 1.0), D.Gamma(0.02, 1.0)),  # 6e-4 of the mass lies where there are no numbers
     (D.Cauchy(0.0, 1.0), D.Cauchy(1.0, 3.0)),
     (D.Exponential(1.0), D.Normal(0.0, 2.0)),
     (D.Weibull(1.0, 0.5), D.Weibull(2.0, 0.4)),
@@ -27,6 +28,26 @@ CONTINUOUS = [
     (D.Laplace(0.0, 1.0), D.Normal(0.0, 1.0)),
     (D.LogNormal(0.0, 1.0), D.LogNormal(0.0, 9.0)),
     (D.Uniform(0.0, 1.0), D.Beta(1.0, 0.5)),
+    (D.Normal(1e8, 1e-8), D.Normal(1e8, 2e-8)),  # narrower than the spacing of numbers
+    (D.Gamma(0.01, 1.0), D.Gamma(0.02, 1.0)),  # much of the mass next to 0
+    (D.Pareto(1.0, 0.05), D.Pareto(1.0, 3.0)),  # and beyond the largest number
+    (D.Beta(1e-3, 1e-3), D.Beta(2e-3, 0.5)),
+    (D.StudentT(2.01), D.Normal()),
+    (D.Logistic(856.5972418835556, 0.14080395846863278), D.Laplace(-0.0007776080696063427, 0.8656383308652446)),
+    (D.Uniform(0.0, 1000.0), D.Laplace(0.0, 1.0)),
+    (D.Uniform(1.0, 2.0), D.Pareto(1.0, 2000.0)),
+    (D.LogUniform(0.0123, 107.3), D.Laplace(-8.25, 0.104)),
+    (D.Normal(0.0, 1.0), D.Laplace(1000.0, 1.0)),
+    (D.HalfNormal(1.0), D.Laplace(0.0, 5e-4)),
+    (D.Normal(0.0, 1.0), D.Gumbel(-2000.0, 1.0)),
+    (D.Chi(0.0059), D.HalfNormal(0.0495)),
+    (D.Exponential(0.855), D.Chi(0.00435)),
+    (D.Exponential(272.0), D.Weibull(265.0, 0.00385)),
+    (D.InverseGamma(0.0065, 0.0033), D.InverseGamma(0.037, 0.239)),
+    (D.InverseGamma(0.0033, 1.0), D.LogNormal(0.0, 1.0)),
+    (D.Kumaraswamy(0.073, 3.46), D.Kumaraswamy(15.8, 0.0356)),
+    (D.Beta(0.0209, 22.0), D.ContinuousBernoulli(0.4496)),
+    (D.Laplace(0.97, 0.71), D.Gumbel(-1.25, 0.744)),
 ]
 DISCRETE = [
     (D.Poisson(3.0), D.Poisson(4.0)),
@@ -73,24 +94,12 @@ def test_infinite(p, q, method):
     assert kl.kl_divergence(p, q, method=method) == math.inf
 
 
-@pytest.mark.parametrize(
-    ("p", "q"),
-    [
-        (D.Normal(1e8, 1e-8), D.Normal(1e8, 2e-8)),  # narrower than the spacing of numbers
-        (D.Gamma(0.01, 1.0), D.Gamma(0.02, 1.0)),  # much of the mass next to 0
-    ],
-)
-def test_an_integral_that_is_not_known_well_says_so(p, q):
-    with pytest.warns(RuntimeWarning, match="the integral is"):
-        value, error = kl.kl_divergence(p, q, method="quadrature", return_error=True)
-    assert error > 1e-6 * value
-    assert math.isfinite(value)
-    assert abs(value - kl.kl_divergence(p, q)) < 10.0 * error
-
-
-def test_a_tail_beyond_the_range_of_numbers_is_not_a_number():
+def test_an_integral_that_is_not_known_says_so():
+    p, q = D.Weibull(0.019, 0.0042), D.Gamma(1.4, 1.4)
     with pytest.warns(RuntimeWarning, match="the integral is nan"):
-        assert math.isnan(kl.kl_divergence(D.Pareto(1.0, 0.05), D.Pareto(1.0, 3.0), method="quadrature"))
+        value, error = kl.kl_divergence(p, q, method="quadrature", return_error=True)
+    assert math.isnan(value)
+    assert error == math.inf
 
 
 @pytest.mark.parametrize(

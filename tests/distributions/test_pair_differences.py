@@ -6,7 +6,7 @@ import pytest
 
 import klnumba as kl
 from klnumba import distributions as ours
-from tests.reference.pair_differences import DIFFERENCES, markdown_table, shown
+from tests.reference.pair_differences import BEHAVIOURS, DIFFERENCES, behaviours_table, exactly, markdown_table, shown
 
 CASES = pytest.mark.parametrize("case", DIFFERENCES, ids=lambda case: f"{case.p[0]}-{case.q[0]}-{case.theirs}")
 
@@ -75,5 +75,70 @@ class TestWhatThePageSaysBesides:
         assert float(kl.kl_divergence(p, q)) == pytest.approx(want, rel=1e-13)
 
 
-def test_table():
-    assert markdown_table().count("\n") == len(DIFFERENCES) + 2
+@pytest.mark.parametrize(
+    ("of_torch", "theirs", "of_ours", "error"),
+    [
+        (
+            lambda t, d: [
+                d.TransformedDistribution(d.Normal(t.tensor(m), t.tensor(1.0)), [d.AbsTransform()]) for m in (1.0, -1.0)
+            ],
+            2.0,
+            lambda: [ours.TransformedDistribution(ours.Normal(m, 1.0), [ours.AbsTransform()]) for m in (1.0, -1.0)],
+            NotImplementedError,
+        ),
+        (
+            lambda t, d: [d.Categorical(t.tensor(x, dtype=t.float64)) for x in ([1.0], [0.2, 0.3, 0.5])],
+            3.506557897,
+            lambda: [ours.Categorical(x) for x in ([1.0], [0.2, 0.3, 0.5])],
+            ValueError,
+        ),
+        (
+            lambda t, d: [d.Dirichlet(t.tensor(x)) for x in ([2.0], [2.0, 3.0])],
+            -2.4849,
+            lambda: [ours.Dirichlet(x) for x in ([2.0], [2.0, 3.0])],
+            ValueError,
+        ),
+        (
+            lambda t, d: [d.Independent(d.Normal(t.zeros(2, 3), t.ones(2, 3)), n) for n in (1, 2)],
+            NotImplementedError,
+            lambda: [ours.Independent(ours.Normal(np.zeros((2, 3)), 1.0), n) for n in (1, 2)],
+            ValueError,
+        ),
+    ],
+    ids=["AbsTransform", "Categorical", "Dirichlet", "Independent"],
+)
+def test_what_klnumba_refuses(of_torch, theirs, of_ours, error):
+    """The first lines of BEHAVIOURS."""
+    torch = pytest.importorskip("torch", reason="torch is not installed: nothing to compare with")
+    with pytest.raises(error):
+        kl.kl_divergence(*of_ours())
+    pair = of_torch(torch, torch.distributions)
+    if isinstance(theirs, float):
+        assert float(torch.distributions.kl_divergence(*pair)) == pytest.approx(theirs, rel=1e-4)
+    else:
+        with pytest.raises(theirs):
+            torch.distributions.kl_divergence(*pair)
+
+
+def test_registering(monkeypatch):
+    torch = pytest.importorskip("torch", reason="torch is not installed: nothing to compare with")
+    from torch.distributions import kl as theirs
+
+    monkeypatch.setattr(theirs, "_KL_REGISTRY", dict(theirs._KL_REGISTRY))
+    normal = torch.distributions.Normal
+    theirs.register_kl(int, float)(lambda p, q: 0)
+    theirs.register_kl(normal, normal)(lambda p, q: 7.0)
+    assert (int, float) in theirs._KL_REGISTRY
+    assert theirs._KL_REGISTRY[normal, normal](None, None) == 7.0
+    with pytest.raises(TypeError, match="p: a subclass of Distribution"):
+        ours.register_kl(int, float)
+    with pytest.raises(ValueError, match="registered already; replace=True"):
+        ours.register_kl(ours.Normal, ours.Normal)(lambda p, q: 0)
+
+
+def test_tables():
+    text = markdown_table()
+    assert text.count("\n") == len(DIFFERENCES) + 2
+    assert "Poisson(rate=100000000.0) ‖ Poisson(rate=100000016.0)" in text
+    assert exactly(0.1) == "0.1"
+    assert behaviours_table().count("\n") == len(BEHAVIOURS) + 2

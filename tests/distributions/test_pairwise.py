@@ -96,6 +96,23 @@ def test_lists_of_one_family_and_of_several():
     assert pairwise_kl([], others).shape == (0, 3)
 
 
+def test_threads_of_the_matrix_product_change_no_more_than_last_digits():
+    """And with the same number of them the bits are the same."""
+    controller = pytest.importorskip("threadpoolctl", reason="threadpoolctl is not installed").threadpool_limits
+    rng = np.random.default_rng(3)
+    for rows, columns, d in ((513, 1031, 16), (300, 200, 1)):
+        p, q = (
+            D.Independent(D.Normal(rng.normal(size=(n, d)), rng.uniform(0.5, 2.0, (n, d))), 1) for n in (rows, columns)
+        )
+        found = []
+        for threads in (1, 2, 3, 2):
+            with controller(limits=threads, user_api="blas"):
+                found.append(pairwise_kl(p, q))
+        np.testing.assert_array_equal(found[1], found[3])
+        for other in found[1:]:
+            np.testing.assert_allclose(other, found[0], rtol=1e-13, atol=0.0)
+
+
 def test_distributions_of_scipy():
     stats = pytest.importorskip("scipy.stats")
     found = pairwise_kl([stats.norm(0, 1), stats.norm(1, 1)], [stats.norm(0, 1)])

@@ -110,6 +110,8 @@ def test_against_torch(pair):
         family = name.partition(".")[0]
         if family == "Independent":
             return T.Independent(T.Normal(**tensors), 1)
+        if family == "TransformedDistribution":
+            return T.TransformedDistribution(T.Normal(**tensors), [T.ExpTransform()])
         if not hasattr(T, family):
             pytest.skip("PyTorch does not have this family")
         return getattr(T, family)(**tensors)
@@ -223,7 +225,7 @@ def test_to_scipy_and_back():
     stats = pytest.importorskip("scipy.stats")
     d = D.Multinomial.from_scipy(D.Multinomial(7, [0.25, 0.75]).to_scipy())
     assert repr(d) == "Multinomial(total_count=7.0, probs=[0.25, 0.75])"
-    assert repr(D.Dirichlet.from_scipy(D.Dirichlet([2.0, 3.5]).to_scipy())) == "Dirichlet(concentration=[2. , 3.5])"
+    assert repr(D.Dirichlet.from_scipy(D.Dirichlet([2.0, 3.5]).to_scipy())) == "Dirichlet(concentration=[2., 3.5])"
     with pytest.raises(TypeError, match=r"a frozen scipy.stats.dirichlet, not multinomial_frozen"):
         D.Dirichlet.from_scipy(stats.multinomial(3, [0.5, 0.5]))
     with pytest.raises(ValueError, match=r"scipy.stats.dirichlet is one distribution, not \(2,\)"):

@@ -72,7 +72,7 @@ def measure(chosen: Collection[str]) -> dict[str, Any]:
     rows = []
     for p, q in CLOSED:
         if chosen and f"{p}-{q}" not in chosen:
-            rows.append(old[p, q])
+            rows += [old[p, q]] if (p, q) in old else []
             continue
         largest, at, points = worst(p, q, list(cases(p, q)))
         rows.append({"p": p, "q": q, "largest_error": float(f"{largest:.2g}"), "points": points, "at": list(at)})

@@ -13,6 +13,7 @@ from typing import Any
 
 from mpmath import mp, mpf
 
+from tests.reference.cross_distributions import CROSS_CLOSED, moyals
 from tests.reference.entropies import (
     h_exponential,
     h_gamma,
@@ -256,7 +257,9 @@ CLOSED: dict[tuple[str, str], Formula] = {
     ("Laplace", "Gumbel"): laplace_gumbel,
     **MORE_CLOSED,
     **FURTHER_CLOSED,
+    **CROSS_CLOSED,
 }
+CLOSED |= moyals(CLOSED)
 
 
 ODDS = {"Bernoulli", "Geometric", "Binomial", "NegativeBinomial"}

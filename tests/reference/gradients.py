@@ -1,8 +1,9 @@
 """The truth for derivatives: central differences of the textbook closed forms, with mpmath.
 
-The step is 1e-45 times the parameter (for a parameter 0, times the least other that is not), in 150 digits: the
-difference is off by about 1e-90 of the third derivative, and by 1e-105 for rounding. Where one side is infinite, the
-difference is taken on the other side, to second order, with the same step.
+The step is 1e-70 times the parameter (for a parameter 0, times the least other that is not, or 1), in 230 digits, and
+more where parameters are very large or small: the difference is off by about 1e-140 of the third derivative. By
+log-odds a derivative may be that small; their step is 1e-100 in 330 digits. Where one side is infinite, the difference
+is taken on the other side, to second order, with the same step.
 
 Run ``python -m tests.reference.gradients`` to write ``docs/_data/gradient_errors.json`` anew, with names such as
 ``Gamma-Laplace`` to measure these pairs alone.
@@ -14,34 +15,43 @@ import json
 import math
 import sys
 from collections.abc import Collection, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from mpmath import mp, mpf
 
+from klnumba import distributions
 from klnumba.distributions import kl_divergence_grad, registered_pairs
-from klnumba.distributions.gradient import COUNTS, refused
-from klnumba.distributions.odds import ByForm
+from klnumba.distributions.gradient import has_derivatives, is_count
 from tests.reference import distributions as reference
+from tests.reference import gradient_integrals as integrals
 from tests.reference.distribution_errors import build, width
 from tests.reference.distribution_errors import evaluate as kl_of
 
 TABLE = Path(__file__).parents[2] / "docs" / "_data" / "gradient_errors.json"
-DIGITS = 150
-DIGITS_OF_ODDS = 400
-STEP = mpf(10) ** -45
-# Of these, one case in so many is taken.
-SLOW = {("Beta", "Gumbel"): 12}
+DIGITS_OF_STEP, DIGITS_OF_STEP_OF_ODDS = 70, 100
+MOST_OF_ODDS = 450.0  # beyond, a probability is below the range
+# Of a pair so many cases are taken at most, every so manieth; of those whose truth takes a second a case, fewer.
+MOST, MOST_OF_SLOW = 80, 16
+SLOW = {
+    ("Kumaraswamy", "Kumaraswamy"),
+    ("Kumaraswamy", "Beta"),
+    ("Beta", "Beta"),
+    ("Beta", "Gumbel"),
+    ("Beta", "Moyal"),
+    ("Pareto", "Gumbel"),
+    ("Beta", "ContinuousBernoulli"),
+    ("Beta", "ContinuousBernoulli.logits"),
+    ("Binomial.logits", "Poisson"),
+}
 # Families whose density has a pole at 0 where this parameter is below 1.
 POLES = {"Gamma": 0, "Beta": 0, "Chi": 0, "Kumaraswamy": 0, "Weibull": 1}
 WANTED = 1e-12
-# Parameters up to which it is compared: beyond 100 log-odds, 1 - p takes more digits than there are.
 ODDS = ("Bernoulli", "Geometric", "Binomial", "NegativeBinomial", "ContinuousBernoulli")
-LARGE = {f"{name}.logits": 600.0 if name == "ContinuousBernoulli" else 100.0 for name in ODDS}
-LARGEST = 1e300  # beyond it a derivative may overflow on the way
-NOTHING = 1e-60  # what is left of the step where the derivative is 0
+LARGEST, SMALLEST = mpf(10) ** 300, mpf(10) ** -290  # beyond, a derivative or its terms leave the range
 
 CLOSED = dict(reference.CLOSED)
 CLOSED["NormalGamma", "NormalGamma"] = lambda m, s, a, b, n, t, c, d: (
@@ -50,39 +60,56 @@ CLOSED["NormalGamma", "NormalGamma"] = lambda m, s, a, b, n, t, c, d: (
 PARAMETERS = dict(reference.PARAMETERS)
 PARAMETERS["NormalGamma"] = [(0.0, 1.0, 1.0, 1.0), (1.5, 0.3, 2.5, 0.7), (-3.0, 1e-3, 0.3, 40.0), (1e5, 1e6, 1e4, 1e2)]
 
-INTEGRALS = {("Kumaraswamy", "Kumaraswamy"), ("Kumaraswamy", "Beta")}
-REGISTERED = {
-    (x.p.__name__, x.q.__name__)
-    for x in registered_pairs()
-    if (x.compiled or isinstance(x.function, ByForm)) and not refused(x.p, x.q)
-}
-COMPILED = [pair for pair in CLOSED if tuple(name.partition(".")[0] for name in pair) in REGISTERED]
-# Their truth is an integral, whose differences take hours: `test_gradient` compares a few with differences of values.
-COMPILED = [pair for pair in COMPILED if pair not in INTEGRALS]
+REGISTERED = {(x.p.__name__, x.q.__name__) for x in registered_pairs() if has_derivatives(x)}
+NONE = {("Delta", "Delta")}  # finite at a single point
+COMPILED = [pair for pair in CLOSED if tuple(name.partition(".")[0] for name in pair) in REGISTERED - NONE]
 COMPILED.append(("Chi2", "Chi2"))  # a subclass, by its own parameter
 
 
 def derivative(p: str, q: str, numbers: tuple[float, ...], i: int) -> Any:
-    """By the i-th of the parameters of p and then of q; NaN where the divergence is infinite."""
+    """By the i-th of the parameters of p and then of q; NaN where there is none, None where it is not known."""
+    if integrals.serves(p, q, i):
+        return integrals.derivative(p, q, numbers, i)
     formula = CLOSED[p, q]
-    with mp.workdps(DIGITS_OF_ODDS if "Continuous" in p + q else DIGITS):  # of odds of 1, the variance needs them
+    with mp.workdps(_digits(p, q, numbers)):
         at = [mpf(float(x)) for x in numbers]
         unit = abs(at[i]) or min((abs(x) for x in at if x != 0), default=mpf(1))
-        step = unit * STEP
+        step = (unit if at[i] else min(unit, mpf(1))) * mpf(10) ** -_of_step(p, q)
 
         def moved(times: int) -> Any:
             return formula(*(x + times * step if j == i else x for j, x in enumerate(at)))
 
-        up, down = moved(1), moved(-1)
-        if mp.isinf(moved(0)):
-            return mp.nan
-        if not mp.isinf(up) and not mp.isinf(down):
-            return (up - down) / (2 * step)
-        side = -1 if mp.isinf(up) else 1
-        return side * (-3 * moved(0) + 4 * moved(side) - moved(2 * side)) / (2 * step)
+        def slope(times: int) -> Any:
+            up, down = moved(times), moved(-times)
+            if mp.isinf(moved(0)) or (mp.isinf(up) and mp.isinf(down)):
+                return mp.nan
+            if mp.isinf(up) or mp.isinf(down):
+                side = -times if mp.isinf(up) else times
+                return (-3 * moved(0) + 4 * moved(side) - moved(2 * side)) / (2 * side * step)
+            return (up - down) / (2 * times * step)
+
+        return integrals.unless_of_the_step(slope(1), lambda: slope(2), unit)
+
+
+def _of_step(p: str, q: str) -> int:
+    return DIGITS_OF_STEP_OF_ODDS if "logits" in p + q else DIGITS_OF_STEP
+
+
+def _digits(p: str, q: str, numbers: tuple[float, ...]) -> int:
+    """As many as the differences of the parameters from 0, and those of probabilities from 1, ask for."""
+    sizes = [0.0]
+    for family, x in zip(_families(p, q), numbers, strict=True):
+        if family.endswith("logits"):
+            sizes.append(min(0.44 * abs(x), MOST_OF_ODDS))
+        if x != 0:
+            sizes.append(abs(math.log10(abs(x))))
+    squares = 6 if "ContinuousBernoulli" in p + q else 3  # of log-odds of the size of the step
+    return squares * _of_step(p, q) + 30 + round(2 * max(sizes))
 
 
 def _cases(p: str, q: str) -> Iterator[tuple[float, ...]]:
+    if (p, q) == ("Binomial", "Bernoulli"):  # finite for one draw only
+        yield from ((1.0, *first, *second) for first, second in product(PARAMETERS[q], repeat=2))
     if (p, q) in reference.CLOSED:
         yield from reference.cases(p, q)
         return
@@ -91,28 +118,22 @@ def _cases(p: str, q: str) -> Iterator[tuple[float, ...]]:
 
 
 def points(p: str, q: str) -> list[tuple[float, ...]]:
-    """The cases of ordinary size with q down to 1e-10 from p, those aside where a derivative or the value is infinite.
+    """The cases, but those where a derivative is infinite or the value is, or where p = q.
 
     The value is that of float64: what is beyond its range has no derivatives either.
     """
-    every = list(_ordinary(p, q))[:: SLOW.get((p, q), 1)]
-    return [case for case, finite in zip(every, np.isfinite(kl_of(p, q, every)), strict=True) if finite]
+    every = [case for case in _cases(p, q) if not (_equal(p, q, case) or _on_boundary(p, q, case))]
+    finite = [case for case, found in zip(every, np.isfinite(kl_of(p, q, every)), strict=True) if found]
+    return finite[:: -(-len(finite) // (MOST_OF_SLOW if (p, q) in SLOW else MOST))]
 
 
-def _ordinary(p: str, q: str) -> Iterator[tuple[float, ...]]:
-    for case in _cases(p, q):
-        half = len(case) // 2
-        pairs = zip(case[:half], case[half:], strict=False)
-        apart = max((abs(x - y) / (abs(x) + abs(y)) for x, y in pairs if x != y), default=1)
-        ordinary = all(_is_ordinary(name, x) for name, x in zip(_families(p, q), case, strict=True))
-        if ordinary and not (p == q and apart < 4e-11) and not _on_boundary(p, q, case):
-            yield case
+def _equal(p: str, q: str, case: tuple[float, ...]) -> bool:
+    return p == q and case[: width(p)] == case[width(p) :]
 
 
-def _is_ordinary(family: str, x: float) -> bool:
-    """Whether a parameter is of ordinary size, or at the end of its range; also its distance from 1."""
-    near_1 = family in ODDS and 0.0 < 1.0 - x < 1e-9
-    return x == 0 or (1e-9 < abs(x) < LARGE.get(family, 1e9) and not near_1)
+def is_extreme(p: str, q: str, case: tuple[float, ...]) -> bool:
+    """Whether a parameter is beyond 1e9 or below 1e-9."""
+    return any(x != 0 and not 1e-9 <= abs(x) <= 1e9 for x in case)
 
 
 def _families(p: str, q: str) -> list[str]:
@@ -122,11 +143,12 @@ def _families(p: str, q: str) -> list[str]:
 
 def _on_boundary(p: str, q: str, numbers: tuple[float, ...]) -> bool:
     """Whether p has no mass at an end of its range, or an end where the density of either has a zero or a pole."""
-    if p in {"Binomial", "NegativeBinomial", "Geometric"} and (p == q or q == "Poisson"):
-        return bool({0.0, 1.0} & {numbers[-1 if p == q else 2], numbers[width(p) - 1]})
-    if p in {"Bernoulli", "Poisson"}:
-        return numbers[0] == 0.0 or (p == "Bernoulli" and numbers[0] == 1.0) or 0.0 in numbers[1:]
-    if p == "Uniform" and q in {"Gamma", "Beta"}:
+    ends = {numbers[width(p) - 1] if p in ODDS else 0.5, numbers[-1] if q in ODDS else 0.5}
+    if p != "Delta" and ends & {0.0, 1.0}:
+        return True
+    if q == "Poisson":
+        return numbers[-1] == 0.0 or (p == "Poisson" and numbers[0] == 0.0)
+    if p == "Uniform" and q in {"Gamma", "Beta", "LogNormal", "Chi", "Weibull"}:
         return numbers[0] == 0.0 or (q == "Beta" and numbers[1] == 1.0)
     if q == "Laplace" and p in POLES:  # a central difference is none there, see test_at_a_pole
         place = numbers[width(p)]
@@ -144,58 +166,92 @@ def evaluate(p: str, q: str, numbers: list[tuple[float, ...]]) -> np.ndarray:
 
 def places(p: str, q: str) -> list[int]:
     """Which of the parameters of p and then of q have derivatives."""
-    return [i for i, name in enumerate(_names(p) + _names(q)) if name not in COUNTS]
+    names = [(family, name) for x in (p, q) for family, name in product([_family(x)], _names(x))]
+    return [i for i, (family, name) in enumerate(names) if not is_count(family, name)]
 
 
 def error(value: float, exact: Any) -> float:
-    """Relative error, absolute where the exact value is zero; NaN where it is beyond the range, or none."""
+    """Relative error, absolute where the exact value is zero; NaN where it is beyond the range, unknown, or none."""
+    if exact is None:
+        return math.nan
     if mp.isnan(exact):
         return math.nan if math.isnan(value) else math.inf
     if abs(exact) > LARGEST:
         return math.nan
     if not math.isfinite(value):
         return math.inf
-    with mp.workdps(DIGITS):
-        if abs(exact) < NOTHING:
+    with mp.workdps(3 * DIGITS_OF_STEP):
+        size = abs(exact)
+        if exact == 0:
             return abs(value)
-        return float(abs(mpf(value) - exact) / abs(exact))
+        return math.nan if max(size, abs(value)) < SMALLEST else float(abs(mpf(value) - exact) / size)
 
 
-def worst(p: str, q: str, numbers: list[tuple[float, ...]]) -> tuple[float, tuple[float, ...], int, int]:
-    """The largest error, the case and the place of the parameter where it is, and how many derivatives there were."""
-    values = evaluate(p, q, numbers)
-    errors = np.array(
+class Errors(NamedTuple):
+    """What a comparison found: where the largest error is, and how many derivatives are further off than wanted.
+
+    These are lost to terms that are so much larger than the derivative; `largest` leaves them out where parameters are
+    extreme.
+    """
+
+    largest: float
+    at: tuple[float, ...]
+    place: int
+    count: int
+    lost: int
+    lost_at: tuple[float, ...] | None
+
+
+def compare(p: str, q: str, numbers: list[tuple[float, ...]]) -> Errors:
+    """All derivatives at these cases with the truth."""
+    found = np.array(
         [
             [error(float(v), derivative(p, q, case, i)) for i, v in zip(places(p, q), row, strict=True)]
-            for row, case in zip(values, numbers, strict=True)
+            for row, case in zip(evaluate(p, q, numbers), numbers, strict=True)
         ]
     )
-    at, i = np.unravel_index(int(np.nanargmax(errors)), errors.shape)
-    return float(errors[at, i]), numbers[at], places(p, q)[int(i)], int(np.sum(~np.isnan(errors)))
+    lost = (found > WANTED) & np.array([[is_extreme(p, q, case)] for case in numbers])
+    kept = np.where(lost, 0.0, found)
+    at, i = np.unravel_index(int(np.nanargmax(kept)), kept.shape)
+    where = np.flatnonzero(lost.any(1))
+    return Errors(
+        float(kept[at, i]),
+        numbers[at],
+        places(p, q)[int(i)],
+        int(np.sum(~np.isnan(found))),
+        int(lost.sum()),
+        numbers[where[0]] if where.size else None,
+    )
 
 
 def measure(chosen: Collection[str]) -> dict[str, Any]:
     """The table: an entry a pair; of those that are not chosen, the old one."""
     old = {(row["p"], row["q"]): row for row in json.loads(TABLE.read_text())["errors"]}
-    rows = []
-    for p, q in COMPILED:
-        if chosen and f"{p}-{q}" not in chosen:
-            rows.append(old[p, q])
-            continue
-        largest, at, i, count = worst(p, q, points(p, q))
-        names = [f"p.{x}" for x in _names(p)] + [f"q.{x}" for x in _names(q)]
-        rows.append(
-            {"p": p, "q": q, "largest_error": float(f"{largest:.2g}"), "by": names[i], "at": list(at), "points": count}
-        )
-        print(rows[-1], flush=True)
-    return {"errors": rows}
+    new = [(p, q) for p, q in COMPILED if not chosen or f"{p}-{q}" in chosen]
+    with ProcessPoolExecutor() as pool:
+        for found in pool.map(row, *zip(*new, strict=True)):
+            print(found, flush=True)
+            old[found["p"], found["q"]] = found
+    return {"errors": [old[pair] for pair in COMPILED]}
+
+
+def row(p: str, q: str) -> dict[str, Any]:
+    """The entry of a pair."""
+    found = compare(p, q, points(p, q))
+    names = [f"p.{x}" for x in _names(p)] + [f"q.{x}" for x in _names(q)]
+    entry = {"p": p, "q": q, "largest_error": float(f"{found.largest:.2g}"), "by": names[found.place]}
+    entry |= {"at": list(found.at), "points": found.count, "lost": found.lost}
+    return entry | ({"lost_at": list(found.lost_at)} if found.lost_at else {})
+
+
+def _family(name: str) -> type[distributions.Distribution]:
+    found: type[distributions.Distribution] = getattr(distributions, name.partition(".")[0])
+    return found
 
 
 def _names(family: str) -> tuple[str, ...]:
-    from klnumba import distributions
-
-    name, _, form = family.partition(".")
-    found: tuple[str, ...] = getattr(distributions, name).parameters
+    form = family.partition(".")[2]
+    found = _family(family).parameters
     return (*found[:-1], form) if form else found
 
 

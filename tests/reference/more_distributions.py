@@ -9,6 +9,7 @@ from typing import Any
 
 from mpmath import mp, mpf
 
+from tests.reference.cross_distributions import CROSS_ALMOST
 from tests.reference.entropies import (
     INF,
     Number,
@@ -375,4 +376,5 @@ ALMOST: dict[tuple[str, str], Callable[[float, float], Any]] = {
     ("Binomial", "Binomial"): lambda e, f: (
         [(10.0, abs(f), 25.0, 0.4 * abs(f) * (1 + e)), (10.0, 0.5, 11.0, 0.45 + e / 3)] if f < 1 else []
     ),
+    **CROSS_ALMOST,
 }

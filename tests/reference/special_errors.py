@@ -79,6 +79,7 @@ ONE_NUMBER: dict[str, tuple[Callable[[Any], Any], tuple[float, float] | None]] =
     "stirling": (stirling, None),
     "stirling_slope": (stirling_slope, None),
     "bessel_ratio": (bessel_ratio, None),
+    "bessel_gap": (lambda x: 1 - bessel_ratio(x), None),
     "bessel_ratio_slope": (bessel_ratio_slope, None),
     "scaled_exponential_integral": (scaled_exponential_integral, None),
 }

@@ -5,6 +5,10 @@ Read in PyTorch 2.13, TensorFlow Probability (April 2026), NumPyro 0.22, Pyro 1.
 distributions here. PyTorch's part is compared with the one installed (tests/distributions/test_systems.py).
 """
 
+from __future__ import annotations
+
+from typing import NamedTuple
+
 NAMES = {
     "T": "PyTorch", "F": "TFP", "N": "NumPyro", "P": "Pyro", "D": "Paddle", "J": "Distributions.jl", "X": "distrax",
 }  # fmt: skip
@@ -45,6 +49,35 @@ TORCH_ONLY = {
     "Poisson": ("Bernoulli", "Binomial"),
     "Uniform": ("Beta", "ContinuousBernoulli", "Exponential", "Gamma", "Gumbel", "Normal", "Pareto"),
 }
+
+
+class NotHere(NamedTuple):
+    """What a system has a pair for, and klnumba has not."""
+
+    what: str
+    systems: str
+    why: str
+
+
+NOT_HERE = [
+    NotHere("ExpGamma, ExpInverseGamma", "F", "of the logarithms: equal to that of Gamma or InverseGamma itself"),
+    NotHere("MvLogitNormal", "J", "equal to that of the MultivariateNormal distributions of the log-odds"),
+    NotHere("ProbitBernoulli", "F", "a Bernoulli with probs = Φ(probits)"),
+    NotHere("OrderedLogistic, StoppingRatioLogistic", "F", "a Categorical with the probs that the cut points give"),
+    NotHere("LogStddevNormal", "X", "a Normal with scale = exp(log_scale)"),
+    NotHere("CirculantNormal", "N", "a MultivariateNormal with a circulant covariance; not with the speed of that"),
+    NotHere("GaussianProcess", "F", "a MultivariateNormal at the index points; kernels are not this package's"),
+    NotHere("Masked, Sample, Blockwise", "F", "Independent and Joint, or a batch with weights on the result"),
+    NotHere("PowerSpherical to SphericalUniform and VonMisesFisher", "F", "not written yet"),
+    NotHere("NormalCanonical", "J", "a Normal or MultivariateNormal by precision_matrix"),
+]
+
+
+def not_here() -> str:
+    """The list as a table."""
+    head = "| what | in | why |\n| --- | --- | --- |\n"
+    rows = (f"| {x.what} | {', '.join(NAMES[letter] for letter in x.systems)} | {x.why} |\n" for x in NOT_HERE)
+    return head + "".join(rows)
 
 
 def of_pair(p: str, q: str) -> str:

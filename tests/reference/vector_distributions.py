@@ -44,6 +44,10 @@ NAMES: dict[str, tuple[str, ...]] = {
     "NormalGamma": ("loc", "mean_precision", "concentration", "rate"),
     "MatrixNormal": ("loc", "row_covariance", "column_covariance"),
     "VonMisesFisher": ("mean_direction", "concentration"),
+    "Joint": ("loc", "scale", "concentration", "rate"),  # of a Normal and a Gamma
+    "TransformedDistribution": ("loc", "scale"),  # of a Normal by exp
+    "Geometric": ("probs",),
+    "NegativeBinomial": ("total_count", "probs"),
 }
 
 
@@ -500,6 +504,66 @@ def directions() -> Iterator[Case]:
                 yield (m, a), (-turned, a)
 
 
+def independent_and_low_rank(first_is_independent: bool) -> Callable[[], Iterator[Case]]:
+    """Two distributions of one size, not close."""
+
+    def run() -> Iterator[Case]:
+        rng = np.random.default_rng(15)
+        for low, _ in low_ranks(near=False)():
+            n = len(low[0])
+            pair = (rng.normal(size=n), rng.uniform(0.5, 2.0, n)), low
+            yield pair if first_is_independent else (pair[1], pair[0])
+
+    return run
+
+
+def blocks() -> Iterator[Case]:
+    """A normal and a gamma distribution as one, far apart and close together."""
+    rng = np.random.default_rng(16)
+    for delta in [2.0, 0.5, *DELTAS, *DELTAS]:
+        p = (rng.normal(), rng.uniform(0.5, 2.0), rng.uniform(0.5, 20.0), rng.uniform(0.5, 2.0))
+        yield p, (p[0] + delta, p[1] * (1 + abs(delta)), p[2] * (1 + abs(delta)), p[3])
+
+
+def joint(p: Values, q: Values) -> Any:
+    first, second = [number(x) for x in p], [number(x) for x in q]
+    return normal(*first[:2], *second[:2]) + gamma(*first[2:], *second[2:])
+
+
+def bases() -> Iterator[Case]:
+    yield from ((p[:2], q[:2]) for p, q in blocks())
+
+
+def transformed(p: Values, q: Values) -> Any:
+    return normal(*map(number, p), *map(number, q))
+
+
+CHANCES = [1e-200, 1e-6, 0.25, 0.3, 0.5, 0.999999]
+
+
+def first_failures(geometric_first: bool) -> Callable[[], Iterator[Case]]:
+    """Counts up to the first success, as a geometric and as a negative binomial distribution of one failure."""
+
+    def run() -> Iterator[Case]:
+        chances = [(a, b) for a in CHANCES for b in CHANCES if a + b < 1.5 and b > 1e-100]
+        chances += [(a, (1 - a) * (1 - delta)) for a in CHANCES[2:5] for delta in DELTAS if abs(delta) < 1]
+        for a, b in chances:
+            if a > 1e-100 or geometric_first:
+                yield ((a,), (1.0, b)) if geometric_first else ((1.0, b), (a,))
+
+    return run
+
+
+def first_failure(geometric_first: bool) -> Callable[[Values, Values], Any]:
+    def run(p: Values, q: Values) -> Any:
+        a = number(p[0]) if geometric_first else 1 - number(p[1])
+        b = 1 - number(q[1]) if geometric_first else number(q[0])
+        with mp.workdps(1000):
+            return (x_log(a, a) - x_log(a, b) + x_log(1 - a, 1 - a) - x_log(1 - a, 1 - b)) / a
+
+    return run
+
+
 MVN, LOW, IND = "MultivariateNormal", "LowRankMultivariateNormal", "Independent"
 COV, PREC, TRIL = f"{MVN}.covariance_matrix", f"{MVN}.precision_matrix", f"{MVN}.scale_tril"
 
@@ -559,6 +623,12 @@ PAIRS = [
     Pair("NormalGamma", "NormalGamma", normal_gamma, normal_gammas),
     Pair("MatrixNormal", "MatrixNormal", matrix_normal, matrix_normals(10.0), note="condition 10"),
     Pair("VonMisesFisher", "VonMisesFisher", von_mises_fisher, directions),
+    of_normals(IND, LOW, independent_and_low_rank(True), note="not close"),
+    of_normals(LOW, IND, independent_and_low_rank(False), note="not close"),
+    Pair("Joint", "Joint", joint, blocks, note="of Normal and Gamma"),
+    Pair("TransformedDistribution", "TransformedDistribution", transformed, bases, note="of Normal by exp"),
+    Pair("Geometric", "NegativeBinomial", first_failure(True), first_failures(True), note="total_count 1"),
+    Pair("NegativeBinomial", "Geometric", first_failure(False), first_failures(False), note="total_count 1"),
 ]  # fmt: skip
 
 

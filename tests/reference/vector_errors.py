@@ -24,6 +24,11 @@ def build(name: str, values: Values) -> Any:
     given = dict(zip(NAMES[name], values, strict=True))
     if family == "Independent":
         return distributions.Independent(distributions.Normal(**given), 1)
+    if family == "Joint":
+        parts = distributions.Normal(*values[:2]), distributions.Gamma(*values[2:])
+        return distributions.Joint(parts)
+    if family == "TransformedDistribution":
+        return distributions.TransformedDistribution(distributions.Normal(**given), [distributions.ExpTransform()])
     return getattr(distributions, family)(**given)
 
 

@@ -1,0 +1,237 @@
+"""Pairs of two different families over counts, with negative binomial and geometric distributions.
+
+A negative binomial probability is the Poisson probability of the same mean times a factor that is near 1 where few
+draws succeed; so is a binomial one, with the opposite sign.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from klnumba.distributions.bernoulli import Bernoulli
+from klnumba.distributions.binomial import (
+    FEW,
+    Binomial,
+    cell_of,
+    over_poisson,
+    poisson_log_mass,
+    step_of_sum,
+    width_of_sum,
+)
+from klnumba.distributions.delta import Delta
+from klnumba.distributions.geometric import Geometric
+from klnumba.distributions.negative_binomial import NegativeBinomial
+from klnumba.distributions.odds import Odds, by_form, cell, per_success_logits, sigmoid, softplus
+from klnumba.distributions.registry import divergence, register_kl
+from klnumba.formulas.divergences import bregman, log_ratio
+from klnumba.formulas.elementary import exp, expm1, log, log1p, two_sum
+from klnumba.formulas.log_cells import phi
+from klnumba.formulas.primitives import fma
+from klnumba.formulas.special import HALF_LOG_2PI, difference_of_products, excess, stirling
+
+NARROW = 0.35  # up to this chance of success a negative binomial count is not much wider than a Poisson count
+
+
+# --- counts without end, from counts with one -------------------------------------------------------------------------
+
+
+def never(p: Geometric | NegativeBinomial) -> Any:
+    """Where a count is always 0."""
+    if isinstance(p, Geometric):
+        return p.probs == 1.0 if "probs" in p._given else p.logits == math.inf
+    return p.probs == 0.0 if "probs" in p._given else p.logits == -math.inf
+
+
+def unbounded_bounded(p: Any, q: Any) -> Any:
+    """Infinite unless p is always 0: then minus the logarithm of q's probability of 0."""
+    nothing = Delta(np.zeros((), p.dtype))
+    return np.where(never(p), divergence(nothing, q), math.inf).astype(np.result_type(p.dtype, q.dtype))
+
+
+for _p in (Geometric, NegativeBinomial):
+    for _q in (Bernoulli, Binomial):
+        register_kl(_p, _q)(unbounded_bounded)
+
+
+# --- one draw ---------------------------------------------------------------------------------------------------------
+
+
+@register_kl(Bernoulli, NegativeBinomial, compiled=True)
+def bernoulli_negative_binomial(p: float, count: float, q: float) -> float:
+    """The cells of 0 and 1, and what q has elsewhere."""
+    if q == 0.0:
+        return math.inf if p > 0.0 else 0.0
+    none = count * log1p(-q)
+    if p == 0.0:
+        return -none
+    one = count * q
+    d = difference_of_products(p, 1.0, count, q)
+    close = abs(d) <= 0.5 * p and one > 1e-290
+    shift = log_ratio(p, one, d) if close else log(p) - (log(count) + log(q))
+    first = cell(p, one * exp(none), shift - none)
+    if p > 0.5 or q > 0.5 or one > 0.5:
+        rest = 1.0 - p
+        other = cell(rest, exp(none), log1p(-p) - none) if rest > 0.0 else exp(none)
+    else:
+        other = cell(1.0 - p, exp(none), (count * phi(-q) - phi(-p)) - d)
+    return first + (other - expm1(-(count * phi(-q) + phi(one))))
+
+
+# --- several draws ----------------------------------------------------------------------------------------------------
+
+
+def over_poisson_of_mean(k: float, count: float, q: float, rest: float) -> float:
+    """log of the ratio of the negative binomial probability of k and the Poisson probability of the same mean."""
+    if k > FEW:
+        mean = count * q / rest
+        sizes = stirling(count + k) - stirling(count) - 0.5 * log1p(k / count)
+        return sizes + bregman(count + k, count / rest, k - mean, 0.0)
+    total = 0.0
+    j = k - 1.0
+    while j > 0.0:
+        total += log1p(j / count)
+        j -= 1.0
+    return total + (count * (q * (q / rest) - phi(-q)) - k * (q + phi(-q)))
+
+
+def log_mass(k: float, count: float, q: float, rest: float, log_q: float, log_rest: float) -> float:
+    """log of the negative binomial probability of k."""
+    if k == 0.0:
+        return count * log_rest
+    e = difference_of_products(k, rest, count, q)
+    draws = count + k
+    apart = cell_of(k, draws, q, log_q, e) + cell_of(count, draws, rest, log_rest, -e)
+    sizes = (stirling(draws) - stirling(count)) - (stirling(k) + 0.5 * (log1p(k / count) + log(k)) + HALF_LOG_2PI)
+    return sizes - apart
+
+
+def distance_of_means(n: float, p: float, count: float, q: float, rest: float) -> float:
+    """n*p - count*q/rest, its roundings put right."""
+    first, product = n * p, count * q
+    second = product / rest
+    lost = (fma(-second, rest, product) + fma(count, q, -product) - second * ((1.0 - rest) - q)) / rest
+    return (first - second) + (fma(n, p, -first) - lost)
+
+
+def to_negative_binomial(
+    n: float, p: float, other: float, count: float, q: float, rest: float, log_q: float, log_rest: float
+) -> float:
+    """KL of n draws with probabilities p = 1 - other: a sum over the counts.
+
+    Where the means are close and few draws of q succeed it is of the cells of all counts, else of the log-ratios.
+    """
+    if n == 0.0 or p == 0.0:
+        return -count * log_rest
+    if log_q == -math.inf or log_rest == -math.inf:
+        return math.inf
+    if other == 0.0:
+        return -log_mass(n, count, q, rest, log_q, log_rest)
+    mean = n * p
+    close = False
+    d = 0.0
+    shift = 0.0
+    if q <= NARROW:
+        d = distance_of_means(n, p, count, q, rest)
+        close = abs(d) <= min(0.5 * mean, math.sqrt(mean))
+        shift = log_ratio(mean, mean - d, d) if close else 0.0
+    step = step_of_sum(n, p, other)
+    reach = width_of_sum(n, p, other)
+    k = max(math.floor(mean - reach), 0.0)
+    last = mean + reach if close else min(mean + reach, n)
+    total = 0.0
+    while k <= last:
+        poisson = poisson_log_mass(k, mean)
+        above = over_poisson(k, n, p, other) if k <= n else -math.inf
+        mass = exp(poisson + above)
+        if close:
+            above_q = over_poisson_of_mean(k, count, q, rest) + (d - k * shift)
+            total += cell(mass, exp(poisson + above_q), above - above_q)
+        elif mass > 0.0:
+            total += mass * ((poisson + above) - log_mass(k, count, q, rest, log_q, log_rest))
+        k += step
+    return max(total * step, 0.0)
+
+
+def binomial_negative_binomial_probs(n: float, p: float, count: float, q: float) -> float:
+    """A sum over the counts: of the cells of all of them where the means are close, else of the log-ratios of p's."""
+    return to_negative_binomial(n, p, 1.0 - p, count, q, 1.0 - q, log(q) if q > 0.0 else -math.inf, log1p(-q))
+
+
+def binomial_negative_binomial_logits(n: float, a: float, count: float, b: float) -> float:
+    """`binomial_negative_binomial_probs` from log-odds."""
+    q, rest = sigmoid(b), sigmoid(-b)
+    return to_negative_binomial(n, sigmoid(a), sigmoid(-a), count, q, rest, -softplus(-b), -softplus(b))
+
+
+def binomial_geometric_probs(n: float, p: float, q: float) -> float:
+    """That to the negative binomial distribution of count 1."""
+    log_rest = log1p(-q) if q < 1.0 else -math.inf
+    return to_negative_binomial(n, p, 1.0 - p, 1.0, 1.0 - q, q, log_rest, log(q))
+
+
+def binomial_geometric_logits(n: float, a: float, b: float) -> float:
+    """`binomial_geometric_probs` from log-odds."""
+    return to_negative_binomial(n, sigmoid(a), sigmoid(-a), 1.0, sigmoid(-b), sigmoid(b), -softplus(b), -softplus(-b))
+
+
+@register_kl(Binomial, NegativeBinomial)
+def binomial_negative_binomial(p: Binomial, q: NegativeBinomial) -> Any:
+    """A sum over the counts: of the cells of all of them where the means are close, else of the log-ratios of p's."""
+    return by_form(binomial_negative_binomial_probs, binomial_negative_binomial_logits)(p, q)
+
+
+@register_kl(Binomial, Geometric)
+def binomial_geometric(p: Binomial, q: Geometric) -> Any:
+    """That to the negative binomial distribution of count 1."""
+    return by_form(binomial_geometric_probs, binomial_geometric_logits)(p, q)
+
+
+# --- geometric and negative binomial of count 1 -----------------------------------------------------------------------
+
+
+def geometric_first_failure_probs(p: float, count: float, q: float) -> float:
+    """That of the chances of success, q's 1 - probs; `total_count` must be 1."""
+    total, low = two_sum(p, q)
+    d = (1.0 - total) - low
+    return excess(p, 1.0 - q, d) + bregman(1.0 - p, q, d, 0.0) / p
+
+
+def geometric_first_failure_logits(a: float, count: float, b: float) -> float:
+    """`geometric_first_failure_probs` from log-odds."""
+    return per_success_logits(a, -b)
+
+
+def first_failure_geometric_probs(count: float, p: float, q: float) -> float:
+    """That of the chances of success, p's 1 - probs; `total_count` must be 1."""
+    total, low = two_sum(p, q)
+    d = (total - 1.0) + low
+    return excess(1.0 - p, q, d) + bregman(p, 1.0 - q, d, 0.0) / (1.0 - p)
+
+
+def first_failure_geometric_logits(count: float, a: float, b: float) -> float:
+    """`first_failure_geometric_probs` from log-odds."""
+    return per_success_logits(-a, b)
+
+
+def _one_count(counted: NegativeBinomial, p: Odds, q: Odds) -> None:
+    """Refuse another total_count than 1."""
+    if np.any(np.not_equal(counted.total_count, 1.0)):
+        names = f"{type(p).__name__} || {type(q).__name__}"
+        raise NotImplementedError(f"KL({names}) has a closed form for a total_count of 1; method='sum' adds up")
+
+
+@register_kl(Geometric, NegativeBinomial)
+def geometric_negative_binomial(p: Geometric, q: NegativeBinomial) -> Any:
+    """That of the chances of success, q's 1 - probs; `total_count` must be 1."""
+    _one_count(q, p, q)
+    return by_form(geometric_first_failure_probs, geometric_first_failure_logits)(p, q)
+
+
+@register_kl(NegativeBinomial, Geometric)
+def negative_binomial_geometric(p: NegativeBinomial, q: Geometric) -> Any:
+    """That of the chances of success, p's 1 - probs; `total_count` must be 1."""
+    _one_count(p, p, q)
+    return by_form(first_failure_geometric_probs, first_failure_geometric_logits)(p, q)

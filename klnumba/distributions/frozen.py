@@ -1,0 +1,60 @@
+"""Frozen distributions of SciPy that have no counterpart here, for the methods that need a density only."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from klnumba.distributions import foreign
+from klnumba.distributions.distribution import Distribution, Support, scipy_arguments
+
+
+class Frozen(Distribution):
+    """A frozen distribution over numbers, as it is."""
+
+    def __init__(self, frozen: Any) -> None:
+        shapes, loc, scale = scipy_arguments(frozen)
+        given = (*shapes, loc) if scale is None else (*shapes, loc, scale)
+        numbers = tuple(np.asarray(x, np.float64) for x in given)
+        shape = np.broadcast_shapes(*(x.shape for x in numbers))
+        self.__dict__.update(_given={}, _frozen=frozen, _numbers_of=numbers, batch_shape=shape, event_shape=())
+
+    def __repr__(self) -> str:
+        name = getattr(self.__dict__["_frozen"].dist, "name", None) or "frozen"
+        return f"scipy.stats.{name}({', '.join(str(x[()]) for x in self.__dict__['_numbers_of'])})"
+
+    def one(self, at: tuple[int, ...], shape: tuple[int, ...] | None = None) -> Self:
+        """The distribution at one place of the batch, broadcast to `shape`."""
+        wide = self.batch_shape if shape is None else shape
+        numbers = [float(np.broadcast_to(x, wide)[at]) for x in self.__dict__["_numbers_of"]]
+        return type(self)(self.__dict__["_frozen"].dist(*numbers))
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """float64."""
+        return np.dtype(np.float64)
+
+    @property
+    def support(self) -> Support:
+        """Where the distribution has mass."""
+        low, high = self.__dict__["_frozen"].support()
+        return Support(low, high, discrete=not hasattr(self.__dict__["_frozen"].dist, "pdf"))
+
+    def to_scipy(self) -> Any:
+        """The frozen distribution."""
+        return self.__dict__["_frozen"]
+
+
+def pair(p: Any, q: Any) -> tuple[Distribution, Distribution]:
+    """Both as ours, or as they are."""
+    return _one(p, "p"), _one(q, "q")
+
+
+def _one(value: Any, name: str) -> Distribution:
+    try:
+        return foreign.ours(value, name)
+    except (TypeError, ValueError):
+        if not hasattr(value, "dist") or not hasattr(value.dist, "rvs"):
+            raise
+        return Frozen(value)

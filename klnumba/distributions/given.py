@@ -1,0 +1,30 @@
+"""What a caller gives as a parameter, as an array."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from klnumba.gpu.borders import is_on_device
+
+
+def number_array(owner: str, name: str, value: Any) -> Any:
+    """A copy that cannot be written to, float32 if it comes as such, else float64; on a device, the array itself."""
+    if is_on_device(value):
+        from klnumba.gpu.parameters import Numbers
+
+        return Numbers(value, owner, name)
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        at = ", ".join(map(str, np.argwhere(np.asarray(value.mask))[0]))
+        raise ValueError(f"{owner}: {name} must have no masked numbers, but {name}{f'[{at}]' if at else ''} is masked")
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise ValueError(f"{owner}: {name} must be a number or an array, but its rows differ in length") from None
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{owner}: {name} must be real numbers, not {array.dtype}")
+    narrow = array.dtype in (np.dtype(np.float32), np.dtype(np.float16))
+    array = np.array(array, np.float32 if narrow else np.float64)
+    array.flags.writeable = False
+    return array

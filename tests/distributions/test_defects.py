@@ -1,0 +1,141 @@
+"""What a distribution, the registry and a matrix of divergences say of bad and of unusual input."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import klnumba as kl
+from klnumba import distributions as D
+from klnumba.distributions import registry
+from klnumba.distributions.constraint import POSITIVE
+
+
+@pytest.fixture(autouse=True)
+def own(monkeypatch):
+    """A registry of our own that is gone after the test."""
+    monkeypatch.setattr(registry, "_pairs", dict(registry._pairs))
+    monkeypatch.setattr(registry, "_found", {})
+
+
+class Mine(D.Distribution):
+    parameters = ("scale",)
+    scale = D.Parameter(POSITIVE)
+
+    def __init__(self, scale):
+        super().__init__(scale=scale)
+
+
+@pytest.mark.parametrize(
+    ("broken", "fine"),
+    [
+        (D.Gamma([-1.0, 2.0, math.nan], 1.0, validate_args=False), D.Gamma(3.0, 1.0)),
+        (D.Bernoulli([2.0, 0.25, -1.0], validate_args=False), D.Bernoulli(0.5)),
+        (D.Normal(0.0, [-1.0, 2.0, 0.0], validate_args=False), D.Normal()),
+        (D.Uniform(1.0, [0.0, 2.0, 1.0], validate_args=False), D.Uniform(1.0, 3.0)),
+        (D.Categorical([[-1.0, 2.0], [1.0, 1.0], [0.0, 0.0]], validate_args=False), D.Categorical([0.5, 0.25])),
+        (
+            D.Independent(D.Normal(0.0, [[-1.0, 1.0], [2.0, 1.0], [1.0, 0.0]], validate_args=False), 1),
+            D.Independent(D.Normal([0.0, 0.0], 1.0), 1),
+        ),
+    ],
+)
+def test_what_was_not_checked_and_breaks_a_rule_gives_nan(broken, fine):
+    for found in (kl.kl_divergence(broken, fine), kl.kl_divergence(fine, broken)):
+        assert np.isnan(found).tolist() == [True, False, True]
+
+
+def test_one_that_was_not_checked_and_is_right():
+    assert kl.kl_divergence(D.Normal(1.0, 2.0, validate_args=False), D.Normal(0.0, 2.0)) == 0.125
+    assert np.isnan(D.Normal(0.0, -1.0, validate_args=False).entropy())
+    found = kl.kl_divergence(D.Normal(np.float32(0), np.float32(-1), validate_args=False), D.Normal(np.float32(0)))
+    assert np.isnan(found)
+
+
+def test_masked_numbers_are_refused():
+    numbers = np.ma.array([1.0, 2.0, 3.0], mask=[False, True, False])
+    with pytest.raises(ValueError, match=r"Normal: loc must have no masked numbers, but loc\[1\] is masked"):
+        D.Normal(numbers, 1.0)
+    assert D.Normal(np.ma.array([1.0, 2.0]), 1.0).loc.tolist() == [1.0, 2.0]
+
+
+def test_ragged_lists_name_the_parameter():
+    with pytest.raises(ValueError, match="Normal: scale must be a number or an array, but its rows differ in length"):
+        D.Normal(0.0, [[1.0], [1.0, 2.0]])
+
+
+@pytest.mark.parametrize("count", [1.0, "1", None])
+def test_the_number_of_axes_is_an_integer(count):
+    with pytest.raises(TypeError, match="Independent: reinterpreted_batch_ndims must be an integer, not"):
+        D.Independent(D.Normal([0.0, 1.0], 1.0), count)
+
+
+def test_support_of_a_batch_of_mixtures():
+    parts = D.Uniform([[0.0, 1.0], [2.0, 3.0]], [[4.0, 5.0], [4.0, 4.0]])
+    low, high, _ = D.Mixture(D.Categorical([0.5, 0.5]), parts).support
+    np.testing.assert_array_equal(low, [0.0, 2.0])
+    np.testing.assert_array_equal(high, [5.0, 4.0])
+    single = D.Mixture(D.Categorical([0.5, 0.5]), D.Uniform([0.0, 1.0], 4.0)).support
+    assert single == (0.0, 4.0, False)
+    assert D.Mixture(D.Categorical([0.5, 0.5]), D.Normal([0.0, 1.0], 1.0)).support[:2] == (-math.inf, math.inf)
+    vectors = D.Independent(D.Uniform([[0.0, 1.0, 2.0], [-1.0, 3.0, 1.0]], 4.0), 1)
+    low, _, _ = D.Mixture(D.Categorical([0.5, 0.5]), vectors).support
+    np.testing.assert_array_equal(low, [-1.0, 1.0, 1.0])
+
+
+def test_repr_tells_all_digits():
+    d = D.Normal([0.1234567890123456, 1 / 3], 0.1)
+    assert repr(d) == "Normal(loc=[0.1234567890123456, 0.3333333333333333], scale=0.1)"
+    assert repr(D.Normal(np.float32([0.1, 1 / 3]))) == "Normal(loc=[0.1, 0.33333334], scale=1.0)"
+
+
+@pytest.mark.parametrize("function", [3, max, None])
+def test_only_what_can_be_called_with_all_parameters_registers(function):
+    with pytest.raises(TypeError, match=r"register_kl: (decorates a function|the parameters of)"):
+        D.register_kl(Mine, D.Gumbel, compiled=True)(function)
+    if not callable(function):
+        with pytest.raises(TypeError, match="register_kl: decorates a function, not"):
+            D.register_kl(Mine, D.Gumbel)(function)
+
+
+@pytest.mark.parametrize("other", [D.MultivariateNormal, D.Dirichlet, D.Categorical])
+def test_a_compiled_formula_takes_no_vectors(other):
+    with pytest.raises(
+        TypeError, match=rf"compiled=True: takes numbers, but {other.__name__}\.\w+ is a (vector|matrix)"
+    ):
+        D.register_kl(other, other, compiled=True, replace=True)(lambda x, y: x)
+
+
+def test_a_formula_that_cannot_be_compiled_is_named():
+    @D.register_kl(Mine, D.Gamma, compiled=True)
+    def of_a_dictionary(s, a, b):
+        return s + {"a": 1}[a]
+
+    with pytest.raises(TypeError, match=r"KL\(Mine \|\| Gamma\): of_a_dictionary cannot be compiled: \w") as caught:
+        kl.kl_divergence(Mine(1.0), D.Gamma(1.0, 1.0))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_rule_of_a_wrong_shape_is_named():
+    @D.register_kl(Mine, D.Poisson)
+    def square(p, q):
+        return np.zeros((7, 7))
+
+    words = r"KL\(Mine \|\| Poisson\): square gave the shape \(7, 7\), which does not .* batch shape \(2,\)"
+    with pytest.raises(ValueError, match=words):
+        kl.kl_divergence(Mine([1.0, 2.0]), D.Poisson(1.0))
+
+
+def test_a_matrix_of_tensors_is_a_tensor():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    batch = torch.distributions.Normal(torch.tensor([0.0, 1.0]).double(), torch.ones(2).double())
+    for found in (
+        D.pairwise_kl(batch),
+        D.pairwise_kl(batch, D.Normal([0.0, 1.0], 1.0)),
+        D.pairwise_kl([torch.distributions.Normal(0.0, 1.0), D.Normal(1.0, 1.0)]),
+    ):
+        assert isinstance(found, torch.Tensor)
+        assert found.tolist() == [[0.0, 0.5], [0.5, 0.0]]
+    assert isinstance(D.pairwise_kl(D.Normal([0.0, 1.0], 1.0)), np.ndarray)

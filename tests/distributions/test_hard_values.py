@@ -1,0 +1,73 @@
+"""Closed forms at the ends of the range of numbers, and between families that nearly coincide, against true values."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+
+from klnumba.distributions import registered_pairs
+from tests.reference.distribution_errors import BOUND, evaluate
+from tests.reference.distributions import CLOSED
+from tests.reference.hard_values import (
+    LEFT_OUT,
+    TABLE,
+    UNMEASURED,
+    VALUES,
+    apart,
+    cases,
+    errors,
+    near,
+    table,
+    true_value,
+)
+from tests.reference.near_families import NEAR
+
+ROWS = json.loads(VALUES.read_text())
+RECORDED = {(row["p"], row["q"]): row for row in json.loads(TABLE.read_text())["errors"]}
+PAIRS = pytest.mark.parametrize(("p", "q"), RECORDED, ids=["-".join(pair) for pair in RECORDED])
+
+
+@PAIRS
+def test_errors_are_as_recorded(p, q):
+    (found,) = table(errors([row for row in ROWS if (row["p"], row["q"]) == (p, q)]))
+    recorded = RECORDED[p, q]
+    for name in ("points", "beyond_1e-13", "not_finite"):
+        assert found[name] == recorded[name]
+    assert found["largest_error"] <= 1.5 * recorded["largest_error"] + 2e-16
+
+
+def test_almost_all_pairs_keep_the_bound():
+    """Those that do not are on the page of pairs."""
+    beyond = {pair for pair, row in RECORDED.items() if row["beyond_1e-13"]}
+    assert len(beyond) <= 12
+    assert sum(row["not_finite"] for row in RECORDED.values()) <= 10
+    for pair in NEAR:
+        close = [row for row in ROWS if (row["p"], row["q"]) == pair and tuple(row["at"]) in set(near(*pair))]
+        values = evaluate(*pair, [tuple(row["at"]) for row in close])
+        assert max(apart(float(v), mpf(row["value"])) for v, row in zip(values, close, strict=True)) <= BOUND
+
+
+def test_every_pair_is_measured():
+    empty = {("Delta", "Delta"), ("Poisson", "Bernoulli"), ("Poisson", "Binomial")}
+    newer = [x for x in registered_pairs() if x.function.__module__.rpartition(".")[2] in UNMEASURED]
+    later = {(x.p.__name__, x.q.__name__) for x in newer}
+    plain = {pair: tuple(name.partition(".")[0] for name in pair) for pair in set(CLOSED) - set(RECORDED)}
+    assert {pair for pair, families in plain.items() if families not in later} <= LEFT_OUT | empty
+
+
+@PAIRS
+def test_never_negative(p, q):
+    found = list(cases(p, q)) or near(p, q)
+    with np.errstate(all="ignore"):
+        assert not (evaluate(p, q, found) < 0.0).any()
+
+
+@pytest.mark.parametrize("place", range(5, len(ROWS), 211))
+def test_the_true_values_are_those_of_the_reference(place):
+    row = ROWS[place]
+    exact = true_value(row["p"], row["q"], tuple(row["at"]))
+    with mp.workdps(30):
+        assert abs(mpf(row["value"]) - exact) <= mpf(10) ** -22 * exact

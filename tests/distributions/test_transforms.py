@@ -1,0 +1,133 @@
+"""What transforms do to supports and entropies, and which are refused."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import klnumba as kl
+from klnumba import distributions as D
+
+ALL, POSITIVE, NEGATIVE = (-math.inf, math.inf), (0.0, math.inf), (-math.inf, 0.0)
+
+
+def of(base, *chain):
+    return D.TransformedDistribution(base, chain)
+
+
+@pytest.mark.parametrize(
+    ("base", "other", "chain"),
+    [
+        (D.Normal(1.0, 1.0), D.Normal(-1.0, 1.0), [D.PowerTransform(2.0)]),
+        (D.Normal(1.0, 1.0), D.Normal(-1.0, 1.0), [D.PowerTransform([3.0, 4.0])]),
+        (D.Normal(1.0, 1.0), D.Normal(-1.0, 1.0), [D.PowerTransform(-2.0)]),
+        (D.Gamma(2.0, 1.0), D.Gamma(3.0, 1.0), [D.AffineTransform(-1.0, 1.0), D.PowerTransform(2.0)]),
+        (D.Gamma(2.0, 1.0), D.Normal(1.0, 1.0), [D.PowerTransform(2.0)]),
+        (D.Normal(1.0, 1.0), D.Normal(-1.0, 1.0), [D.AbsTransform()]),
+        (D.Uniform(-1.0, [0.0, 1.0]), D.Uniform(-1.0, [0.0, 1.0]), [D.AbsTransform()]),
+    ],
+)
+def test_a_transform_that_is_not_injective_is_refused(base, other, chain):
+    with pytest.raises(NotImplementedError, match=r"Transform\(.*\) is not injective on numbers from"):
+        kl.kl_divergence(of(base, *chain), of(other, *chain))
+
+
+def test_what_pytorch_has_is_refused_too():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    made = torch.distributions
+    p, q = (made.TransformedDistribution(made.Normal(x, 1.0), [made.PowerTransform(2.0)]) for x in (1.0, -1.0))
+    with pytest.raises(NotImplementedError, match=r"PowerTransform.* is not injective"):
+        kl.kl_divergence(p, q)
+
+
+@pytest.mark.parametrize(
+    ("base", "other", "chain"),
+    [
+        (D.Normal(1.0, 1.0), D.Normal(-1.0, 1.0), [D.ExpTransform(), D.PowerTransform(2.0)]),
+        (D.Normal(1.0, 1.0), D.Normal(-1.0, 1.0), [D.PowerTransform(3.0)]),
+        (D.Normal(1.0, 1.0), D.Normal(-1.0, 1.0), [D.PowerTransform(-1.0)]),
+        (D.Gamma(2.0, 1.0), D.Gamma(3.0, 1.0), [D.PowerTransform(0.5)]),
+        (D.Gamma(2.0, 1.0), D.Gamma(3.0, 1.0), [D.AffineTransform(0.0, -1.0), D.PowerTransform(2.0)]),
+        (D.Gamma(2.0, 1.0), D.Gamma(3.0, 1.0), [D.AbsTransform()]),
+        (D.Poisson(2.0), D.Poisson(3.0), [D.PowerTransform(2.0)]),
+    ],
+)
+def test_one_that_is_injective_where_there_is_mass_is_taken(base, other, chain):
+    assert kl.kl_divergence(of(base, *chain), of(other, *chain)) == kl.kl_divergence(base, other) > 0.0
+
+
+def test_a_root_of_negative_numbers_is_refused():
+    with pytest.raises(ValueError, match=r"PowerTransform\(exponent=0.5\) must be given numbers >= 0, but .* to -inf"):
+        of(D.Normal(), D.PowerTransform(0.5))
+
+
+@pytest.mark.parametrize(
+    ("base", "transform", "ends"),
+    [
+        (D.Normal(), D.PowerTransform(2.0), POSITIVE),
+        (D.Normal(), D.PowerTransform(3.0), ALL),
+        (D.Normal(), D.PowerTransform(-1.0), ALL),
+        (D.Normal(), D.PowerTransform(-2.0), POSITIVE),
+        (D.Uniform(-3.0, 2.0), D.PowerTransform(2.0), (0.0, 9.0)),
+        (D.Uniform(-0.5, 2.0), D.PowerTransform(-2.0), (0.25, math.inf)),
+        (D.Uniform(1.0, 2.0), D.PowerTransform(-1.0), (0.5, 1.0)),
+        (D.Gamma(1.0, 1.0), D.PowerTransform(-0.5), POSITIVE),
+        (D.Gamma(1.0, 1.0), D.AffineTransform(0.0, -2.0), NEGATIVE),
+        (D.Uniform(-3.0, 2.0), D.AbsTransform(), (0.0, 3.0)),
+        (D.Uniform(-3.0, -2.0), D.AbsTransform(), (2.0, 3.0)),
+    ],
+)
+def test_supports(base, transform, ends):
+    assert of(base, transform).support[:2] == ends
+
+
+def test_equal_transforms():
+    one, other = D.AffineTransform([1.0, 1.0], 2.0), D.AffineTransform(1.0, [2.0, 2.0])
+    assert one == other == D.AffineTransform(1.0, 2.0)
+    assert len({one, other, D.AffineTransform(1.0, 2.0)}) == 1
+    assert one != D.AffineTransform([1.0, 0.0], 2.0)
+    assert one != D.AffineTransform([1.0, 1.0, 1.0], 2.0)
+    p, q = of(D.Normal([0.0, 1.0], 1.0), one), of(D.Normal(0.0, 1.0), D.AffineTransform(1.0, 2.0))
+    np.testing.assert_array_equal(kl.kl_divergence(p, q), [0.0, 0.5])
+
+
+EXP = D.ExpTransform()
+
+
+@pytest.mark.parametrize(
+    ("ours", "same"),
+    [
+        (of(D.Normal([0.3, 1.0], 2.0), EXP), D.LogNormal([0.3, 1.0], 2.0)),
+        (of(D.Normal(0.5, 1.0), D.AffineTransform(1.0, -2.0), EXP), D.LogNormal(0.0, 2.0)),
+        (of(D.Normal(0.5, 1.0), EXP, D.PowerTransform(-3.0)), D.LogNormal(-1.5, 3.0)),
+        (
+            of(D.Normal(0.5, 1.0), EXP, D.AffineTransform(0.0, math.e), D.PowerTransform(2.0)),
+            D.LogNormal(3.0, 2.0),
+        ),
+        (of(D.Exponential(3.0), EXP), D.Pareto(1.0, 3.0)),
+        (of(D.Normal(0.5, 1.0), D.AffineTransform(1.0, -2.0)), D.Normal(0.0, 2.0)),
+        (of(D.Poisson(2.0), EXP), D.Poisson(2.0)),
+    ],
+)
+def test_entropies(ours, same):
+    np.testing.assert_allclose(ours.entropy(), same.entropy(), rtol=1e-14)
+
+
+def test_the_entropy_of_a_vector_sums_over_its_parts():
+    base = D.Independent(D.Normal([0.0, 1.0, 2.0], [1.0, 2.0, 3.0]), 1)
+    parts = D.LogNormal([0.0, 1.0, 2.0], [1.0, 2.0, 3.0]).entropy()
+    assert of(base, EXP).entropy() == pytest.approx(parts.sum(), rel=1e-14)
+
+
+def test_a_cross_entropy_of_transformed_distributions():
+    p, q = of(D.Normal(0.0, 1.0), EXP), of(D.Normal(0.0, 2.0), EXP)
+    same = kl.cross_entropy(D.LogNormal(0.0, 1.0), D.LogNormal(0.0, 2.0))
+    assert kl.cross_entropy(p, q) == pytest.approx(float(same), rel=1e-14)
+
+
+@pytest.mark.parametrize("chain", [[D.SigmoidTransform()], [EXP, EXP], [EXP, D.AffineTransform(1.0, 1.0), EXP]])
+def test_entropies_that_are_not_known(chain):
+    with pytest.raises(NotImplementedError, match=r"TransformedDistribution: .*known"):
+        of(D.Normal(), *chain).entropy()
