@@ -191,16 +191,20 @@ def _of_moving(slopes: Twofold, found: Twofold) -> Twofold:
 
 def least(first: Any, *others: Any) -> Any:
     """`min` of numbers, each of a batch by itself: no branch."""
-    return functools.reduce(lambda x, y: _select(y < x, y, x), others, first)
+    return functools.reduce(lambda x, y: _select(y < x, y == x, y, x), others, first)
 
 
 def largest(first: Any, *others: Any) -> Any:
     """`max` of numbers."""
-    return functools.reduce(lambda x, y: _select(y > x, y, x), others, first)
+    return functools.reduce(lambda x, y: _select(y > x, y == x, y, x), others, first)
 
 
-def _select(choice: Any, x: Any, y: Any) -> Any:
+def _select(choice: Any, tie: Any, x: Any, y: Any) -> Any:
+    """Of two equal numbers that both move, the slopes halfway: those of a formula of the greater and of the lesser."""
     if not isinstance(choice, Choice):
         return x if choice else y
     a, b = (z.slopes if isinstance(z, Dual) else twofold(0.0) for z in (x, y))
-    return Dual(where(choice.mask, value_of(x), value_of(y)), where(choice.mask, a, b))
+    slopes = where(choice.mask, a, b)
+    if isinstance(x, Dual) and isinstance(y, Dual):
+        slopes = where(tie.mask, (a + b) * 0.5, slopes)
+    return Dual(where(choice.mask, value_of(x), value_of(y)), slopes)

@@ -16,7 +16,7 @@ import numpy as np
 
 from klnumba.duals import rules
 from klnumba.duals.dual import Dual, Split, largest, least
-from klnumba.duals.twofold import Twofold
+from klnumba.duals.twofold import EULER, HALF_LOG_2PI, LN2, Twofold
 
 BLOCK = 1 << 12  # numbers that are evaluated together
 EXTREME = 200  # a parameter of 2**200 or 2**-200 may have a square beyond the range
@@ -35,6 +35,8 @@ class _Mathematics:
 
 
 MATHEMATICS = _Mathematics()
+# Constants that are rounded in the text: where they cancel, a derivative would be that of their rounding errors.
+CONSTANTS = {float(exact.hi): Dual(exact, Twofold(0.0)) for exact in (LN2, HALF_LOG_2PI, EULER)}
 
 
 def _number(x: Any = 0.0) -> Any:
@@ -46,6 +48,8 @@ def _replaced(value: Any) -> Any:
     """What stands for a global in a formula of duals."""
     if value is math:
         return MATHEMATICS
+    if isinstance(value, float):
+        return CONSTANTS.get(value, value)
     try:
         of_duals = rules.RULES.get(value)
     except TypeError:  # not hashable, so no function
