@@ -260,20 +260,21 @@ def binomial_probs(n: float, p: float, m: float, q: float) -> float:
     return fewer_of_more(n, p, 1.0 - p, m, q, log(q), 1.0 - q, log1p(-q))
 
 
-def binomial_logits(n: float, a: float, m: float, b: float) -> float:
+def binomial_logits(n: float, a: float, m: float, b: float, a_low: float = 0.0, b_low: float = 0.0) -> float:
     """`binomial_probs` from log-odds."""
     if a == -math.inf or n == 0.0:
-        return 0.0 if m == 0.0 else m * softplus(b)
+        return 0.0 if m == 0.0 else m * softplus(b, b_low)
     if n > m:
         return math.inf
     if n == m:
-        return n * two_outcomes_logits(a, b)
+        return n * two_outcomes_logits(a, b, a_low, b_low)
     if abs(b) == math.inf:
         return math.inf
-    p = sigmoid(a)
+    p = sigmoid(a, a_low)
     if p == 0.0:
-        return m * softplus(b)
-    return fewer_of_more(n, p, sigmoid(-a), m, sigmoid(b), -softplus(-b), sigmoid(-b), -softplus(b))
+        return m * softplus(b, b_low)
+    q, rest = sigmoid(b, b_low), sigmoid(-b, -b_low)
+    return fewer_of_more(n, p, sigmoid(-a, -a_low), m, q, -softplus(-b, -b_low), rest, -softplus(b, b_low))
 
 
 register_kl(Binomial, Binomial)(by_form(binomial_probs, binomial_logits))
@@ -284,9 +285,9 @@ def one_of_more_probs(p: float, m: float, q: float) -> float:
     return binomial_probs(1.0, p, m, q)
 
 
-def one_of_more_logits(a: float, m: float, b: float) -> float:
+def one_of_more_logits(a: float, m: float, b: float, a_low: float = 0.0, b_low: float = 0.0) -> float:
     """`one_of_more_probs` from log-odds."""
-    return binomial_logits(1.0, a, m, b)
+    return binomial_logits(1.0, a, m, b, a_low, b_low)
 
 
 def more_of_one_probs(n: float, p: float, q: float) -> float:
@@ -294,9 +295,9 @@ def more_of_one_probs(n: float, p: float, q: float) -> float:
     return binomial_probs(n, p, 1.0, q)
 
 
-def more_of_one_logits(n: float, a: float, b: float) -> float:
+def more_of_one_logits(n: float, a: float, b: float, a_low: float = 0.0, b_low: float = 0.0) -> float:
     """`more_of_one_probs` from log-odds."""
-    return binomial_logits(n, a, 1.0, b)
+    return binomial_logits(n, a, 1.0, b, a_low, b_low)
 
 
 register_kl(Bernoulli, Binomial)(by_form(one_of_more_probs, one_of_more_logits))

@@ -205,9 +205,9 @@ def by_probs(p: float, q: float) -> float:
     return from_to(log_odds(p), log_odds(q), d)
 
 
-def by_logits(a: float, b: float) -> float:
+def by_logits(a: float, b: float, a_low: float = 0.0, b_low: float = 0.0) -> float:
     """`by_probs` from log-odds."""
-    return from_to(a, b, b - a)
+    return from_to(a, b, (b - a) + (b_low - a_low))
 
 
 register_kl(ContinuousBernoulli, ContinuousBernoulli)(by_form(by_probs, by_logits))

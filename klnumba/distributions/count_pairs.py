@@ -160,10 +160,12 @@ def binomial_negative_binomial_probs(n: float, p: float, count: float, q: float)
     return to_negative_binomial(n, p, 1.0 - p, count, q, 1.0 - q, log(q) if q > 0.0 else -math.inf, log1p(-q))
 
 
-def binomial_negative_binomial_logits(n: float, a: float, count: float, b: float) -> float:
+def binomial_negative_binomial_logits(
+    n: float, a: float, count: float, b: float, a_low: float = 0.0, b_low: float = 0.0
+) -> float:
     """`binomial_negative_binomial_probs` from log-odds."""
-    q, rest = sigmoid(b), sigmoid(-b)
-    return to_negative_binomial(n, sigmoid(a), sigmoid(-a), count, q, rest, -softplus(-b), -softplus(b))
+    p, other, q, rest = sigmoid(a, a_low), sigmoid(-a, -a_low), sigmoid(b, b_low), sigmoid(-b, -b_low)
+    return to_negative_binomial(n, p, other, count, q, rest, -softplus(-b, -b_low), -softplus(b, b_low))
 
 
 def binomial_geometric_probs(n: float, p: float, q: float) -> float:
@@ -172,9 +174,9 @@ def binomial_geometric_probs(n: float, p: float, q: float) -> float:
     return to_negative_binomial(n, p, 1.0 - p, 1.0, 1.0 - q, q, log_rest, log(q))
 
 
-def binomial_geometric_logits(n: float, a: float, b: float) -> float:
+def binomial_geometric_logits(n: float, a: float, b: float, a_low: float = 0.0, b_low: float = 0.0) -> float:
     """`binomial_geometric_probs` from log-odds."""
-    return to_negative_binomial(n, sigmoid(a), sigmoid(-a), 1.0, sigmoid(-b), sigmoid(b), -softplus(b), -softplus(-b))
+    return binomial_negative_binomial_logits(n, a, 1.0, -b, a_low, -b_low)
 
 
 @register_kl(Binomial, NegativeBinomial)
@@ -199,9 +201,9 @@ def geometric_first_failure_probs(p: float, count: float, q: float) -> float:
     return excess(p, 1.0 - q, d) + bregman(1.0 - p, q, d, 0.0) / p
 
 
-def geometric_first_failure_logits(a: float, count: float, b: float) -> float:
+def geometric_first_failure_logits(a: float, count: float, b: float, a_low: float = 0.0, b_low: float = 0.0) -> float:
     """`geometric_first_failure_probs` from log-odds."""
-    return per_success_logits(a, -b)
+    return per_success_logits(a, -b, a_low, -b_low)
 
 
 def first_failure_geometric_probs(count: float, p: float, q: float) -> float:
@@ -211,9 +213,9 @@ def first_failure_geometric_probs(count: float, p: float, q: float) -> float:
     return excess(1.0 - p, q, d) + bregman(p, 1.0 - q, d, 0.0) / (1.0 - p)
 
 
-def first_failure_geometric_logits(count: float, a: float, b: float) -> float:
+def first_failure_geometric_logits(count: float, a: float, b: float, a_low: float = 0.0, b_low: float = 0.0) -> float:
     """`first_failure_geometric_probs` from log-odds."""
-    return per_success_logits(-a, b)
+    return per_success_logits(-a, b, -a_low, b_low)
 
 
 def _one_count(counted: NegativeBinomial, p: Odds, q: Odds) -> None:

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.distributions import binomial, negative_binomial, odds
+from klnumba.distributions import binomial, mixed_odds, negative_binomial, odds
+from klnumba.distributions.continuous_bernoulli import log_odds
 from klnumba.distributions.evaluate import evaluate
 from klnumba.duals import twofold as tf
 from klnumba.duals.dual import chain, value_of
@@ -22,22 +23,28 @@ from klnumba.duals.twin import twin
 from klnumba.duals.twofold import Twofold, where
 
 
+@rule(mixed_odds.log_odds_twofold)
+def log_odds_twofold(p: Any) -> tuple[Any, float]:
+    """The log-odds have digits enough: there is no second part, and the arguments for it below are 0."""
+    return twin(log_odds)(p), 0.0
+
+
 @rule(odds.sigmoid)
-def sigmoid(a: Any) -> Any:
+def sigmoid(a: Any, low: Any = 0.0) -> Any:
     """The derivative of 1/(1 + exp(-a)) is that itself times 1/(1 + exp(a))."""
     p, rest = _odds(value_of(a))
     return chain(p, (a, p * rest))
 
 
 @rule(odds.softplus)
-def softplus(x: Any) -> Any:
+def softplus(x: Any, low: Any = 0.0) -> Any:
     """The derivative of log(1 + exp(x)) is 1/(1 + exp(-x))."""
     v = value_of(x)
     return chain(_softplus(v), (x, _odds(v)[0]))
 
 
 @rule(odds.log_of_ratio)
-def log_of_ratio(a: Any, b: Any) -> Any:
+def log_of_ratio(a: Any, b: Any, *lows: Any) -> Any:
     """log(sigmoid(a)/sigmoid(b)): 1/(1 + exp(a)) and -1/(1 + exp(b))."""
     v, w = value_of(a), value_of(b)
     return chain(_softplus(-w) - _softplus(-v), (a, _odds(v)[1]), (b, -_odds(w)[1]))
@@ -58,7 +65,7 @@ def _softplus(x: Twofold) -> Twofold:
 
 
 @rule(odds.two_outcomes_logits)
-def two_outcomes_logits(a: Any, b: Any) -> Any:
+def two_outcomes_logits(a: Any, b: Any, *lows: Any) -> Any:
     """p*(1 - p)*(a - b), and q - p."""
     v, w = value_of(a), value_of(b)
     p, rest = _odds(v)
@@ -82,7 +89,7 @@ def _rise(a: Twofold, b: Twofold) -> Twofold:
 
 
 @rule(odds.per_success_logits)
-def per_success_logits(a: Any, b: Any) -> Any:
+def per_success_logits(a: Any, b: Any, *lows: Any) -> Any:
     """With f = a - b + (1 + exp(-a))*(s(b) - s(a)): exp(-a)*(s(a) - s(b)), and q/p - 1."""
     v, w = value_of(a), value_of(b)
     slope = _per_success(v, w)
@@ -126,7 +133,7 @@ def negative_binomial_probs(r: Any, p: Any, s: Any, q: Any) -> Any:
 
 
 @rule(negative_binomial.negative_binomial_logits)
-def negative_binomial_logits(r: Any, a: Any, s: Any, b: Any) -> Any:
+def negative_binomial_logits(r: Any, a: Any, s: Any, b: Any, *lows: Any) -> Any:
     """The same: exp(a)*(s(-b) - s(-a)), and s(b) - s(a)."""
     v, w = value_of(a), value_of(b)
     of_s = where((v.hi == w.hi) & (v.lo == w.lo), 0.0, _softplus(w) - _softplus(v))
@@ -152,7 +159,7 @@ def binomial_probs(n: Any, p: Any, m: Any, q: Any) -> Any:
 
 
 @rule(binomial.binomial_logits)
-def binomial_logits(n: Any, a: Any, m: Any, b: Any) -> Any:
+def binomial_logits(n: Any, a: Any, m: Any, b: Any, *lows: Any) -> Any:
     """The same times p*(1 - p), and m*q - n*p, from their distances to m and n where these are near."""
     v, w, counts, more = (value_of(x) for x in (a, b, n, m))
     (p, rest_p), (q, rest_q) = _odds(v), _odds(w)

@@ -145,9 +145,9 @@ def negative_binomial_probs(r: float, p: float, s: float, q: float) -> float:
     return -s * log1p(-q) if p == 0.0 else r * per_failure(p, q)
 
 
-def negative_binomial_logits(r: float, a: float, s: float, b: float) -> float:
+def negative_binomial_logits(r: float, a: float, s: float, b: float, a_low: float = 0.0, b_low: float = 0.0) -> float:
     """`negative_binomial_probs` from log-odds."""
-    return s * softplus(b) if a == -math.inf else r * per_success_logits(-a, -b)
+    return s * softplus(b, b_low) if a == -math.inf else r * per_success_logits(-a, -b, -a_low, -b_low)
 
 
 OF_EQUAL_COUNTS = by_form(negative_binomial_probs, negative_binomial_logits)

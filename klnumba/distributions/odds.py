@@ -5,7 +5,8 @@ exactly. From log-odds a and b, p = 1/(1 + exp(-a)) and
 
     p/q = 1 + (1 - p)*expm1(a - b),
 
-so that log(p/q), and with it each cell, keeps its digits at a close to b and where p underflows.
+so that log(p/q), and with it each cell, keeps its digits at a close to b and where p underflows. Where one side is
+given by its probability and the other by its log-odds, those of the first are the sum of two numbers, as a and a_low.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from klnumba.distributions.distribution import Distribution, exactly_one
+from klnumba.distributions.mixed_odds import MIXED
 from klnumba.distributions.registry import over
 from klnumba.formulas.divergences import bregman, generalized_kl
 from klnumba.formulas.elementary import exp, expm1, log, log1p, two_sum
@@ -84,12 +86,18 @@ class ByForm:
 
 
 def by_form(by_probs: Callable[..., Any], by_logits: Callable[..., Any]) -> ByForm:
-    """A rule that takes the formula of probabilities if both distributions have been given these, else of log-odds."""
+    """A rule that takes the formula of probabilities if both distributions have been given these, else of log-odds.
+
+    The formula of log-odds takes as its last two arguments what is to be added to those of p, and to those of q.
+    """
+    formulas = {("probs", "probs"): by_probs, ("logits", "logits"): by_logits}
 
     def choose(p: Odds, q: Odds) -> Chosen:
-        both = "probs" in p._given and "probs" in q._given
-        form, formula = ("probs", by_probs) if both else ("logits", by_logits)
-        return formula, p._in(form), q._in(form)
+        first, second = ("probs" if "probs" in x._given else "logits" for x in (p, q))
+        if (first, second) not in formulas:
+            mixed = MIXED[len(p.others), len(q.others)](by_logits)
+            formulas["probs", "logits"], formulas["logits", "probs"] = mixed
+        return formulas[first, second], p._in(first), q._in(second)
 
     return ByForm(choose, by_probs.__doc__)
 
@@ -115,25 +123,28 @@ def per_failure(p: float, q: float) -> float:
     return bregman(p, q, d, low) / (1.0 - p) + excess(1.0 - p, 1.0 - q, d)
 
 
-def sigmoid(a: float) -> float:
-    """1/(1 + exp(-a))."""
+def sigmoid(a: float, low: float = 0.0) -> float:
+    """1/(1 + exp(-a - low))."""
     small = exp(-abs(a))
-    return (1.0 if a >= 0.0 else small) / (1.0 + small)
+    both = 1.0 + small
+    large, small = 1.0 / both, small / both
+    return large * (1.0 + small * low) if a >= 0.0 else small * (1.0 + large * low)
 
 
-def softplus(x: float) -> float:
-    """log(1 + exp(x))."""
-    return max(x, 0.0) + log1p(exp(-abs(x)))
+def softplus(x: float, low: float = 0.0) -> float:
+    """log(1 + exp(x + low))."""
+    return (max(x, 0.0) + log1p(exp(-abs(x)))) + sigmoid(x) * low
 
 
-def log_of_ratio(a: float, b: float) -> float:
+def log_of_ratio(a: float, b: float, a_low: float = 0.0, b_low: float = 0.0) -> float:
     """log(sigmoid(a)/sigmoid(b))."""
+    low = a_low - b_low
     if a == b:
-        return 0.0
-    t = a - b
+        return sigmoid(-a) * low
+    t = (a - b) + low
     if abs(t) > 700.0:
-        return softplus(-b) - softplus(-a)
-    return log1p(sigmoid(-a) * expm1(t)) if t > 0.0 else -log1p(sigmoid(-b) * expm1(-t))
+        return softplus(-b, -b_low) - softplus(-a, -a_low)
+    return log1p(sigmoid(-a, -a_low) * expm1(t)) if t > 0.0 else -log1p(sigmoid(-b, -b_low) * expm1(-t))
 
 
 def cell(p: float, q: float, delta: float) -> float:
@@ -143,19 +154,19 @@ def cell(p: float, q: float, delta: float) -> float:
     return q if p == 0.0 else p * delta + (q - p)
 
 
-def two_outcomes_logits(a: float, b: float) -> float:
+def two_outcomes_logits(a: float, b: float, a_low: float = 0.0, b_low: float = 0.0) -> float:
     """`two_outcomes` from log-odds."""
-    first = cell(sigmoid(a), sigmoid(b), log_of_ratio(a, b))
-    return first + cell(sigmoid(-a), sigmoid(-b), log_of_ratio(-a, -b))
+    first = cell(sigmoid(a, a_low), sigmoid(b, b_low), log_of_ratio(a, b, a_low, b_low))
+    return first + cell(sigmoid(-a, -a_low), sigmoid(-b, -b_low), log_of_ratio(-a, -b, -a_low, -b_low))
 
 
-def per_success_logits(a: float, b: float) -> float:
+def per_success_logits(a: float, b: float, a_low: float = 0.0, b_low: float = 0.0) -> float:
     """`per_success` from log-odds."""
-    p = sigmoid(a)
-    other = log_of_ratio(-a, -b)
-    first = exp_excess(-log_of_ratio(a, b))
+    p = sigmoid(a, a_low)
+    other = log_of_ratio(-a, -b, -a_low, -b_low)
+    first = exp_excess(-log_of_ratio(a, b, a_low, b_low))
     if p > 1e-290:
-        return first + cell(sigmoid(-a), sigmoid(-b), other) / p
+        return first + cell(sigmoid(-a, -a_low), sigmoid(-b, -b_low), other) / p
     second = exp_excess(-other)
     half = exp(-0.5 * a)
     return first if second == 0.0 else first + (second * half) * half

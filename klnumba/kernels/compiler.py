@@ -116,6 +116,20 @@ def is_ours(formula: Callable[..., Any]) -> bool:
     return (formula.__module__ or "").startswith(("klnumba.formulas.", "klnumba.distributions."))
 
 
+def name_of(formula: Callable[..., Any]) -> str:
+    """A name for the cache that no other formula has: what it closes over is a part of it."""
+    name = f"{formula.__module__}.{formula.__qualname__}".removeprefix("klnumba.").replace(".<locals>", "")
+    held = [cell.cell_contents for cell in formula.__closure__ or ()]
+    if held:
+        text = "\0".join(name_of(value) if is_formula(value) else repr(value) for value in held)
+        name += f"-{_short_hash(text)}"
+    return name.replace(".", "-")
+
+
+def _short_hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
 def rebuilt(
     function: Callable[..., Any], convert: Callable[[Any], Any], wanted: Callable[[Any], bool]
 ) -> Callable[..., Any]:
@@ -237,7 +251,7 @@ def _named(function: Callable[..., Any]) -> Callable[..., Any]:
     contents = [cell.cell_contents for cell in function.__closure__ or ()]
     if contents:
         text = "\0".join(_content(value) for value in contents)
-        function.__qualname__ += "_" + hashlib.sha256(text.encode()).hexdigest()[:12]
+        function.__qualname__ += "_" + _short_hash(text)
     return function
 
 

@@ -11,7 +11,7 @@ from numba.cpython.unsafe import tuple as numba_tuple
 
 from klnumba.formulas.quick import quick_form
 from klnumba.kernels import row_sums
-from klnumba.kernels.compiler import helper, is_ours, once, uncontracted
+from klnumba.kernels.compiler import helper, is_ours, name_of, once, uncontracted
 from klnumba.kernels.compiler import loop as compiled
 from klnumba.kernels.tiles import INT, VALUES, cells_of
 
@@ -78,10 +78,9 @@ def over_columns(formula: Callable[..., Any], count: int) -> Any:
     A formula from outside the package is compiled anew in every process: the cache does not watch its source.
     """
     signature = types.void(types.UniTuple(cells_of(np.dtype(np.float64)), count), VALUES)
-    name = f"{formula.__module__}.{formula.__qualname__}".removeprefix("klnumba.").replace(".", "-")
     quick = quick_form(formula)
     text = loop_with_shortcut(formula, count, *quick) if quick else loop(formula, count)
-    return compiled(f"{name}-elementwise", text, signature, cached=is_ours(formula))
+    return compiled(f"{name_of(formula)}-elementwise", text, signature, cached=is_ours(formula))
 
 
 def rows_of(count: int) -> Any:
@@ -136,8 +135,7 @@ def over_rows(formula: Callable[..., Any], count: int) -> Any:
     """
     sizes = types.Array(INT, 1, "C")
     columns = types.UniTuple(cells_of(np.dtype(np.float64)), count)
-    name = f"{formula.__module__}.{formula.__qualname__}".removeprefix("klnumba.").replace(".", "-")
     signature = types.void(columns, sizes, sizes, VALUES, VALUES)
     quick = quick_form(formula)
     text = loop_of_rows_with_shortcut(formula, *quick) if quick else loop_of_rows(formula, count)
-    return compiled(f"{name}-rows", text, signature, cached=is_ours(formula))
+    return compiled(f"{name_of(formula)}-rows", text, signature, cached=is_ours(formula))

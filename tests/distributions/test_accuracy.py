@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 import pytest
+from mpmath import mp, mpf
 
 import klnumba as kl
 from klnumba import distributions as D
@@ -179,13 +180,56 @@ def test_boundaries(p, q, value):
     assert float(kl.kl_divergence(p, q)) == pytest.approx(value, rel=4e-16, abs=0.0)
 
 
-def test_mixed_forms_of_a_probability():
-    """One side as a probability, the other as log-odds: both are taken as log-odds."""
+def _of_one_draw(p, q):
+    return p * mp.log(p / q) + (1 - p) * mp.log((1 - p) / (1 - q))
+
+
+def _of_log_odds(p, q):
+    a, b = mp.log(p / (1 - p)), mp.log(q / (1 - q))
+    integral = [mp.log(mp.sinh(x / 2) / (x / 2)) if x else mpf(0) for x in (a, b)]
+    slope = mp.coth(a / 2) / 2 - 1 / a if a else mpf(0)
+    return integral[1] - integral[0] - slope * (b - a)
+
+
+MIXED = {
+    "Bernoulli": (D.Bernoulli, _of_one_draw),
+    "Geometric": (D.Geometric, lambda p, q: _of_one_draw(p, q) / p),
+    "ContinuousBernoulli": (D.ContinuousBernoulli, _of_log_odds),
+    "Binomial": (lambda **form: D.Binomial(7, **form), lambda p, q: 7 * _of_one_draw(p, q)),
+    "NegativeBinomial": (lambda **form: D.NegativeBinomial(3.0, **form), lambda p, q: 3 * _of_one_draw(p, q) / (1 - p)),
+}
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_mixed_forms_of_a_probability(name):
+    """One side as a probability, the other as log-odds that are close to it or not; at most 5.7e-14 was found.
+
+    Log-odds that are equal but for their rounding are left out, and those next to 0: test_mixed_forms_of_even_odds.
+    """
+    make, formula = MIXED[name]
     rng = np.random.default_rng(3)
-    p, a = rng.uniform(0.01, 0.99, 200), rng.normal(0, 3, 200)
-    mixed = kl.kl_divergence(D.Bernoulli(p), D.Bernoulli(logits=a))
-    plain = kl.kl_divergence(D.Bernoulli(p), D.Bernoulli(1.0 / (1.0 + np.exp(-a))))
-    np.testing.assert_allclose(mixed, plain, rtol=1e-12)
+    probs = [*rng.uniform(0.0, 1.0, 20), *np.exp(-rng.uniform(0.0, 600.0, 20)), 0.9, 0.25, 1.0 - 1e-15, 1e-300]
+    for p, d in itertools.product(probs, [0.0, 1e-12, -1e-10, 1e-7, 1e-3, -0.5, 3.0, -2.0]):
+        b = float((np.log(p) - np.log1p(-p)) * (1.0 + d))
+        with mp.workdps(700):
+            first, second = mpf(float(p)), 1 / (1 + mp.exp(-mpf(b)))
+            if abs(mp.log(first / (1 - first)) - mpf(b)) < 1e-12 * abs(b):
+                continue
+            found = [make(probs=p), make(logits=b)]
+            for of_p, of_q, x, y in ((first, second, *found), (second, first, *found[::-1])):
+                true = formula(of_p, of_q)
+                if 1e-300 < true < 1e300:
+                    assert abs(mpf(float(kl.kl_divergence(x, y))) / true - 1) < 1e-13
+
+
+def test_mixed_forms_of_even_odds():
+    """The log-odds of 1/2 + x are about 4*x, and known to 1e-28."""
+    for x in (1e-3, 1e-5, 1e-7):
+        p = 0.5 + x
+        b = float((np.log(p) - np.log1p(-p)) * (1.0 + 1e-8))
+        with mp.workdps(100):
+            true = _of_one_draw(mpf(p), 1 / (1 + mp.exp(-mpf(b))))
+        assert float(kl.kl_divergence(D.Bernoulli(p), D.Bernoulli(logits=b))) == pytest.approx(float(true), rel=1e-12)
 
 
 EXTREME = [1e-300, 1e-150, 1e-5, 1.0, 1e5, 1e150, 1e300]

@@ -7,6 +7,7 @@ import math
 
 import pytest
 
+from klnumba.kernels import compiler
 from tests.kernels import sub
 
 # Prints the value, how many loops were compiled and how many came out of the cache, where the cache is, and whether
@@ -175,3 +176,23 @@ def test_two_processes_at_once(tmp_path):
     assert right(third)
     assert not third["compiled"]
     assert not [path for path in cache.rglob("*") if path.is_file() and path.suffix not in {".nbi", ".nbc"}]
+
+
+def test_formulas_of_one_text_have_names_of_their_own():
+    """A formula that closes over another would else be found in the cache under the name of its like."""
+
+    def one(x):
+        return x
+
+    def other(x):
+        return -x
+
+    def over(formula, number=1.0):
+        def made(x):
+            return formula(x) * number
+
+        return made
+
+    names = {compiler.name_of(x) for x in (one, other, over(one), over(other), over(one, 2.0), over(over(one)))}
+    assert len(names) == 6
+    assert compiler.name_of(over(one)) == compiler.name_of(over(one))

@@ -43,6 +43,7 @@ SLOW = {
     ("Beta", "Gumbel"),
     ("Beta", "Moyal"),
     ("Pareto", "Gumbel"),
+    ("Pareto", "Moyal"),
     ("Beta", "ContinuousBernoulli"),
     ("Beta", "ContinuousBernoulli.logits"),
     ("Binomial.logits", "Poisson"),

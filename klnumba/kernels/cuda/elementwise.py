@@ -70,6 +70,5 @@ def over_columns(formula: Callable[..., float], count: int) -> Any:
             # + 0.0: no result is -0.0
             out[i] = value(columns, steps, i) / unit + 0.0
 
-    name = f"{formula.__module__}-{formula.__qualname__}".removeprefix("klnumba.").replace(".", "-")
-    kept = compiler.is_ours(formula) and formula.__closure__ is None  # what it closes over has no name
-    return kernel(elementwise, f"{name}-{count}", THREADS, cached=kept)
+    name = f"{compiler.name_of(formula)}-{count}"
+    return kernel(elementwise, name, THREADS, cached=compiler.is_ours(formula))
