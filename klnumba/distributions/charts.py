@@ -137,6 +137,7 @@ def over(f: Any, g: Any, chart: Chart, marks: Array) -> Found:
 
 
 def together(found: list[Found]) -> Found:
+    """The integrals of several stretches, added up."""
     columns = list(zip(*found, strict=True))
     value, error, of_p, of_q = (
         math.fsum(column) if all(map(math.isfinite, column)) else sum(column) for column in columns[:4]

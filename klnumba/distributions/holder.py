@@ -28,10 +28,6 @@ class Holder(Distribution):
         """The same, where no axis is added."""
         return self if count == 0 else self._refuse()
 
-    def one(self, at: tuple[int, ...], shape: tuple[int, ...] | None = None) -> Self:
-        """Itself, where it is no batch."""
-        return self if self.batch_shape == () else self._refuse()
-
     def _refuse(self) -> Any:
         name = type(self).__name__
         raise NotImplementedError(f"{name}: a batch of these is not taken apart; give single ones in a list")

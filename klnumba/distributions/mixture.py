@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -51,6 +51,12 @@ class Mixture(Holder):
                 f"Mixture: batch shapes {choice.batch_shape} and {parts.batch_shape[:-1]} do not broadcast"
             ) from None
         super().__init__(shape, parts.event_shape, mixture_distribution=choice, component_distribution=parts)
+
+    def one(self, at: tuple[int, ...], shape: tuple[int, ...] | None = None) -> Self:
+        """The distribution at one place of the batch, broadcast to `shape`."""
+        wide = self.batch_shape if shape is None else shape
+        parts = (*wide, self.mixture_distribution.count)
+        return type(self)(self.mixture_distribution.one(at, wide), self.component_distribution.one(at, parts))
 
     @property
     def support(self) -> Support:

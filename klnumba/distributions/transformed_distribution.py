@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -73,6 +73,12 @@ class TransformedDistribution(Holder):
                 raise ValueError(
                     f"TransformedDistribution: {transform!r} must be given numbers >= 0, but they reach down to {low}"
                 )
+
+    def one(self, at: tuple[int, ...], shape: tuple[int, ...] | None = None) -> Self:
+        """The distribution at one place of the batch, broadcast to `shape`."""
+        wide = self.batch_shape if shape is None else shape
+        numbers = wide + self.base_distribution.event_shape
+        return type(self)(self.base_distribution.one(at, wide), [x.one(at, numbers) for x in self.transforms])
 
     def reaches(self) -> Iterator[tuple[Transform, Any, Any]]:
         """Each transform, and from where to where the numbers lie that it is given; all, where that is not known."""

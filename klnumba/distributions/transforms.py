@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import copy
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -43,6 +44,12 @@ class Transform:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={shown(x)}' for name, x in self.parameters.items())})"
+
+    def one(self, at: tuple[int, ...], shape: tuple[int, ...]) -> Self:
+        """The transform of what is at one place of an array of `shape`."""
+        found = copy.copy(self)
+        found.parameters = {name: np.broadcast_to(x, shape)[at] for name, x in self.parameters.items()}
+        return found
 
     def __call__(self, x: Any) -> Any:
         """The function."""

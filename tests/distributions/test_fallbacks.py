@@ -293,6 +293,24 @@ def test_frozen_distributions_that_are_not_here():
     assert batch[0] == pytest.approx(float(kl.kl_divergence(D.Normal(), D.Normal(0.0, 2.0))), rel=1e-11)
 
 
+def test_batches_of_mixtures_and_of_transformed_draws():
+    """Each as it is by itself, weights, components and transforms broadcast."""
+    weights = np.array([[[0.5, 0.5]], [[0.1, 0.9]]])
+    p = D.Mixture(D.Categorical([0.25, 0.75]), D.Normal([[0.0, 4.0], [1.0, 2.0], [0.0, 0.0]], 1.0))
+    q = D.Mixture(D.Categorical(weights), D.Normal([0.0, 4.0], 2.0))
+    found = kl.kl_divergence(p, q, method="quadrature")
+    assert found.shape == (2, 3)
+    alone = D.Mixture(D.Categorical([0.25, 0.75]), D.Normal([1.0, 2.0], 1.0))
+    other = D.Mixture(D.Categorical([0.1, 0.9]), D.Normal([0.0, 4.0], 2.0))
+    assert found[1, 1] == kl.kl_divergence(alone, other, method="quadrature")
+    moved = D.TransformedDistribution(
+        D.Normal([0.0, 1.0], 1.0), [D.AffineTransform([[0.0], [1.0]], 2.0), D.ExpTransform()]
+    )
+    found = kl.kl_divergence(moved, D.LogNormal(0.0, 1.0), method="quadrature")
+    true = kl.kl_divergence(D.LogNormal([[0.0, 2.0], [1.0, 3.0]], 2.0), D.LogNormal(0.0, 1.0))
+    np.testing.assert_allclose(found, true, rtol=1e-11)
+
+
 def test_closed_forms_still_refuse_them():
     with pytest.raises(TypeError, match=r"scipy.stats.skewnorm has no counterpart"):
         kl.kl_divergence(stats.skewnorm(4.0), stats.norm())
