@@ -199,9 +199,13 @@ def escapes(f: Any, g: Any) -> bool:
     places = sorted(g.ends)
     reach = -math.inf
     for low, high in [*places, (math.inf, math.inf)]:
-        if low > reach and any(
-            a < low and b > reach and f.between(max(a, reach), min(b, low)) > 0.0 for a, b in f.ends
-        ):
+        gaps = ((max(a, reach), min(b, low)) for a, b in f.ends)
+        if any(a < b and _some(f, a, b) for a, b in gaps):
             return True
         reach = max(reach, high)
     return False
+
+
+def _some(f: Any, a: float, b: float) -> bool:
+    """Whether a density has mass from a to b: also where that underflows, but the logarithm at an end does not."""
+    return f.between(a, b) > 0.0 or bool(np.any(f.logpdf(np.nextafter([a, b], [b, a])) > -math.inf))

@@ -187,3 +187,19 @@ def test_families_that_scipy_does_not_have(p, q):
     assert error <= 1e-8 * value
     draws, spread = kl.kl_divergence(p, q, method="monte_carlo", samples=2000, rng=1, return_error=True)
     assert abs(draws - value) < 6.0 * spread
+
+
+@pytest.mark.parametrize(
+    ("p", "q"),
+    [
+        (D.Gumbel(2.8, 0.154), D.Chi(18.0)),
+        (D.LogNormal(-7.67, 0.17), D.ContinuousBernoulli(0.87)),
+        (D.Weibull(0.067, 7.4), D.LogitNormal(0.0, 0.1)),
+        (D.Normal(7.2, 0.12), D.LogUniform(0.6, 17.1)),
+    ],
+    ids=repr,
+)
+def test_mass_outside_that_underflows(p, q):
+    """It is beyond the range of numbers, and yet there."""
+    assert kl.kl_divergence(p, q, method="quadrature", return_error=True) == (math.inf, 0.0)
+    assert kl.kl_divergence(p, q) == math.inf
