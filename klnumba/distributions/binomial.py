@@ -9,8 +9,6 @@ from klnumba.distributions.bernoulli import Bernoulli
 from klnumba.distributions.constraint import COUNT, LOGIT, PROBABILITY
 from klnumba.distributions.distribution import Parameter, Support, unmoved
 from klnumba.distributions.odds import (
-    ByForm,
-    Chosen,
     Odds,
     by_form,
     cell,
@@ -24,7 +22,7 @@ from klnumba.distributions.odds import (
     two_outcomes_logits,
 )
 from klnumba.distributions.poisson import Poisson, nothing_to_logits, nothing_to_probs
-from klnumba.distributions.registry import register_kl
+from klnumba.distributions.registry import ByForm, Chosen, register_kl
 from klnumba.formulas.divergences import bregman, generalized_kl, log_ratio
 from klnumba.formulas.elementary import exp, log, log1p
 from klnumba.formulas.integrals import gamma_below

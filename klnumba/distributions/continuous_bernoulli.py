@@ -22,8 +22,8 @@ from klnumba.distributions.evaluate import evaluate
 from klnumba.distributions.exponential import Exponential
 from klnumba.distributions.laplace import Laplace
 from klnumba.distributions.normal import Normal
-from klnumba.distributions.odds import ByForm, Chosen, Odds, by_form, from_logits, from_probs, odds_arguments
-from klnumba.distributions.registry import register_kl
+from klnumba.distributions.odds import Odds, by_form, from_logits, from_probs, odds_arguments
+from klnumba.distributions.registry import ByForm, Chosen, register_kl
 from klnumba.distributions.uniform import Uniform, log_sinhc
 from klnumba.formulas.bessel import NODES, WEIGHTS
 from klnumba.formulas.divergences import log_ratio
@@ -170,11 +170,16 @@ class ContinuousBernoulli(Odds):
 def of_log_odds(formula: Callable[..., float]) -> ByForm:
     """A rule for pairs with another family, from a formula of the log-odds."""
 
-    def names(d: Distribution) -> tuple[str, ...]:
-        return d._in("logits") if isinstance(d, ContinuousBernoulli) else d.parameters
+    def of_p(probs: float, *others: float) -> float:
+        return formula(log_odds(probs), *others)
+
+    def of_q(first: float, second: float, probs: float) -> float:
+        return formula(first, second, log_odds(probs))
 
     def choose(p: Distribution, q: Distribution) -> Chosen:
-        return formula, names(p), names(q)
+        ours, theirs = (p, q.parameters) if isinstance(p, ContinuousBernoulli) else (q, p.parameters)
+        form, chosen = ("logits", formula) if "logits" in ours._given else ("probs", of_p if ours is p else of_q)
+        return (chosen, (form,), theirs) if ours is p else (chosen, theirs, (form,))
 
     return ByForm(choose, formula.__doc__)
 

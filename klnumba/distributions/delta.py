@@ -12,9 +12,9 @@ from klnumba.distributions.constraint import REAL
 from klnumba.distributions.distribution import Distribution, Parameter, Support
 from klnumba.distributions.geometric import Geometric
 from klnumba.distributions.negative_binomial import NegativeBinomial
-from klnumba.distributions.odds import ByForm, Chosen, Odds, of_two, of_two_far, sigmoid, softplus
+from klnumba.distributions.odds import Odds, of_two, of_two_far, sigmoid, softplus
 from klnumba.distributions.poisson import Poisson
-from klnumba.distributions.registry import register_kl
+from klnumba.distributions.registry import ByForm, Chosen, register_kl
 from klnumba.formulas.divergences import generalized_kl
 from klnumba.formulas.elementary import log, log1p
 from klnumba.formulas.special import HALF_LOG_2PI, log_of_products, stirling

@@ -24,9 +24,9 @@ from klnumba.distributions.delta import Delta
 from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.infinite import infinite
 from klnumba.distributions.multivariate_normal import MultivariateNormal
-from klnumba.distributions.odds import ByForm, sigmoid
+from klnumba.distributions.odds import sigmoid
 from klnumba.distributions.poisson import Poisson
-from klnumba.distributions.registry import Pair, divergence, find
+from klnumba.distributions.registry import ByForm, Pair, divergence, find
 from klnumba.duals.twin import slopes, twin
 
 # Where the divergence is finite at single points of a parameter of p only, or of q, it has no derivative by that.

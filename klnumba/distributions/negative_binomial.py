@@ -11,8 +11,6 @@ from klnumba.distributions.constraint import POSITIVE, Constraint
 from klnumba.distributions.distribution import Parameter, Support, unmoved
 from klnumba.distributions.evaluate import evaluate
 from klnumba.distributions.odds import (
-    ByForm,
-    Chosen,
     Odds,
     by_form,
     complement,
@@ -24,7 +22,7 @@ from klnumba.distributions.odds import (
     per_success_logits,
     softplus,
 )
-from klnumba.distributions.registry import register_kl
+from klnumba.distributions.registry import ByForm, Chosen, looked_at, register_kl
 from klnumba.formulas.elementary import exp, expm1, log, log1p
 
 PROBABILITY_BELOW_1 = Constraint("a number >= 0 and < 1", lambda x: (x >= 0) & (x < 1))
@@ -153,10 +151,15 @@ def negative_binomial_logits(r: float, a: float, s: float, b: float, a_low: floa
 OF_EQUAL_COUNTS = by_form(negative_binomial_probs, negative_binomial_logits)
 
 
+def _is_none(p: NegativeBinomial) -> Any:
+    """Where it is always 0."""
+    return p.probs == 0.0 if "probs" in p._given else p.logits == -np.inf
+
+
 def of_equal_counts(p: NegativeBinomial, q: NegativeBinomial) -> Chosen:
     """The formula, which serves equal counts, and those of a p that is always 0."""
-    none = p.probs == 0.0 if "probs" in p._given else p.logits == -np.inf
-    if np.any(np.not_equal(p.total_count, q.total_count) & ~np.asarray(none)):
+    apart = np.not_equal(*looked_at(p, q, "total_count"))
+    if np.any(apart) and np.any(apart & ~np.asarray(_is_none(p))):
         raise NotImplementedError(
             "KL(NegativeBinomial || NegativeBinomial) has no closed form for unequal total_count; method='sum' adds up"
         )

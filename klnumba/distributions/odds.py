@@ -18,7 +18,7 @@ import numpy as np
 
 from klnumba.distributions.distribution import Distribution, exactly_one
 from klnumba.distributions.mixed_odds import MIXED
-from klnumba.distributions.registry import over
+from klnumba.distributions.registry import ByForm, Chosen
 from klnumba.formulas.divergences import bregman, generalized_kl
 from klnumba.formulas.elementary import exp, expm1, log, log1p, two_sum
 from klnumba.formulas.special import HALF_LOG_2PI, LN2, excess, exp_excess, log_of_products, stirling
@@ -59,30 +59,6 @@ def complement(distribution: Any) -> np.ndarray:
     logits = np.asarray(distribution.logits)
     small = np.exp(-np.abs(logits))
     return np.asarray(np.where(logits <= 0, 1.0, small) / (1.0 + small), logits.dtype)
-
-
-Chosen = tuple[Callable[..., Any], tuple[str, ...], tuple[str, ...]]
-
-
-class ByForm:
-    """A rule with several scalar formulas, one for each form in which the parameters may have been given.
-
-    Parameters
-    ----------
-    choose : callable
-        From p and q to a formula, and to the names of the parameters of p and of q that it takes.
-    text : str
-        What the formulas compute.
-    """
-
-    def __init__(self, choose: Callable[[Any, Any], Chosen], text: str | None) -> None:
-        self.choose = choose
-        self.__name__ = choose.__name__
-        self.__doc__ = text
-
-    def __call__(self, p: Distribution, q: Distribution) -> Any:
-        formula, of_p, of_q = self.choose(p, q)
-        return over(formula, p, of_p, q, of_q)
 
 
 def by_form(by_probs: Callable[..., Any], by_logits: Callable[..., Any]) -> ByForm:

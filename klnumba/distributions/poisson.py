@@ -8,8 +8,8 @@ from typing import Any
 from klnumba.distributions.bernoulli import Bernoulli
 from klnumba.distributions.constraint import NON_NEGATIVE
 from klnumba.distributions.distribution import Distribution, Parameter, Support, unmoved
-from klnumba.distributions.odds import ByForm, Chosen, softplus
-from klnumba.distributions.registry import register_kl
+from klnumba.distributions.odds import softplus
+from klnumba.distributions.registry import ByForm, Chosen, register_kl
 from klnumba.formulas.divergences import bregman, generalized_kl
 from klnumba.formulas.elementary import exp, log, log1p
 from klnumba.formulas.special import HALF_LOG_2PI, log_gamma

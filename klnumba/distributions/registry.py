@@ -142,9 +142,9 @@ def divergence(p: Any, q: Any, base: float | None = None) -> Any:
         raise ValueError(f"p, q: event shapes {p.event_shape} and {q.event_shape} differ")
     unit = unit_of(base)
     pair = find(type(p), type(q))
-    if pair.compiled:
+    if pair.compiled or isinstance(pair.function, ByForm):
         try:
-            result = over(pair.function, p, pair.p.parameters, q, pair.q.parameters, unit)
+            result = over(*_scalar(pair, p, q), unit)
         except Exception as reason:
             if not type(reason).__module__.startswith("numba."):
                 raise
@@ -156,6 +156,14 @@ def divergence(p: Any, q: Any, base: float | None = None) -> Any:
     if p._unchecked or q._unchecked:
         result = q.nan_where_broken(p.nan_where_broken(result))
     return result
+
+
+def _scalar(pair: Pair, p: Distribution, q: Distribution) -> Scalar:
+    """The formula of a pair, and each distribution with the parameters that it takes of that."""
+    formula, of_p, of_q = pair.function, pair.p.parameters, pair.q.parameters
+    if isinstance(formula, ByForm):
+        formula, of_p, of_q = formula.choose(p, q)
+    return formula, p, of_p, q, of_q
 
 
 def _refusal(pair: Pair, reason: Exception) -> TypeError:
@@ -196,6 +204,42 @@ def over(
         return evaluate_one(formula, p._numbers(of_p) + q._numbers(of_q)) / unit
     columns = [p._column(name) for name in of_p] + [q._column(name) for name in of_q]
     return evaluate(formula, columns, common_shape(p, q), np.result_type(p.dtype, q.dtype), unit)
+
+
+Chosen = tuple[Callable[..., Any], tuple[str, ...], tuple[str, ...]]
+Scalar = tuple[Callable[..., Any], Distribution, Sequence[str], Distribution, Sequence[str]]
+
+
+class ByForm:
+    """A rule with several scalar formulas, one for each form in which the parameters may have been given.
+
+    Parameters
+    ----------
+    choose : callable
+        From p and q to a formula, and to the names of the parameters of p and of q that it takes.
+    text : str
+        What the formulas compute.
+    """
+
+    def __init__(self, choose: Callable[[Any, Any], Chosen], text: str | None) -> None:
+        self.choose = choose
+        self.__name__ = choose.__name__
+        self.__doc__ = text
+
+    def __call__(self, p: Distribution, q: Distribution) -> Any:
+        formula, of_p, of_q = self.choose(p, q)
+        return over(formula, p, of_p, q, of_q)
+
+
+def looked_at(p: Distribution, q: Distribution, name: str) -> list[Any]:
+    """A parameter whose value decides whether there is a closed form, of those of the two that have it."""
+    found = [x._given[name] for x in (p, q) if name in x._given]
+    if any(map(on_device, found)):
+        raise NotImplementedError(
+            f"KL({type(p).__name__} || {type(q).__name__}) is known for some {name} only, which are not looked at on a "
+            f"CUDA device: give {name} as numbers in the memory of the CPU"
+        )
+    return found
 
 
 def common_shape(p: Distribution, q: Distribution) -> tuple[int, ...]:

@@ -38,6 +38,38 @@ def test_numbers_that_a_quick_form_does_not_serve(name):
     np.testing.assert_allclose(get(kl.kl_divergence(*on_device)), expected, rtol=CLOSE)
 
 
+D = distributions
+PROBS, LOGITS = np.linspace(0.2, 0.8, SIZE), np.linspace(-2.0, 2.0, SIZE)
+BY_FORM = {
+    "Bernoulli": lambda f: (D.Bernoulli(f(PROBS)), D.Bernoulli(logits=f(LOGITS))),
+    "Binomial": lambda f: (D.Binomial(5, logits=f(LOGITS)), D.Binomial(f(np.full(SIZE, 5.0)), f(PROBS))),
+    "Binomial-Poisson": lambda f: (D.Binomial(5, f(PROBS)), D.Poisson(f(PROBS))),
+    "NegativeBinomial": lambda f: (D.NegativeBinomial(5.0, f(PROBS)), D.NegativeBinomial(5.0, logits=f(LOGITS))),
+    "Geometric-NegativeBinomial": lambda f: (D.Geometric(f(PROBS)), D.NegativeBinomial(1.0, logits=f(LOGITS))),
+    "ContinuousBernoulli-Normal": lambda f: (D.ContinuousBernoulli(f(PROBS)), D.Normal(f(LOGITS), 1.5)),
+    "Uniform-ContinuousBernoulli": lambda f: (D.Uniform(0.1, f(PROBS)), D.ContinuousBernoulli(f(PROBS))),
+    "Delta-Geometric": lambda f: (D.Delta(3.0), D.Geometric(logits=f(LOGITS))),
+    "Logistic": lambda f: (D.Logistic(f(LOGITS), 2.0), D.Logistic(f(PROBS), 2.0)),
+}
+
+
+SLOW = {"Binomial", "Binomial-Poisson", "NegativeBinomial", "Delta-Geometric"}  # others stand for them
+
+
+@pytest.mark.parametrize("name", [pytest.param(x, marks=pytest.mark.slow if x in SLOW else ()) for x in BY_FORM])
+def test_formulas_that_go_by_the_form_of_the_parameters(name):
+    found = get(kl.kl_divergence(*BY_FORM[name](put)))
+    np.testing.assert_allclose(found, kl.kl_divergence(*BY_FORM[name](np.asarray)), rtol=1e-13)
+
+
+def test_parameters_that_would_have_to_be_looked_at():
+    counts, scales = put(np.full(3, 2.0)), put(np.ones(3))
+    with pytest.raises(NotImplementedError, match="total_count only, which are not looked at on a CUDA device"):
+        kl.kl_divergence(D.NegativeBinomial(counts, 0.5), D.NegativeBinomial(counts, 0.4))
+    with pytest.raises(NotImplementedError, match="give scale as numbers in the memory of the CPU"):
+        kl.kl_divergence(D.Logistic(0.0, scales), D.Logistic(1.0, scales))
+
+
 def test_two_families_and_numbers():
     Gamma, Normal = distributions.Gamma, distributions.Normal
     shape = np.random.default_rng(3).uniform(0.5, 3.5, SIZE)
