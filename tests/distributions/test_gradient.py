@@ -205,7 +205,8 @@ def test_float32_parameters(p, q):
     for found, expected in zip(all_derivatives(gradient), all_derivatives(kl_divergence_grad(*wide)[1]), strict=True):
         assert found.dtype == np.float32
         with np.errstate(over="ignore", under="ignore"):
-            np.testing.assert_array_equal(found, expected.astype(np.float32))
+            rounded = expected.astype(np.float32)
+            np.testing.assert_array_equal(found, np.where(np.isinf(rounded), np.float32(np.nan), rounded))
 
 
 @PAIR
@@ -339,5 +340,5 @@ def test_what_is_refused():
         kl_divergence_grad(D.Logistic(0.0, 1.0), D.Logistic(0.0, 2.0))
     with pytest.raises(NotImplementedError, match=r"NegativeBinomial\) has no closed form for unequal total_count"):
         kl_divergence_grad(D.NegativeBinomial(2.0, 0.5), D.NegativeBinomial(3.0, 0.5))
-    with pytest.raises(NotImplementedError, match=r"Normal \|\| Poisson.* is not registered"):
-        kl_divergence_grad(D.Normal(0.0, 1.0), D.Poisson(1.0))
+    with pytest.raises(NotImplementedError, match=r"Normal \|\| Cauchy.* is not registered"):
+        kl_divergence_grad(D.Normal(0.0, 1.0), D.Cauchy(0.0, 1.0))
