@@ -336,6 +336,9 @@ CROSS_ALMOST: dict[tuple[str, str], Callable[[float, float], Any]] = {
     ("Lindley", "Exponential"): lambda e, f: [
         (r, r * (1 + f) * (1 + r) / (2 + r)) for r in (1e-3, 0.9, 1.1, 7.0, 50.0, 1e3, 1e6)
     ],
+    ("Kumaraswamy", "Normal"): lambda e, f: [
+        (a, b, *about(1 - 1 / a, 1 / a, e, f)) for a, b in ((30.0, 0.2), (1e3, 2.0), (1e5, 1e5), (1e8, 30.0))
+    ],
     ("Kumaraswamy", "Exponential"): lambda e, f: [(1 + e, b, (1 + b) * (1 + f)) for b in (3.0, 1e3, 1e8)],
     ("Cauchy", "StudentT"): lambda e, f: [(1.0, 2.0, 1 + e, 1.0 + f, 2.0), (1.0, 2.0, 1 + e, 1.0, 2.0 * (1 + f))],
     ("Uniform", "Cauchy"): lambda e, f: [(1.0 + e, 1.0 + e + max(abs(f), 1e-3), 0.5, 0.3)],
