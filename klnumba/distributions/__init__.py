@@ -3,6 +3,8 @@
 from klnumba.distributions import (  # noqa: F401  register their pairs
     count_pairs,
     delta_others,
+    from_continuous_bernoulli,
+    from_lindley,
     from_uniform,
     infinite,
     to_half_line,
