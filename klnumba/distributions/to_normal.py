@@ -26,7 +26,7 @@ from klnumba.distributions.uniform import log_sinhc
 from klnumba.distributions.weibull import Weibull
 from klnumba.formulas.elementary import exp, expm1, log, log1p, split_exponent, two_sum
 from klnumba.formulas.log_cells import phi
-from klnumba.formulas.logarithms import log_twofold
+from klnumba.formulas.logarithms import log_ratio_beyond, log_twofold
 from klnumba.formulas.primitives import fma
 from klnumba.formulas.ranges import (
     FAR,
@@ -175,7 +175,10 @@ def log_normal_to_normal(loc_p: float, scale_p: float, loc_q: float, scale_q: fl
         return square
     rest = 0.75 * square + (0.5 * log_sinhc(0.5 * square) if square > 0.0 else 0.0)
     t = log_normal_distance(loc_p, scale_p, loc_q, scale_q)
-    return 0.5 * (excess_of_power(scale_p, loc_p + rest, scale_q, 1.0) + t * t) + rest
+    high, low = log_ratio_beyond(scale_p, scale_q, -loc_p)
+    v = high + (low + rest)
+    variances = exp_excess(2.0 * v) if abs(v) < 0.5 else excess_of_power(scale_p, loc_p + rest, scale_q, 1.0)
+    return 0.5 * (variances + t * t) + rest
 
 
 @register_kl(Weibull, Normal, compiled=True)

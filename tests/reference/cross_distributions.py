@@ -405,7 +405,7 @@ CROSS_ALMOST: dict[tuple[str, str], Callable[[float, float], Any]] = {
         (n, *about(math.sqrt(n - 0.5), math.sqrt(0.5), e, f)) for n in (1.0, 3.0, 4.0, 30.0, 1e4, 1e8)
     ],
     ("LogNormal", "Normal"): lambda e, f: [
-        (m, s, *about(math.exp(m + s * s / 2), s * math.exp(m), e, f)) for m in (0.0, 1.5) for s in (0.1, 0.5)
+        (m, s, *about(math.exp(m + s * s / 2), s * math.exp(m), e, f)) for m in (0.0, 1.5) for s in (0.5, 0.1, 1e-3)
     ],
     ("Weibull", "Normal"): lambda e, f: [
         (2.0, k, *about(2.0 * math.gamma(1 + 1 / k), 2.56 / (k + 1), e + 0.3, f)) for k in (1.0, 3.6, 50.0, 1e4)
