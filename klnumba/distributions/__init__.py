@@ -3,6 +3,8 @@
 from klnumba.distributions import (  # noqa: F401  register their pairs
     count_pairs,
     delta_others,
+    from_continuous_bernoulli,
+    from_lindley,
     from_uniform,
     infinite,
     to_half_line,
@@ -52,6 +54,7 @@ from klnumba.distributions.normal_gamma import NormalGamma
 from klnumba.distributions.one_hot_categorical import OneHotCategorical
 from klnumba.distributions.pareto import Pareto
 from klnumba.distributions.poisson import Poisson
+from klnumba.distributions.power_spherical import PowerSpherical
 from klnumba.distributions.registry import Pair, register_kl, registered_pairs
 from klnumba.distributions.student_t import StudentT
 from klnumba.distributions.transformed_distribution import TransformedDistribution
@@ -119,6 +122,7 @@ __all__ = [
     "Parameter",
     "Pareto",
     "Poisson",
+    "PowerSpherical",
     "PowerTransform",
     "SigmoidTransform",
     "SphericalUniform",

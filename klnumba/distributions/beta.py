@@ -45,7 +45,7 @@ def beta_entropy(a: float, b: float) -> float:
     first = (0.5 / a + (a - 1.0) * stirling_slope(a)) - stirling(a)
     second = (0.5 / b + (b - 1.0) * stirling_slope(b)) - stirling(b)
     both = (1.0 / s + (s - 2.0) * stirling_slope(s)) - stirling(s)
-    return 0.5 + HALF_LOG_2PI + 0.5 * (log(a / s) + log(b / s) - log(s)) - ((first + second) - both)
+    return 0.5 + HALF_LOG_2PI + 0.5 * (log_of_products(a, b, s, s) - log(s)) - ((first + second) - both)
 
 
 class Beta(Distribution):

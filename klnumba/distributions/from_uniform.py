@@ -19,8 +19,8 @@ from klnumba.distributions.registry import register_kl
 from klnumba.distributions.student_t import StudentT, log_density
 from klnumba.distributions.uniform import Uniform, log_sinhc, mean_log_excess
 from klnumba.distributions.weibull import Weibull
-from klnumba.formulas.elementary import LN2_HI, LN2_LO, expm1, log, log1p, two_sum
-from klnumba.formulas.primitives import fma
+from klnumba.formulas.elementary import exp, expm1, log, log1p, two_sum
+from klnumba.formulas.ranges import times_excess, times_log
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
     LN2,
@@ -33,7 +33,9 @@ from klnumba.formulas.special import (
 )
 
 LARGEST = 700.0  # exp of it is finite
+STEEP = 40.0
 LOG_PI = 1.1447298858494002
+MUCH = 1e150  # the square of it is finite
 
 
 def mean_log(low: float, high: float) -> float:
@@ -60,7 +62,7 @@ def mean_log_of_square_and_1(low: float, high: float) -> float:
             total += x / (k * (2.0 * k + 1.0))
             x, y = x * square - y * twist, x * twist + y * square
             k += 1.0
-        far = abs(middle) > 1e150
+        far = abs(middle) > MUCH
         return (2.0 * log(abs(middle)) if far else log1p(middle * middle)) - total
     up = high / (2.0 * half)
     down = low / (2.0 * half)
@@ -70,13 +72,29 @@ def mean_log_of_square_and_1(low: float, high: float) -> float:
 
 def log_1p_square(x: float) -> float:
     """log(1 + x*x)."""
-    return log1p(x * x) if abs(x) < 1e150 else 2.0 * log(abs(x))
+    return log1p(x * x) if abs(x) < MUCH else 2.0 * log(abs(x))
+
+
+def mean_log_of_square(low: float, high: float) -> float:
+    """E log(X*X)."""
+    if low >= 0.0 or high <= 0.0:
+        return 2.0 * (mean_log(low, high) if low >= 0.0 else mean_log(-high, -low))
+    up = high / (0.5 * high - 0.5 * low)
+    return up * log(high) + (2.0 - up) * log(-low) - 2.0
+
+
+def mean_log_of_1_and_square(low: float, high: float, unit: float, root: float) -> float:
+    """E log(1 + (X/(unit*root))**2); where X is as good as always far from 0, without the 1."""
+    far = max(abs(low), abs(high))
+    if far / unit / root < MUCH:
+        return mean_log_of_square_and_1(low / unit / root, high / unit / root)
+    return mean_log_of_square(low / far, high / far) + 2.0 * (log_of_products(far, 1.0, unit, 1.0) - log(root))
 
 
 @register_kl(Uniform, Cauchy, compiled=True)
 def uniform_cauchy(low: float, high: float, loc: float, scale: float) -> float:
     """The logarithm of pi times scale over the width, and E log(1 + ((X - loc)/scale)**2)."""
-    rest = mean_log_of_square_and_1((low - loc) / scale, (high - loc) / scale)
+    rest = mean_log_of_1_and_square(low - loc, high - loc, scale, 1.0)
     return rest + (LOG_PI + log_of_products(scale, 1.0, high - low, 1.0))
 
 
@@ -89,8 +107,7 @@ def uniform_half_cauchy(low: float, high: float, scale: float) -> float:
 @register_kl(Uniform, StudentT, compiled=True)
 def uniform_student_t(low: float, high: float, df: float, loc: float, scale: float) -> float:
     """(df + 1)/2*E log(1 + ((X - loc)/scale)**2/df), and the logarithm of the peak of q times the width."""
-    unit = scale * math.sqrt(df)
-    mean = mean_log_of_square_and_1((low - loc) / unit, (high - loc) / unit)
+    mean = mean_log_of_1_and_square(low - loc, high - loc, scale, math.sqrt(df))
     return (0.5 * df + 0.5) * mean + (log_of_products(scale, 1.0, high - low, 1.0) - log_density(df, 0.0))
 
 
@@ -119,7 +136,7 @@ def uniform_chi(low: float, high: float, df: float) -> float:
     square = middle * (1.0 + share * share / 3.0)
     lost = half * (beyond + 2.0 * short)
     rest = (log(middle / (high - low)) - short) + (HALF_LOG_2PI - 0.5 * LN2 - 0.5 * log(df))
-    return half * excess_of_products(square, middle, df, 1.0) + (lost + (rest + stirling(half)))
+    return times_excess(half, square, middle, df, 1.0, 0.0, 0) + (lost + (rest + stirling(half)))
 
 
 @register_kl(Uniform, InverseGamma, compiled=True)
@@ -129,9 +146,9 @@ def uniform_inverse_gamma(low: float, high: float, shape: float, rate: float) ->
         return math.inf
     width = log_width(low, high)
     lost = width * slope(width) - log_sinhc(0.5 * width)
-    inverses = excess_of_products(rate, width, high - low, shape)
+    inverses = times_excess(shape, rate, width, high - low, shape, 0.0, 0)
     rest = (mean_log(low, high) - log(high - low)) + (HALF_LOG_2PI - 0.5 * log(shape) + stirling(shape))
-    return shape * inverses + (shape * lost + rest)
+    return inverses + (shape * lost + rest)
 
 
 @register_kl(Uniform, Weibull, compiled=True)
@@ -140,21 +157,34 @@ def uniform_weibull(low: float, high: float, scale: float, shape: float) -> floa
     if low < 0.0:
         return math.inf
     mean = mean_log(low, high)
+    width = log_width(low, high) if low > 0.0 else math.inf
+    if shape * min(width, 1.0) > STEEP:
+        return uniform_steep_weibull(low, high, scale, shape, width, mean)
     if low == 0.0:
         lost = shape - log1p(shape)
     else:
-        width = log_width(low, high)
         x = 0.5 * width
         lost = log_sinhc((shape + 1.0) * x) - log_sinhc(x) - shape * (width * slope(width))
     middle = 0.5 * low + 0.5 * high
     k, y = log_in_parts(middle, 1.0, scale, 1.0)
     short = mean_log_excess(min(0.5 * (high - low) / middle, 1.0))
-    whole = shape * (k * LN2_HI)
-    v, rounded = two_sum(whole, shape * (k * LN2_LO + (y - short)) + lost)
-    more = 0.0
-    if abs(v) < LARGEST:  # exp(v) has the digits that v has behind the point
-        more = (rounded + fma(shape, k * LN2_HI, -whole)) * expm1(v)
+    v, more = times_log(shape, k, y - short)
+    v, rounded = two_sum(v, lost)
+    more = (rounded + more) * expm1(v) if abs(v) < LARGEST else 0.0  # exp(v) has the digits v has behind the point
     return (exp_excess(v) + more) + ((1.0 + lost - log(shape)) + (mean - log(high - low)))
+
+
+def uniform_steep_weibull(low: float, high: float, scale: float, shape: float, width: float, mean: float) -> float:
+    """The same where E X**shape comes from next to the upper end only, of which nothing cancels with E log X."""
+    k, y = log_in_parts(high, 1.0, scale, 1.0)
+    v, more = times_log(shape, k, y)
+    v, rounded = two_sum(v, log1p(-exp(-(shape + 1.0) * width)) - log(shape + 1.0) - log((high - low) / high))
+    power = exp(v) if v < LARGEST else exp(v - LARGEST) * exp(LARGEST)
+    lost = (rounded + more) * power if abs(v) < LARGEST else 0.0
+    middle = 0.5 * low + 0.5 * high
+    short = mean_log_excess(min(0.5 * (high - low) / middle, 1.0))
+    above = short + log_of_products(scale, 1.0, middle, 1.0)
+    return (power + lost) + (shape * above - log(shape) + (mean - log(high - low)))
 
 
 # --- Cauchy -----------------------------------------------------------------------------------------------------------
@@ -165,18 +195,22 @@ def cauchy_student_t(loc_p: float, scale_p: float, df: float, loc_q: float, scal
     """KL of Cauchy distributions, and what log-beta has beyond first order from df = 1, where q is one too."""
     e = 0.5 * (df - 1.0)
     x = 0.5 * df
-    unit = scale_q * math.sqrt(df)
+    root = math.sqrt(df)
     apart = loc_p - loc_q
     ratio = log_of_products(scale_p, 1.0, scale_q, 1.0) - 0.5 * (log1p(2.0 * e) if abs(e) < 0.4 else log(df))
-    if abs(ratio) < 1.0:
-        sinh = 0.5 * (expm1(0.5 * ratio) - expm1(-0.5 * ratio))
-        cauchy = log1p(sinh * sinh + 0.25 * (apart / scale_p) * (apart / unit))
-    else:
-        cauchy = cauchy_cauchy(loc_p, scale_p, loc_q, unit)
-    if abs(e) < 10.0:
+    y, z = scale_p / scale_q / root, abs(apart) / scale_q / root
+    if abs(e) < 10.0 and 1.0 / MUCH < y < MUCH and z < MUCH:
+        unit = scale_q * root
+        if abs(ratio) < 1.0:
+            sinh = 0.5 * (expm1(0.5 * ratio) - expm1(-0.5 * ratio))
+            cauchy = log1p(sinh * sinh + 0.25 * (apart / scale_p) * (apart / unit))
+        else:
+            cauchy = cauchy_cauchy(loc_p, scale_p, loc_q, unit)
         beyond = log_gamma_bregman(0.5, x, e) - log_gamma_bregman(1.0, x + 0.5, e)
         return max(cauchy * (1.0 + e) + (e * ratio + beyond), 0.0)
-    y, z = scale_p / unit, apart / unit
-    mean = log1p(y * (2.0 + y) + z * z) if max(y, abs(z)) < 1e150 else cauchy + ratio + 2.0 * LN2
+    if max(y, z) < MUCH:
+        mean = log1p(y * (2.0 + y) + z * z)
+    else:
+        mean = 2.0 * (log_of_products(math.hypot(scale_q * root + scale_p, apart), 1.0, scale_q, 1.0) - log(root))
     whole = (x + 0.5) * mean  # (df + 1)/2*E log(1 + ((X - loc_q)/unit)**2)
     return whole - (log_density(df, 0.0) + 2.0 * LN2 + LOG_PI + ratio + 0.5 * log(df))

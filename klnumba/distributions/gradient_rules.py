@@ -9,7 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.distributions import beta, continuous_bernoulli, gumbel, kumaraswamy, laplace, logistic, uniform
+from klnumba.distributions import (
+    beta,
+    continuous_bernoulli,
+    from_lindley,
+    gumbel,
+    kumaraswamy,
+    laplace,
+    logistic,
+    uniform,
+)
 from klnumba.duals import twofold as tf
 from klnumba.duals.dual import chain, value_of
 from klnumba.duals.rules import rule
@@ -175,6 +184,18 @@ def to_laplace(distance: Any, unit: Any, scale: Any, entropy: Any, off: Any) -> 
 def kumaraswamy_kumaraswamy(a: Any, b: Any, c: Any, d: Any) -> Any:
     """The integral also for equal a and c, where the text has a closed form: that does not say what happens beside."""
     return twin(kumaraswamy.by_integral)(a, b, c, d)
+
+
+@rule(from_lindley.lindley_gamma)
+def lindley_gamma(rate_p: Any, shape: Any, rate_q: Any) -> Any:
+    """The closed form also where its terms cancel: there are digits enough."""
+    return twin(from_lindley.to_gamma)(rate_p, shape, rate_q)
+
+
+@rule(from_lindley.lindley_weibull)
+def lindley_weibull(rate: Any, scale: Any, shape: Any) -> Any:
+    """The same."""
+    return twin(from_lindley.to_weibull)(rate, scale, shape)
 
 
 @rule(continuous_bernoulli.shortfall)

@@ -16,11 +16,27 @@ from klnumba.formulas.integrals import scaled_erfc, scaled_exponential_integral
 from klnumba.formulas.ranges import FAR, product, scaled
 from klnumba.formulas.special import EULER, HALF_LOG_2PI, LN2, excess_of_products, log_of_products
 
+LEAST = 1e-290  # up to here the exponential integral is its logarithm
+
+
+def mean_log(loc: float, concentration: float) -> float:
+    """E log(X/loc), negative."""
+    unit = 2.0 * (concentration / loc)
+    if unit > LEAST:
+        return -scaled_exponential_integral(unit)
+    return (LN2 + EULER) + log_of_products(concentration, 1.0, loc, 1.0)
+
+
+def scaled_entropy(loc: float, concentration: float) -> float:
+    """The entropy of X/loc."""
+    log_shape = log_of_products(concentration, 1.0, loc, 1.0)
+    return 0.5 + HALF_LOG_2PI + (1.5 * mean_log(loc, concentration) - 0.5 * log_shape)
+
 
 def inverse_gaussian_entropy(loc: float, concentration: float) -> float:
     """The differential entropy, in nats."""
-    mean_log = log(loc) - scaled_exponential_integral(2.0 * (concentration / loc))
-    return 0.5 + HALF_LOG_2PI + 1.5 * mean_log - 0.5 * log(concentration)
+    mean = log(loc) + mean_log(loc, concentration)
+    return 0.5 + HALF_LOG_2PI + 1.5 * mean - 0.5 * log(concentration)
 
 
 class InverseGaussian(Distribution):
@@ -98,8 +114,4 @@ def inverse_gaussian_laplace(loc_p: float, shape: float, loc_q: float, scale: fl
         u = root * distance if distance > 0.0 else 0.0
         tail = exp(-u * u) * scaled_erfc(root * (place + 1.0)) if u < 30.0 else 0.0
         distance = distance * math.erf(u) + (place + 1.0) * tail
-    log_shape = log_of_products(shape, 1.0, loc_p, 1.0)
-    unit = 2.0 * (shape / loc_p)
-    mean_log = -scaled_exponential_integral(unit) if unit > 0.0 else LN2 + log_shape + EULER
-    entropy = 0.5 + HALF_LOG_2PI + 1.5 * mean_log - 0.5 * log_shape
-    return to_laplace(distance, loc_p, scale, entropy, loc_q)
+    return to_laplace(distance, loc_p, scale, scaled_entropy(loc_p, shape), loc_q)

@@ -13,7 +13,8 @@ from klnumba.distributions.distribution import Distribution, Parameter, Support
 from klnumba.distributions.evaluate import evaluate
 from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.registry import register_kl
-from klnumba.distributions.uniform import Uniform
+from klnumba.distributions.uniform import Uniform, log_sinhc
+from klnumba.formulas.bessel import NODES, WEIGHTS
 from klnumba.formulas.divergences import log_ratio
 from klnumba.formulas.elementary import exp, expm1, log, log1p
 from klnumba.formulas.kumaraswamy_cells import (
@@ -24,17 +25,30 @@ from klnumba.formulas.kumaraswamy_cells import (
     shortfall,
     surplus,
 )
-from klnumba.formulas.special import digamma_bregman, excess, excess_of_products, log_gamma_bregman
+from klnumba.formulas.ranges import MOST
+from klnumba.formulas.special import (
+    LARGE,
+    STIRLING,
+    digamma_bregman,
+    excess,
+    excess_of_products,
+    log_gamma_bregman,
+    trigamma,
+)
 
 PI_SQUARED_6 = 1.6449340668482264
+
+
+def harmonic(x: float) -> float:
+    """digamma(x + 1) - digamma(1)."""
+    return PI_SQUARED_6 * x - digamma_bregman(1.0, 1.0 + x, x) if x < 0.5 else digamma_from_2(x) + 1.0
 
 
 def to_standard_uniform(a: float, b: float) -> float:
     """KL to the uniform distribution on 0 to 1: excesses of the inverses of a and b, and a product of both."""
     second = excess(b, 1.0, 1.0 - b)
-    if a < 0.5:  # the harmonic number of b
-        harmonic = PI_SQUARED_6 * b - digamma_bregman(1.0, 1.0 + b, b) if b < 0.5 else digamma_from_2(b) + 1.0
-        return second + (log(a) + (1.0 - a) / a * harmonic)
+    if a < 0.5:
+        return second + (log(a) + (1.0 - a) / a * harmonic(b))
     first = excess(a, 1.0, 1.0 - a)
     return max(first + second - (a - 1.0) / a * digamma_from_2(b), 0.0)
 
@@ -44,11 +58,69 @@ def kumaraswamy_entropy(a: float, b: float) -> float:
     return -to_standard_uniform(a, b)
 
 
+def log_choose(x: float, y: float) -> float:
+    """log(gamma(1 + x)*gamma(1 + y)/gamma(1 + x + y)), right to the last digits for x <= y."""
+    return log_gamma_bregman(1.0, 1.0 + x, x) - log_gamma_bregman(1.0 + y, 1.0 + y + x, x) - x * harmonic(y)
+
+
 def log_moment(a: float, b: float, n: float) -> float:
     """log E X**n."""
     h = n / a
-    curves = log_gamma_bregman(1.0, 1.0 + h, h) - log_gamma_bregman(1.0 + b, 1.0 + b + h, h)
-    return curves - h * (1.0 + digamma_from_2(b))
+    return log_choose(h, b) if h <= b else log_choose(b, h)
+
+
+def log_moment_beyond(h: float, b: float) -> float:
+    """log E X of h = 1/a, and E log X, which is -h*harmonic(b), left out."""
+    if h <= max(b, 1.0):
+        return log_gamma_bregman(1.0, 1.0 + h, h) - log_gamma_bregman(1.0 + b, 1.0 + b + h, h)
+    return log_choose(b, h) + h * harmonic(b)
+
+
+def trigamma_fall(x: float, b: float) -> float:
+    """trigamma(x) - trigamma(x + b)."""
+    if b >= 0.5:
+        return trigamma(x) - trigamma(x + b)
+    total = 0.0
+    while x < LARGE:
+        total += b / (x * x) * ((2.0 * x + b) / ((x + b) * (x + b)))
+        x += 1.0
+    y = 1.0 / x
+    shift = -log1p(b * y)
+    total -= y * (expm1(shift) + 0.5 * y * expm1(2.0 * shift))
+    power = y
+    for k in range(10):
+        power *= y * y
+        m = 2.0 * k + 3.0
+        total -= (m - 1.0) * (m - 2.0) * STIRLING[k] * power * expm1(m * shift)
+    return total
+
+
+def log_spread_over(h: float, b: float) -> float:
+    """Half the logarithm of the variance of X over the squares of the mean and of h = 1/a.
+
+    log E X**2 - 2*log E X is an integral over the second derivative of log E X**n by n, for h up to 1.
+    """
+    if h <= 1.0:
+        curve = 0.0
+        for i in range(12):
+            u = h * NODES[i]
+            curve += WEIGHTS[i] * NODES[i] * (trigamma_fall(1.0 + u, b) + trigamma_fall(1.0 + (2.0 * h - u), b))
+        spread = h * h * curve
+        return 0.5 * (log(curve) + 0.5 * spread + log_sinhc(0.5 * spread))
+    spread = log_spread(h, b)
+    return 0.5 * (log(expm1(spread)) if spread < MOST else spread) - log(h)
+
+
+def log_spread(h: float, b: float) -> float:
+    """log E X**2 - 2*log E X, for an h = 1/a above 1."""
+    if b < h:
+        twice = b * (2.0 * harmonic(h) - harmonic(2.0 * h)) - log_gamma_bregman(1.0, 1.0 + b, b)
+        second = log_gamma_bregman(1.0 + 2.0 * h, 1.0 + 2.0 * h + b, b)
+        return twice + (2.0 * log_gamma_bregman(1.0 + h, 1.0 + h + b, b) - second)
+    of_1 = log_gamma_bregman(1.0, 1.0 + 2.0 * h, 2.0 * h) - 2.0 * log_gamma_bregman(1.0, 1.0 + h, h)
+    more = 1.0 + b
+    second = log_gamma_bregman(more, more + 2.0 * h, 2.0 * h)
+    return of_1 - (second - 2.0 * log_gamma_bregman(more, more + h, h))
 
 
 class Kumaraswamy(Distribution):
@@ -132,7 +204,7 @@ def kumaraswamy_laplace(a: float, b: float, loc: float, scale: float) -> float:
     """The excess of E abs(X - loc)/scale, and what is left where that is 1."""
     log_mean = log_moment(a, b, 1.0)
     if loc <= 0.0 or loc >= 1.0:
-        distance = abs(exp(log_mean) - loc)
+        distance = abs((1.0 - loc) + expm1(log_mean) if log_mean > -0.5 else exp(log_mean) - loc)
     else:
         log_loc = log1p(loc - 1.0)
         ratio = log_mean - log_loc

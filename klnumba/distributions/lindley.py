@@ -63,7 +63,11 @@ class Lindley(Distribution):
 @register_kl(Lindley, Lindley, compiled=True)
 def lindley_lindley(rate_p: float, rate_q: float) -> float:
     """Twice the excess of rate_q/rate_p, less that of (1 + rate_q)/(1 + rate_p)."""
-    d = rate_q - rate_p
+    return of_rates(rate_p, rate_q, rate_q - rate_p)
+
+
+def of_rates(rate_p: float, rate_q: float, d: float) -> float:
+    """KL of two Lindley distributions, given d = rate_q - rate_p."""
     twice = excess(rate_p, rate_q, d)
     return twice + max(twice - excess(1.0 + rate_p, 1.0 + rate_q, d), 0.0)
 

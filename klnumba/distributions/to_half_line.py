@@ -11,6 +11,7 @@ from klnumba.distributions.beta import Beta, beta_entropy
 from klnumba.distributions.exponential import Exponential
 from klnumba.distributions.half_normal import HalfNormal
 from klnumba.distributions.inverse_gaussian import InverseGaussian
+from klnumba.distributions.inverse_gaussian import scaled_entropy as scaled_entropy_of_wald
 from klnumba.distributions.kumaraswamy import Kumaraswamy, log_moment, to_standard_uniform
 from klnumba.distributions.lindley import Lindley, scaled_entropy
 from klnumba.distributions.log_uniform import LogUniform, log_width
@@ -19,13 +20,19 @@ from klnumba.distributions.registry import register_kl
 from klnumba.distributions.uniform import Uniform, log_sinhc
 from klnumba.distributions.weibull import least_to_gamma
 from klnumba.formulas.divergences import log_ratio
-from klnumba.formulas.elementary import exp, log, log1p, two_sum
-from klnumba.formulas.integrals import scaled_exponential_integral
+from klnumba.formulas.elementary import exp, log, log1p, split_exponent, two_sum
 from klnumba.formulas.kumaraswamy_cells import digamma_from_2
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.power_distances import FIRST, LAST, STEP
 from klnumba.formulas.primitives import fma
-from klnumba.formulas.special import HALF_LOG_2PI, excess_of_products, exp_excess, log_gamma_bregman
+from klnumba.formulas.ranges import excess_of_power, product
+from klnumba.formulas.special import (
+    excess_of_nearly,
+    excess_of_products,
+    exp_excess,
+    log_gamma_bregman,
+    log_of_products,
+)
 
 OF_HALF_LINE = 0.7257913526447274  # 1/2 + log(pi/2)/2
 
@@ -38,9 +45,7 @@ def to_half_normal(root: float, log_spread: float, scale: float) -> float:
 @register_kl(InverseGaussian, Exponential, compiled=True)
 def inverse_gaussian_exponential(loc: float, concentration: float, rate: float) -> float:
     """The excess of the means' ratio, and what is left where they agree."""
-    ratio = concentration / loc
-    rest = (0.5 - HALF_LOG_2PI) + (0.5 * log(ratio) + 1.5 * scaled_exponential_integral(2.0 * ratio))
-    return excess_of_products(rate, loc, 1.0, 1.0) + rest
+    return excess_of_products(rate, loc, 1.0, 1.0) + (1.0 - scaled_entropy_of_wald(loc, concentration))
 
 
 @register_kl(LogUniform, Exponential, compiled=True)
@@ -84,7 +89,11 @@ def kumaraswamy_exponential(a: float, b: float, rate: float) -> float:
     d = (1.0 - a) / a
     if abs(d) > 0.5:
         log_mean = log_moment(a, b, 1.0)
-        return exp_excess(log(rate) + log_mean) + max(1.0 + log_mean + to_standard_uniform(a, b), 0.0)
+        v = log(rate) + log_mean
+        rest = to_standard_uniform(a, b)
+        if v < -2.0:  # the logarithm of a mean that is small cancels
+            return exp(v) + (rest - log(rate))
+        return exp_excess(v) + max(1.0 + log_mean + rest, 0.0)
     curve = log_gamma_bregman(2.0 + b, 1.0 + b + h, d)
     apart = d * (digamma_from_2(b + 1.0))
     v = log_ratio(rate, 1.0 + b, (rate - 1.0) - b) + ((log_gamma_bregman(2.0, 1.0 + h, d) - curve) - apart)
@@ -106,15 +115,23 @@ def uniform_half_normal(low: float, high: float, scale: float) -> float:
 def beta_half_normal(a: float, b: float, scale: float) -> float:
     """Half the excess of the ratio of mean squares, and what is left where they agree."""
     s = a + b
-    square = (a / s) * ((a + 1.0) / (s + 1.0))
-    return to_half_normal(math.sqrt(square), 0.5 * log(square) - beta_entropy(a, b), scale)
+    above, low, k = product(a, a + 1.0)
+    below, lost, n = product(s, s + 1.0)
+    unit, gone, j = product(scale, scale)
+    off = low / above - lost / below - gone / unit
+    rest = 0.5 * log_of_products(a, a + 1.0, s, s + 1.0) - beta_entropy(a, b)
+    return 0.5 * excess_of_nearly(above, 1.0, below, unit, off, k - (n + j)) + max(OF_HALF_LINE + rest, 0.0)
 
 
 @register_kl(Kumaraswamy, HalfNormal, compiled=True)
 def kumaraswamy_half_normal(a: float, b: float, scale: float) -> float:
     """Half the excess of the ratio of mean squares, and what is left where they agree."""
     half = 0.5 * log_moment(a, b, 2.0)
-    return to_half_normal(exp(half), half + to_standard_uniform(a, b), scale)
+    rest = to_standard_uniform(a, b)
+    v = half - log(scale)
+    if v < -1.0:  # the logarithm of a mean square that is small cancels
+        return (OF_HALF_LINE - 0.5) + (0.5 * exp(2.0 * v) + (log(scale) + rest))
+    return 0.5 * excess_of_power(1.0, half, scale, 1.0) + max(OF_HALF_LINE + (half + rest), 0.0)
 
 
 @register_kl(Lindley, HalfNormal, compiled=True)
@@ -127,10 +144,14 @@ def lindley_half_normal(rate: float, scale: float) -> float:
 @register_kl(InverseGaussian, HalfNormal, compiled=True)
 def inverse_gaussian_half_normal(loc: float, concentration: float, scale: float) -> float:
     """Half the excess of the ratio of mean squares, and what is left where they agree."""
-    ratio = concentration / loc
-    square = 1.0 + 1.0 / ratio
-    entropy = (0.5 + HALF_LOG_2PI) - 1.5 * scaled_exponential_integral(2.0 * ratio) - 0.5 * log(ratio)
-    return to_half_normal(loc * math.sqrt(square), 0.5 * log(square) - entropy, scale)
+    both = concentration + loc
+    square, low, k = product(loc, loc)
+    unit, lost, n = product(scale, scale)
+    above, j = split_exponent(both)
+    below, i = split_exponent(concentration)
+    rest = 0.5 * log_of_products(both, 1.0, concentration, 1.0) - scaled_entropy_of_wald(loc, concentration)
+    squares = excess_of_nearly(square, above, unit, below, low / square - lost / unit, (k + j) - (n + i))
+    return 0.5 * squares + max(OF_HALF_LINE + rest, 0.0)
 
 
 @register_kl(LogUniform, HalfNormal, compiled=True)

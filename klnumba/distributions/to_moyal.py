@@ -7,6 +7,8 @@ leaves of log(scale) + log(2*pi).
 
 from __future__ import annotations
 
+import math
+
 from klnumba.distributions.beta import Beta, beta_entropy, beta_gumbel
 from klnumba.distributions.exponential import Exponential, exponential_entropy, exponential_gumbel
 from klnumba.distributions.gamma import Gamma, gamma_entropy, gamma_gumbel
@@ -19,7 +21,8 @@ from klnumba.distributions.pareto import Pareto, pareto_entropy, pareto_gumbel
 from klnumba.distributions.registry import register_kl
 from klnumba.distributions.uniform import Uniform, uniform_entropy, uniform_gumbel
 from klnumba.formulas.elementary import log
-from klnumba.formulas.special import EULER, LN2, exp_excess, log_gamma_bregman
+from klnumba.formulas.ranges import gap
+from klnumba.formulas.special import EULER, LN2, exp_excess, log_gamma_bregman, log_of_products
 
 LOG_2PI = 1.8378770664093456
 OF_GUMBEL = -1.0541199559354117  # 1 - log(2*pi)/2 - (1 + EULER + log(2))/2
@@ -88,6 +91,8 @@ def pareto_moyal(scale_p: float, alpha: float, loc: float, scale_q: float) -> fl
 def moyal_gumbel(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """exp(v) - 1 - v, v the logarithm of E exp((loc_q - X)/scale_q), and what is left where that is 0."""
     r = scale_p / scale_q
+    if r == math.inf:
+        return r
     curve = log_gamma_bregman(0.5, r + 0.5, r)
-    v = (curve - (EULER + LN2) * r) - (loc_p - loc_q) / scale_q
-    return exp_excess(v) + max(OF_GUMBEL + (curve - log(r)), 0.0)
+    v = gap(curve - (EULER + LN2) * r, (loc_p - loc_q) / scale_q)
+    return exp_excess(v) + max(OF_GUMBEL + (curve - log_of_products(scale_p, 1.0, scale_q, 1.0)), 0.0)

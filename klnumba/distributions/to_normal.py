@@ -14,8 +14,8 @@ from klnumba.distributions.continuous_bernoulli import slope
 from klnumba.distributions.gamma_powers import phi_beyond_square
 from klnumba.distributions.half_normal import SQRT_2_OVER_PI, HalfNormal
 from klnumba.distributions.inverse_gamma import InverseGamma
-from klnumba.distributions.inverse_gaussian import InverseGaussian
-from klnumba.distributions.kumaraswamy import Kumaraswamy, log_moment, to_standard_uniform
+from klnumba.distributions.inverse_gaussian import InverseGaussian, mean_log
+from klnumba.distributions.kumaraswamy import Kumaraswamy, log_moment, log_moment_beyond, log_spread_over
 from klnumba.distributions.lindley import Lindley, scaled_entropy
 from klnumba.distributions.log_normal import LogNormal
 from klnumba.distributions.log_uniform import LogUniform, log_width
@@ -24,15 +24,22 @@ from klnumba.distributions.normal import Normal
 from klnumba.distributions.registry import register_kl
 from klnumba.distributions.uniform import log_sinhc
 from klnumba.distributions.weibull import Weibull
-from klnumba.formulas.elementary import exp, expm1, log, log1p, two_sum
-from klnumba.formulas.integrals import scaled_exponential_integral
+from klnumba.formulas.elementary import exp, expm1, log, log1p, split_exponent, two_sum
 from klnumba.formulas.log_cells import phi
+from klnumba.formulas.logarithms import log_ratio_beyond, log_twofold
 from klnumba.formulas.primitives import fma
+from klnumba.formulas.ranges import (
+    FAR,
+    MOST,
+    difference_over,
+    distance_over,
+    excess_of_power,
+    product,
+)
 from klnumba.formulas.special import (
     EULER,
     HALF_LOG_2PI,
     LN2,
-    difference_of_products,
     excess_of_nearly,
     excess_of_products,
     exp_excess,
@@ -45,6 +52,8 @@ from klnumba.formulas.special import (
 HALF_LOG_2PIE = HALF_LOG_2PI + 0.5
 OF_HALF_NORMAL = 0.1869944136213184  # log(2) + log(1 - 2/pi)/2
 DEVIATION_OF_HALF_NORMAL = 0.602810274989087  # sqrt(1 - 2/pi)
+HALF_LOG_PI_SQUARED_6 = 0.24885015123537267
+NARROW = 1e-20  # up to here the variance is its first term
 OF_MOYAL = 0.16297487283868844  # log(pi/2) - EULER/2
 MOYAL_MEAN = EULER + LN2
 
@@ -82,14 +91,12 @@ def lindley_normal(rate: float, loc: float, scale: float) -> float:
 def inverse_gaussian_normal(loc_p: float, concentration: float, loc_q: float, scale: float) -> float:
     """The variances' excess, the distance of the means, and 3/2*exp(x)*E1(x), x = 2*concentration/loc_p."""
     t = (loc_p - loc_q) / scale
-    unit = loc_p / scale
-    if 1e-140 < unit < 1e140:
-        square = unit * unit
-        off = (fma(unit, unit, -square) + 2.0 * unit * (fma(-unit, scale, loc_p) / scale)) / square
-        variances = excess_of_nearly(square, loc_p, concentration, 1.0, off, 0)
-    else:
-        variances = excess_of_products(unit, unit * (loc_p / concentration), 1.0, 1.0)
-    return 0.5 * (variances + t * t) + 1.5 * scaled_exponential_integral(2.0 * (concentration / loc_p))
+    square, lost, k = product(loc_p, loc_p)
+    below, lost_below, n = product(scale, scale)
+    m, j = split_exponent(loc_p)
+    c, i = split_exponent(concentration)
+    variances = excess_of_nearly(square, m, below, c, lost / square - lost_below / below, (k + j) - (n + i))
+    return 0.5 * (variances + t * t) - 1.5 * mean_log(loc_p, concentration)
 
 
 def inverse_gamma_negentropy(shape: float) -> float:
@@ -106,12 +113,15 @@ def inverse_gamma_normal(shape: float, rate: float, loc: float, scale: float) ->
         return math.inf
     more, low = two_sum(shape, -1.0)
     less, lost = two_sum(shape, -2.0)
-    t = (difference_of_products(rate, 1.0, more, loc) - low * loc) / more / scale
-    below = more * scale
-    unit = rate / below
-    moved = (fma(-unit, below, rate) - unit * (fma(more, scale, -below) + low * scale)) / rate
-    off = 2.0 * moved - lost / less
-    variances = excess_of_nearly(unit, unit, less, 1.0, off, 0)
+    t = difference_over(rate, 1.0, loc, more, more, scale)
+    if abs(t) < FAR:
+        t -= low / more * loc / scale
+    r, k = split_exponent(rate)
+    s, n = split_exponent(less)
+    below, lost_below, j = product(more, scale)
+    unit = r / below
+    moved = (fma(-unit, below, r) - unit * lost_below) / r - low / more
+    variances = excess_of_nearly(unit, unit, s, 1.0, 2.0 * moved - lost / less, 2 * (k - j) - n)
     return 0.5 * (variances + t * t) + inverse_gamma_negentropy(shape)
 
 
@@ -144,22 +154,31 @@ def chi_normal(df: float, loc: float, scale: float) -> float:
     return 0.5 * (variances + t * t) + (size - rest)
 
 
+def log_normal_distance(loc_p: float, scale_p: float, loc_q: float, unit: float) -> float:
+    """The distance of the mean from loc_q over `unit`: from that of the logarithms where these are close."""
+    square = scale_p * scale_p
+    log_mean = loc_p + 0.5 * square
+    if loc_q > 0.0:
+        high, low = log_twofold(loc_q)
+        d, first = two_sum(loc_p, -high)
+        ratio, second = two_sum(d, 0.5 * square)
+        if abs(ratio) < 1.0:
+            return loc_q * expm1(ratio + (0.5 * fma(scale_p, scale_p, -square) + (first + second - low))) / unit
+    return distance_over(1.0, log_mean, loc_q, unit)
+
+
 @register_kl(LogNormal, Normal, compiled=True)
 def log_normal_to_normal(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """The variances' excess, the distance of the means, and 3/4*x + log(sinh(x/2)/(x/2))/2, x = scale_p**2."""
     square = scale_p * scale_p
-    curve = 0.5 * log_sinhc(0.5 * square) if square > 0.0 else 0.0
-    log_deviation = loc_p + (0.75 * square + curve)
-    mean = exp(loc_p + 0.5 * square)
-    deviation = scale_p * exp(log_deviation)
-    if deviation > 1e300 or mean > 1e300:
-        return math.inf
-    t = (mean - loc_q) / scale_q
-    rest = 0.75 * square + curve
-    if deviation > 1e-290:
-        return of_parts(deviation, t, scale_q, rest)
-    narrow = 2.0 * (log(scale_q) - log(scale_p) - log_deviation) - 1.0  # the ratio of variances is next to nothing
-    return 0.5 * (narrow + t * t) + rest
+    if square == math.inf:
+        return square
+    rest = 0.75 * square + (0.5 * log_sinhc(0.5 * square) if square > 0.0 else 0.0)
+    t = log_normal_distance(loc_p, scale_p, loc_q, scale_q)
+    high, low = log_ratio_beyond(scale_p, scale_q, -loc_p)
+    v = high + (low + rest)
+    variances = exp_excess(2.0 * v) if abs(v) < 0.5 else excess_of_power(scale_p, loc_p + rest, scale_q, 1.0)
+    return 0.5 * (variances + t * t) + rest
 
 
 @register_kl(Weibull, Normal, compiled=True)
@@ -168,25 +187,27 @@ def weibull_normal(scale_p: float, shape: float, loc: float, scale_q: float) -> 
     h = 1.0 / shape
     once = log_gamma_bregman(1.0, 1.0 + h, h)
     log_mean_of_1 = once - EULER * h
-    spread = log_gamma_bregman(1.0, 1.0 + 2.0 * h, 2.0 * h) - 2.0 * once  # log(1 + variance/mean**2)
-    log_variance = log(expm1(spread)) if spread < 700.0 else spread
-    rest = (HALF_LOG_2PIE - 1.0 - EULER) + (once + 0.5 * log_variance - log(h))
-    log_deviation = log_mean_of_1 + 0.5 * log_variance
-    if log_deviation + log(scale_p) > 709.0:
-        return math.inf
-    off = (scale_p - loc) + scale_p * expm1(log_mean_of_1)
-    return of_parts(scale_p * exp(log_deviation), off / scale_q, scale_q, rest)
+    size = HALF_LOG_PI_SQUARED_6  # half the logarithm of the variance of X over the mean and h
+    if h > NARROW:
+        spread = log_gamma_bregman(1.0, 1.0 + 2.0 * h, 2.0 * h) - 2.0 * once  # log(1 + variance/mean**2)
+        size = 0.5 * (log(expm1(spread)) if spread < MOST else spread) - log(h)
+    rest = (HALF_LOG_2PIE - 1.0 - EULER) + (once + size)
+    variances = excess_of_power(scale_p, log_mean_of_1 + size, scale_q, shape)
+    t = distance_over(scale_p, log_mean_of_1, loc, scale_q)
+    return 0.5 * (variances + t * t) + rest
 
 
 @register_kl(Kumaraswamy, Normal, compiled=True)
 def kumaraswamy_normal(a: float, b: float, loc: float, scale: float) -> float:
     """The variances' excess, the distance of the means, and the divergence that is left where both agree."""
+    h = 1.0 / a
     first = log_moment(a, b, 1.0)
-    spread = log_moment(a, b, 2.0) - 2.0 * first
-    half_log = 0.5 * log(expm1(spread)) if spread < 700.0 else 0.5 * spread
+    size = log_spread_over(h, b)
+    curves = log_moment_beyond(h, b)
+    rest = (HALF_LOG_2PIE - 1.0 - EULER) + ((curves + size) + (0.5 / b - stirling_slope(b)))
     off = (1.0 - loc) + expm1(first) if first > -0.5 else exp(first) - loc
-    rest = HALF_LOG_2PIE + ((first + half_log) + to_standard_uniform(a, b))
-    return of_parts(exp(first + half_log), off / scale, scale, rest)
+    t = off / scale
+    return 0.5 * (excess_of_power(1.0, first + size, scale, a) + t * t) + rest
 
 
 def mean_square_beyond(w: float) -> float:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Self, cast
 
 import numpy as np
 
-from klnumba.distributions.constraint import NON_NEGATIVE, REAL, Constraint
-from klnumba.distributions.distribution import Parameter, Support
-from klnumba.distributions.evaluate import evaluate, evaluate_rows
-from klnumba.distributions.multivariate import Multivariate
+from klnumba.distributions.directions import Directions, Moments, cosine_gap, log_area
+from klnumba.distributions.evaluate import evaluate_rows
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.bessel_orders import (
     gap_of_orders,
@@ -20,24 +17,17 @@ from klnumba.formulas.bessel_orders import (
     ratio_over_x,
     slope_of_orders,
 )
-from klnumba.formulas.special import LN2, log_gamma
-
-LOG_PI = 1.1447298858494002
-NEAR_ONE = 1e-5  # what a length may be off
-DIRECTION = Constraint(
-    "a vector of length 1", lambda x: np.abs(np.sqrt(np.sum(np.square(x, dtype=float), -1)) - 1.0) < NEAR_ONE, REAL
-)
 
 
 def fisher_entropy(order: float, concentration: float) -> float:
     """The differential entropy on the sphere in 2*order + 2 dimensions, in nats."""
-    area = LN2 + (order + 1.0) * LOG_PI - log_gamma(order + 1.0)
+    area = log_area(order)
     if concentration < order + 2.0:
         return area + (log_above(order, concentration, 0.0) - concentration * ratio_of_orders(order, concentration))
     return area + (log_above(order, concentration, 1.0) + concentration * gap_of_orders(order, concentration))
 
 
-class VonMisesFisher(Multivariate):
+class VonMisesFisher(Directions):
     """The von Mises-Fisher distribution: directions, as unit vectors, around a mean direction.
 
     The density on the unit sphere is proportional to ``exp(concentration * (mean_direction @ x))``.
@@ -60,55 +50,9 @@ class VonMisesFisher(Multivariate):
     0.746816
     """
 
-    parameters = ("mean_direction", "concentration")
-    mean_direction = Parameter(DIRECTION, event_dims=1)
-    concentration = Parameter(NON_NEGATIVE)
+    moments = Moments(ratio_of_orders, slope_of_orders, ratio_over_x, fisher_entropy)
     scipy_name = "vonmises_fisher"
     scipy_keywords = {"mean_direction": "mu", "concentration": "kappa"}  # noqa: RUF012
-
-    def __init__(self, mean_direction: Any, concentration: Any, *, validate_args: bool = True) -> None:
-        super().__init__(validate_args, mean_direction=mean_direction, concentration=concentration)
-
-    def _event_shape(self) -> tuple[int, ...]:
-        return self._given["mean_direction"].shape[-1:]
-
-    def _validate(self) -> None:
-        if self.event_shape[0] < 2:
-            owner = type(self).__name__
-            raise ValueError(f"{owner}: mean_direction must have a last axis of 2 or more, not {self.event_shape[0]}")
-
-    @property
-    def _order(self) -> np.ndarray:
-        """Of the Bessel function that makes the density's integral 1."""
-        return np.array(0.5 * self.event_shape[0] - 1.0)
-
-    @property
-    def support(self) -> Support:
-        return Support(-1.0, 1.0)
-
-    def _of_order(self, formula: Any) -> Any:
-        """A formula of the order and the concentration, with an axis for the numbers of a draw."""
-        columns = [self._order, np.asarray(self.concentration, np.float64)[..., None]]
-        return evaluate(formula, columns, (*self.batch_shape, 1))
-
-    def _unit(self) -> Any:
-        direction = np.asarray(self.mean_direction, np.float64)
-        return direction / np.sqrt(np.sum(np.square(direction), -1, keepdims=True))
-
-    @property
-    def mean(self) -> Any:
-        """The expected value, which is shorter than a unit vector."""
-        return self._full(self._of_order(ratio_of_orders) * self._unit(), self.event_shape)
-
-    @property
-    def variance(self) -> Any:
-        along = np.square(self._unit())
-        across = self._of_order(ratio_over_x)
-        return self._full(across * (1.0 - along) + self._of_order(slope_of_orders) * along, self.event_shape)
-
-    def entropy(self) -> Any:
-        """The differential entropy on the sphere, in nats."""
-        return evaluate(fisher_entropy, [self._order, self._column("concentration")], self.batch_shape, self.dtype)
 
 
 class SphericalUniform(VonMisesFisher):
@@ -147,27 +91,6 @@ class SphericalUniform(VonMisesFisher):
 
     def __repr__(self) -> str:
         return f"SphericalUniform(dimension={self.dimension})"
-
-
-def cosine_gap(p: Any, q: Any) -> float:
-    """1 - cos of the angle between two vectors, from what is left of q - p beside the direction of p."""
-    length = 0.0
-    other = 0.0
-    along = 0.0
-    product = 0.0
-    for i in range(p.size):
-        length += p[i] * p[i]
-        other += q[i] * q[i]
-        along += (q[i] - p[i]) * p[i]
-        product += p[i] * q[i]
-    if product < 0.0:
-        return 1.0 - product / math.sqrt(length * other)
-    share = along / length
-    across = 0.0
-    for i in range(p.size):
-        off = (q[i] - p[i]) - share * p[i]
-        across += off * off
-    return across / other / (1.0 + product / math.sqrt(length * other))
 
 
 def fisher_fisher(room: Any, p: Any, a: Any, q: Any, b: Any) -> float:

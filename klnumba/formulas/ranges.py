@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from klnumba.formulas.elementary import LN2_HI, LN2_LO, exp, expm1, split_exponent, two_sum
+from klnumba.formulas.elementary import LN2_HI, LN2_LO, exp, expm1, log, split_exponent, two_sum
 from klnumba.formulas.primitives import fma
 from klnumba.formulas.special import difference_of_products, excess_of_nearly, exp_excess, power_of_two
 
@@ -89,3 +89,25 @@ def times_excess(w: float, a: float, b: float, c: float, d: float, off: float, s
     above, _, k = product(a, b)
     below, _, n = product(c, d)
     return scaled(weight * (above / below), (j + k) - n + shift)
+
+
+def excess_of_square(a: float, b: float, c: float, d: float) -> float:
+    """`excess` of the square of a*b/(c*d), of positive numbers of any size."""
+    above, low, k = product(a, b)
+    below, lost, n = product(c, d)
+    return excess_of_nearly(above, above, below, below, 2.0 * (low / above - lost / below), 2 * (k - n))
+
+
+def excess_of_power(a: float, log_b: float, c: float, d: float) -> float:
+    """The same given log(b), whose exponential may be out of the range."""
+    if abs(log_b) < MOST:
+        return excess_of_square(a, exp(log_b), c, d)
+    return exp_excess(2.0 * (log_b + (log(a) - (log(c) + log(d)))))
+
+
+def distance_over(a: float, log_b: float, c: float, unit: float) -> float:
+    """(a*b - c)/unit of positive a and b, given log(b)."""
+    if log_b + log(a) >= MOST:
+        return gap(exp(log_b + (log(a) - log(unit))), c / unit)
+    off = (a - c) + a * expm1(log_b) if abs(log_b) <= 0.5 else a * exp(log_b) - c
+    return off / unit

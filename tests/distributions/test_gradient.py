@@ -43,7 +43,7 @@ def all_derivatives(gradient):
 # Families over numbers: the others have vectors or matrices for parameters, or are made of distributions.
 OF_MORE_THAN_NUMBERS = (
     *(D.Independent, D.Joint, D.Mixture, D.TransformedDistribution, D.MatrixNormal, D.MultivariateNormal),
-    *(D.LowRankMultivariateNormal, D.Wishart, D.InverseWishart, D.Dirichlet, D.VonMisesFisher),
+    *(D.LowRankMultivariateNormal, D.Wishart, D.InverseWishart, D.Dirichlet, D.VonMisesFisher, D.PowerSpherical),
     *(D.Categorical, D.OneHotCategorical, D.Multinomial),
 )
 WITHOUT = {

@@ -18,6 +18,7 @@ from tests.reference.entropies import (
     h_normal,
     h_pareto,
     h_uniform,
+    to_gamma,
     to_gumbel,
     to_normal,
     x_log,
@@ -153,6 +154,74 @@ def of_gumbel(formula: Any, entropy: Any) -> Any:
     return run
 
 
+# --- Lindley and continuous Bernoulli ---------------------------------------------------------------------------------
+
+
+def lindley_gamma(r: Number, a: Number, b: Number) -> Number:
+    with mp.workdps(mp.dps + 40):
+        return to_gamma(h_lindley(r), (r + 2) / (r * (r + 1)), mean_log_of_lindley(r), a, b)
+
+
+def mean_log_of_lindley(r: Number) -> Number:
+    return 1 / (1 + r) - mp.euler - mp.log(r)
+
+
+def lindley_weibull(r: Number, s: Number, k: Number) -> Number:
+    with mp.workdps(mp.dps + 40):
+        power = mp.exp(mp.loggamma(1 + k) - k * mp.log(r * s)) * (1 + r + k) / (1 + r)
+        return power - h_lindley(r) - mp.log(k) + k * mp.log(s) - (k - 1) * mean_log_of_lindley(r)
+
+
+def lindley_log_normal(r: Number, m: Number, s: Number) -> Number:
+    mean = mean_log_of_lindley(r)
+    return to_normal(h_lindley(r) - mean, mean, mp.pi**2 / 6 - 1 / (1 + r) ** 2, m, s)
+
+
+def lindley_chi(r: Number, n: Number) -> Number:
+    size = (n / 2 - 1) * mp.log(2) + mp.loggamma(n / 2)
+    return size - h_lindley(r) - (n - 1) * mean_log_of_lindley(r) + (r + 3) / (r * r * (1 + r))
+
+
+def lindley_gumbel(r: Number, m: Number, s: Number) -> Number:
+    other = r + 1 / s
+    return to_gumbel(h_lindley(r), (r + 2) / (r * (r + 1)), (r / other) ** 2 * (1 + other) / (1 + r), m, s)
+
+
+def log_integral(x: Number) -> Number:
+    """Of exp(x*t), t from 0 to 1."""
+    return mpf(0) if x == 0 else mp.log(mp.expm1(x) / x)
+
+
+def tilted_moments(x: Number) -> tuple[Number, Number]:
+    """Mean and mean square."""
+    if x == 0:
+        return HALF, mpf(1) / 3
+    mean = 1 / (1 - mp.exp(-x)) - 1 / x
+    return mean, 1 / (1 - mp.exp(-x)) - 2 * mean / x
+
+
+def tilted_half_normal(x: Number, s: Number) -> Number:
+    mean, square = tilted_moments(x)
+    return to_half_normal(log_integral(x) - x * mean, square, s)
+
+
+def tilted_gumbel(x: Number, m: Number, s: Number) -> Number:
+    mean, _ = tilted_moments(x)
+    moment = mp.exp(log_integral(x - 1 / s) - log_integral(x))
+    return to_gumbel(log_integral(x) - x * mean, mean, moment, m, s)
+
+
+def tilted_moyal(x: Number, m: Number, s: Number) -> Number:
+    mean, _ = tilted_moments(x)
+    moment = mp.exp(log_integral(x - 1 / s) - log_integral(x))
+    return to_moyal(log_integral(x) - x * mean, mean, moment, m, s)
+
+
+def of_probs(formula: Any) -> Any:
+    """The same of probabilities, the first number."""
+    return lambda p, *numbers: formula(mp.log(p / (1 - p)), *numbers)
+
+
 # --- uniform ----------------------------------------------------------------------------------------------------------
 
 
@@ -276,7 +345,17 @@ CROSS_CLOSED: dict[tuple[str, str], Any] = {
     ("Uniform", "Weibull"): uniform_weibull,
     ("Uniform", "InverseGamma"): uniform_inverse_gamma,
     ("Cauchy", "StudentT"): cauchy_student_t,
+    ("Lindley", "Gamma"): lindley_gamma,
+    ("Lindley", "Weibull"): lindley_weibull,
+    ("Lindley", "LogNormal"): lindley_log_normal,
+    ("Lindley", "Chi"): lindley_chi,
+    ("Lindley", "Gumbel"): lindley_gumbel,
 }
+for _q, _formula in {"HalfNormal": tilted_half_normal, "Gumbel": tilted_gumbel, "Moyal": tilted_moyal}.items():
+    CROSS_CLOSED |= {
+        ("ContinuousBernoulli", _q): of_probs(_formula),
+        ("ContinuousBernoulli.logits", _q): _formula,
+    }
 ENTROPIES = {
     "Normal": h_normal,
     "Laplace": h_laplace,
@@ -287,6 +366,7 @@ ENTROPIES = {
     "Uniform": h_uniform,
     "Beta": h_beta,
     "Pareto": h_pareto,
+    "Lindley": h_lindley,
 }
 
 
@@ -325,7 +405,7 @@ CROSS_ALMOST: dict[tuple[str, str], Callable[[float, float], Any]] = {
         (n, *about(math.sqrt(n - 0.5), math.sqrt(0.5), e, f)) for n in (1.0, 3.0, 4.0, 30.0, 1e4, 1e8)
     ],
     ("LogNormal", "Normal"): lambda e, f: [
-        (m, s, *about(math.exp(m + s * s / 2), s * math.exp(m), e, f)) for m in (0.0, 1.5) for s in (0.1, 0.5)
+        (m, s, *about(math.exp(m + s * s / 2), s * math.exp(m), e, f)) for m in (0.0, 1.5) for s in (0.5, 0.1, 1e-3)
     ],
     ("Weibull", "Normal"): lambda e, f: [
         (2.0, k, *about(2.0 * math.gamma(1 + 1 / k), 2.56 / (k + 1), e + 0.3, f)) for k in (1.0, 3.6, 50.0, 1e4)
@@ -335,6 +415,17 @@ CROSS_ALMOST: dict[tuple[str, str], Callable[[float, float], Any]] = {
     ],
     ("Lindley", "Exponential"): lambda e, f: [
         (r, r * (1 + f) * (1 + r) / (2 + r)) for r in (1e-3, 0.9, 1.1, 7.0, 50.0, 1e3, 1e6)
+    ],
+    ("Lindley", "Gamma"): lambda e, f: [
+        *((r, (1 + abs(e) / 8), r * (1 - 1 / (1 + r)) * (1 + f / 8)) for r in (1.1, 7.0, 1e3, 1e6, 1e12)),
+        *((r, (2 - abs(e) / 8), r * (1 + f / 8)) for r in (0.9, 0.1, 1e-3, 1e-6, 1e-12)),
+    ],
+    ("Lindley", "Weibull"): lambda e, f: [
+        *((r, (1 + 1 / (1 + r)) * (1 + f / 8) / r, (1 + e / 8)) for r in (1.1, 7.0, 1e3, 1e6, 1e12)),
+        *((r, 2.2 / r, (1.45 + e / 8)) for r in (0.9, 0.1, 1e-3, 1e-6, 1e-12) if e == f),
+    ],
+    ("Kumaraswamy", "Normal"): lambda e, f: [
+        (a, b, *about(1 - 1 / a, 1 / a, e, f)) for a, b in ((30.0, 0.2), (1e3, 2.0), (1e5, 1e5), (1e8, 30.0))
     ],
     ("Kumaraswamy", "Exponential"): lambda e, f: [(1 + e, b, (1 + b) * (1 + f)) for b in (3.0, 1e3, 1e8)],
     ("Cauchy", "StudentT"): lambda e, f: [(1.0, 2.0, 1 + e, 1.0 + f, 2.0), (1.0, 2.0, 1 + e, 1.0, 2.0 * (1 + f))],

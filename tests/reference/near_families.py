@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import log, sqrt
 
+from tests.reference.cross_distributions import CROSS_ALMOST
+
 N = (10.0, 1e3, 1e5, 1e8)  # large shapes
 P = (0.1, 1e-3, 1e-6, 1e-9)  # small ones, and probabilities
 STEPS = (0.0, 0.3, -1e-2, 1e-3, -1e-5, 1e-8)
@@ -81,6 +83,7 @@ NEAR: dict[tuple[str, str], Callable[[float, float], list[tuple[float, ...]]]] =
     ("Gamma", "Gumbel"): lambda e, f: [(n, 1.0, n + e * sqrt(n), sqrt(n) * (1 + f)) for n in N],
     ("StudentT", "Laplace"): lambda e, f: [(n, 0.0, 1.0, e, 1 + f) for n in N],
     ("Beta", "Gumbel"): lambda e, f: [(n, n, 0.5 + e / sqrt(n), (1 + f) / sqrt(n)) for n in (10.0, 1e3, 1e5)],
+    ("Beta", "Moyal"): lambda e, f: [(n, n, 0.5 + e / sqrt(n), (1 + f) / sqrt(n)) for n in (10.0, 1e3, 1e5)],
     ("Weibull", "Laplace"): lambda e, f: [(1.0, n, 1 + e / n, (1 + f) / n) for n in N],
     ("LogNormal", "Laplace"): lambda e, f: [(0.0, 1 / sqrt(n), 1 + e / sqrt(n), (1 + f) / sqrt(n)) for n in N],
     ("InverseGaussian", "Laplace"): lambda e, f: [(1.0, n, 1 + e / sqrt(n), (1 + f) / sqrt(n)) for n in N],
@@ -97,4 +100,5 @@ NEAR: dict[tuple[str, str], Callable[[float, float], list[tuple[float, ...]]]] =
     ("Uniform", "Gamma"): lambda e, f: [(1.0, 1 + h, (1 + f) / h / h, (1 + e * h) / h / h) for h in (1.0, 1e-2, 1e-4)],
     ("LogNormal", "Weibull"): lambda e, f: [(0.0, 1 / sqrt(n), 1 + e / sqrt(n), sqrt(n) * (1 + f)) for n in N],
     ("Weibull", "LogNormal"): lambda e, f: [(1.0, n, e / n, (1 + f) / n) for n in N],
+    **CROSS_ALMOST,
 }

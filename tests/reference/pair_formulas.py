@@ -50,6 +50,7 @@ SAME = {
     "OneHotCategorical": "Σ p·log(p/q)",
     "Pareto": "a·log(m'/m) + log(a'/a) + a/a' − 1",
     "Poisson": "r'·log(r'/r) − r' + r",
+    "PowerSpherical": "(c' − c)·E log(1 + m'ᵀX) + log(N(c)/N(c')), N(c) the integral of (1 + mᵀx)^c",
     "TransformedDistribution": "that of the bases",
     "Uniform": "log((b − a)/(b' − a'))",
     "VonMises": "log(I₀(b)/I₀(b')) + (b' − b·cos(m' − m))·I₁(b')/I₀(b'), b the concentration",
@@ -81,8 +82,10 @@ CROSS = {
     "Normal": "log(s·√(2π)) + [V + (E − m)²]/(2s²)",
     "Pareto": "(a + 1)·E log X − log a − a·log m",
     "Poisson": "r − E·log r + E log X!",
+    "PowerSpherical": "log N(c) − c·E log(1 + mᵀX), N(c) the integral of (1 + mᵀx)^c",
     "StudentT": "log(s·√n·B(n/2, 1/2)) + (n + 1)/2·E log(1 + ((X − m)/s)²/n)",
     "Uniform": "log(b − a)",
+    "VonMisesFisher": "−log C(b) − b·mᵀE, C the norm of the density",
     "Weibull": "k·log s − log k − (k − 1)·E log X + E X^k/s^k",
 }
 
@@ -110,6 +113,7 @@ def formula(p: str, q: str) -> str:
     return "−log of q's probability of v" if p == "Delta" else f"{CROSS[q]} − H"
 
 
+DIRECTIONS = {"PowerSpherical", "VonMisesFisher"}
 ONLY_NOTHING = {"Geometric": "probs of p is 1", "NegativeBinomial": "probs of p is 0", "Poisson": "rate of p is 0"}
 
 CONDITIONS = {
@@ -139,12 +143,14 @@ CONDITIONS = {
     ("NegativeBinomial", "NegativeBinomial"): f"equal total_count, or probs of p is 0, else {REFUSED}",
     ("Geometric", "NegativeBinomial"): f"total_count is 1, else {REFUSED}",
     ("NegativeBinomial", "Geometric"): f"total_count is 1, else {REFUSED}",
+    ("PowerSpherical", "PowerSpherical"): f"equal mean directions, or p or q is uniform, else {REFUSED}",
+    ("VonMisesFisher", "PowerSpherical"): f"concentration of p is 0, else {REFUSED}",
     ("Binomial", "Binomial"): "infinite unless p has no more draws, or probs 0",
     ("Binomial", "Bernoulli"): "infinite unless p has at most one draw, or probs 0",
     ("Bernoulli", "Binomial"): "infinite if q has no draw and probs of p is above 0",
     ("Multinomial", "Multinomial"): "infinite unless the counts are equal",
     ("Delta", "Delta"): "infinite unless the places are equal",
-    **{("Delta", q): "infinite unless v is a count that q has" for q in CROSS if q not in {"Delta"}},
+    **{("Delta", q): "infinite unless v is a count that q has" for q in CROSS if q not in DIRECTIONS},
     ("TransformedDistribution", "TransformedDistribution"): f"equal transforms, injective on p, else {REFUSED}",
     ("Joint", "Joint"): f"as many blocks of equal event shapes, with a pair each, else {REFUSED}",
     ("Independent", "Independent"): f"equal event shapes, and a pair of the bases, else {REFUSED}",

@@ -30,7 +30,7 @@ SAME = {
 CROSS = {
     ("Beta", "Dirichlet"): "X", ("Dirichlet", "Beta"): "X", ("Categorical", "OneHotCategorical"): "X",
     ("OneHotCategorical", "Categorical"): "X", ("Independent", "MultivariateNormal"): "P", ("Kumaraswamy", "Beta"): "N",
-    ("Weibull", "Gamma"): "FN",
+    ("PowerSpherical", "VonMisesFisher"): "F", ("Weibull", "Gamma"): "FN",
 }  # fmt: skip
 
 # Pairs of two families that PyTorch alone has, p: the families q.
@@ -68,7 +68,6 @@ NOT_HERE = [
     NotHere("CirculantNormal", "N", "a MultivariateNormal with a circulant covariance; not with the speed of that"),
     NotHere("GaussianProcess", "F", "a MultivariateNormal at the index points; kernels are not this package's"),
     NotHere("Masked, Sample, Blockwise", "F", "Independent and Joint, or a batch with weights on the result"),
-    NotHere("PowerSpherical to SphericalUniform and VonMisesFisher", "F", "not written yet"),
     NotHere("NormalCanonical", "J", "a Normal or MultivariateNormal by precision_matrix"),
 ]
 

@@ -18,6 +18,7 @@ from tests.reference.entropies import x_log
 
 DIGITS = 130
 DIGITS_OF_MASSES = 500  # 1e-200 and its square
+DIGITS_OF_POWERS = 200  # 1e-40 to the fourth
 DIGITS_OF_LOGITS = 1000  # exp(-1000) takes 434 of them
 BOUND = 1e-13
 INF = mpf("inf")
@@ -44,6 +45,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "NormalGamma": ("loc", "mean_precision", "concentration", "rate"),
     "MatrixNormal": ("loc", "row_covariance", "column_covariance"),
     "VonMisesFisher": ("mean_direction", "concentration"),
+    "PowerSpherical": ("mean_direction", "concentration"),
     "Joint": ("loc", "scale", "concentration", "rate"),  # of a Normal and a Gamma
     "TransformedDistribution": ("loc", "scale"),  # of a Normal by exp
     "Geometric": ("probs",),
@@ -223,6 +225,35 @@ def von_mises_fisher(p: Values, q: Values) -> Any:
     else:
         ratio = mp.besseli(order + 1, a) / mp.besseli(order, a)
     return log_of_sphere(order, b) - log_of_sphere(order, a) + (a - b * cosine) * ratio
+
+
+def power_log_norm(half: Any, c: Any) -> Any:
+    """Of the density, over the uniform one."""
+    return c * mp.log(2) + mp.loggamma(half + c) + mp.loggamma(2 * half) - mp.loggamma(half) - mp.loggamma(2 * half + c)
+
+
+def power_mean_log(half: Any, c: Any) -> Any:
+    """E log(1 + t), t the cosine to the mean direction."""
+    return mp.log(2) + mp.digamma(half + c) - mp.digamma(2 * half + c)
+
+
+def power_spherical_fisher(p: Values, q: Values) -> Any:
+    if p[1] == q[1] == 0.0:
+        return mpf(0)
+    with mp.workdps(DIGITS_OF_POWERS):
+        (m, n), (a, b) = (vector(d[0]) for d in (p, q)), (number(d[1]) for d in (p, q))
+        half = mpf(len(m) - 1) / 2
+        lengths = mp.sqrt(mp.fsum(x * x for x in m)) * mp.sqrt(mp.fsum(x * x for x in n))
+        cosine = mp.fsum(x * y for x, y in zip(m, n, strict=True)) / lengths
+        to_uniform = a * power_mean_log(half, a) - power_log_norm(half, a)
+        norm = log_of_sphere(half - mpf(1) / 2, b) - log_of_sphere(half - mpf(1) / 2, mpf(0))
+        return to_uniform + norm - b * cosine * a / (a + 2 * half)
+
+
+def power_spherical(p: Values, q: Values) -> Any:
+    with mp.workdps(DIGITS_OF_POWERS):
+        (a, b), half = (number(d[1]) for d in (p, q)), mpf(len(p[0]) - 1) / 2
+        return (a - b) * power_mean_log(half, a) + power_log_norm(half, b) - power_log_norm(half, a)
 
 
 # --- parameters: small, ordinary, extreme -----------------------------------------------------------------------------
@@ -504,6 +535,38 @@ def directions() -> Iterator[Case]:
                 yield (m, a), (-turned, a)
 
 
+def powers() -> Iterator[Case]:
+    """A power spherical and a von Mises-Fisher distribution, far apart and close together."""
+    rng = np.random.default_rng(17)
+    table = [0.0, 1e-40, 1e-3, 0.5, 3.0, 63.5, 1e3, 1e8]
+    for size in (2, 3, 25, 300):
+        m, n = (np.asarray(v / np.sqrt(np.sum(v * v))) for v in rng.normal(size=(2, size)))
+        for a, b in product(table, table):
+            yield (m, a), (n, b)
+            yield (m, a), (m, b)
+        for a in table[1:]:
+            best = a * (a + size - 1.0) / (2.0 * a + size - 1.0)
+            for delta in [0.0, *DELTAS[::3]]:
+                turned = m + 1e-3 * delta * n
+                yield (m, a), (m, best * (1 + delta))
+                yield (m, a), (turned / np.sqrt(np.sum(turned * turned)), best)
+
+
+def powers_of_one_direction(uniform: bool) -> Callable[[], Iterator[Case]]:
+    """Two concentrations for one direction, the first 0 or not."""
+
+    def run() -> Iterator[Case]:
+        table = [1e-40, 1e-3, 0.5, 3.0, 20.0, 1e3, 1e8]
+        for size in (2, 3, 6, 25, 300):
+            m = np.eye(size)[0]
+            for a, b in product([0.0] if uniform else table, table):
+                yield (m, a), (m, b)
+            for a, delta in product([] if uniform else table, DELTAS):
+                yield (m, a), (m, a * (1 + delta))
+
+    return run
+
+
 def independent_and_low_rank(first_is_independent: bool) -> Callable[[], Iterator[Case]]:
     """Two distributions of one size, not close."""
 
@@ -623,6 +686,9 @@ PAIRS = [
     Pair("NormalGamma", "NormalGamma", normal_gamma, normal_gammas),
     Pair("MatrixNormal", "MatrixNormal", matrix_normal, matrix_normals(10.0), note="condition 10"),
     Pair("VonMisesFisher", "VonMisesFisher", von_mises_fisher, directions),
+    Pair("PowerSpherical", "VonMisesFisher", power_spherical_fisher, powers),
+    Pair("PowerSpherical", "PowerSpherical", power_spherical, powers_of_one_direction(False), note="one direction"),
+    Pair("VonMisesFisher", "PowerSpherical", power_spherical, powers_of_one_direction(True), note="concentration 0"),
     of_normals(IND, LOW, independent_and_low_rank(True), note="not close"),
     of_normals(LOW, IND, independent_and_low_rank(False), note="not close"),
     Pair("Joint", "Joint", joint, blocks, note="of Normal and Gamma"),
