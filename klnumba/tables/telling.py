@@ -166,7 +166,9 @@ def _named(cells: Categories, found: Told, n: float, current: Side) -> Told:
 def _first(rows: Array, order: Array) -> Array:
     """The place of the fullest of these cells, if there are any."""
     full = np.flatnonzero(~fewer(rows, rows.max(initial=0.0)))
-    return full[order[full].argmax(keepdims=True)] if full.size else full
+    first = order[full] == order[full].max(initial=0.0)
+    found: Array = full[first][:1]
+    return found
 
 
 def _sparse(found: Told, n: float, m: float) -> Array:

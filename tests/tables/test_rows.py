@@ -275,6 +275,8 @@ def test_columns_of_several_levels(rides):
         ({"weights": [1.0]}, r"weights: one a row, 500, not shape \(1,\)"),
         ({"weights": "negative"}, "weights: 0, or from 1e-100 to 1e\\+100, but row 0 has -1"),
         ({"weights": "hole"}, "weights: 0, or from 1e-100 to 1e\\+100, but row 7 has nan"),
+        ({"weights": [1e-200] * 500}, "weights: 0, or from 1e-100 to 1e\\+100, but row 0 has 1e-200"),
+        ({"weights": [1e200] * 500}, "weights: 0, or from 1e-100 to 1e\\+100, but row 0 has 1e"),
         ({"weights": pd.Series(np.ones(500))}, "weights: a Series with the index of the rows"),
         ({"against": "Wed"}, "against: no group 'Wed'; there are 'Mon', 'Sun', 'Tue'"),
         ({"against": 7}, "against: no group 7"),
