@@ -58,10 +58,14 @@ class Abundance:
         return found
 
     def again(self, rng: np.random.Generator) -> tuple[Array, Array, float]:
-        """Another sample: the rates of its rare categories, their rows, and the rate of all that it lacks."""
-        place = rng.choice(RATES.size, self.categories, p=self.weights)
+        """Another sample: the rates of its rare categories, their rows, and the rate of all that it lacks.
+
+        How many it has is a Poisson number as well, and with it how much it lacks.
+        """
+        number = rng.poisson(self.categories)
+        place = rng.choice(RATES.size, number, p=self.weights)
         # The first row comes at a time between 0 and 1, and the others after it.
-        later = RATES[place] + np.log1p(-SEEN[place] * rng.random(self.categories))
+        later = RATES[place] + np.log1p(-SEEN[place] * rng.random(number))
         rows = 1.0 + rng.poisson(np.maximum(later, 0.0))
         return RATES[place], rows, float(rng.poisson(self.traceless) @ RATES)
 

@@ -17,7 +17,7 @@ from klnumba.tables.cells import Array
 from klnumba.tables.pooling import Pair
 from klnumba.tables.rows import frame_of
 from klnumba.tables.statistics import CORRECTIONS, adjusted, evidence, spread
-from klnumba.tables.weighting import check_index
+from klnumba.tables.weighting import check_index, in_range
 
 CELLS = 1 << 28  # groups times values: 2 GiB of counts
 BLOCK = 1 << 21  # of them at a time, where statistics need more room
@@ -43,7 +43,7 @@ def kl_groups(
     column : label
         The column whose values are compared: of any dtype, if its values can be hashed.
     weights : label or array_like, optional
-        How much each row counts: a column or an array, finite and not negative. By default each row counts 1.
+        How much each row counts: a column or an array, 0 or from 1e-100 to 1e100. By default each row counts 1.
     against : label, optional
         The group that all are compared with; of several columns `by`, a tuple. By default each group is compared with
         all other rows.
@@ -78,7 +78,7 @@ def kl_groups(
     TypeError
         If `frame` is no DataFrame, or values cannot be hashed.
     ValueError
-        If there is no such column or group, a weight is not finite or negative, an option is out of its range, or
+        If there is no such column or group, a weight is out of its range, an option is out of its range, or
         groups times values are more than ``2**28`` cells.
     ModuleNotFoundError
         With `confidence`, if SciPy is not installed.
@@ -134,7 +134,7 @@ def kl_groups(
         result["weight"] = counts.sum(axis=1)
     result |= found
     if confidence is not None:
-        result |= _evidence(*sides, place, float(confidence), unit_of(base))
+        result |= _evidence(*sides, place, _order(values), float(confidence), unit_of(base))
         result["p_adjusted"] = adjusted(result["p_value"], correction)
     return pandas.DataFrame(result, index=labels)
 
@@ -177,7 +177,16 @@ def _smoothed(first: Side, second: Side, smoothing: str | float) -> tuple[Array,
     return smoothings.smooth(p, n, used, smoothing), smoothings.smooth(q, m, used, smoothing)
 
 
-def _evidence(first: Side, second: Side, itself: int | None, confidence: float, unit: float) -> dict[str, Array]:
+def _order(values: Any) -> Array:
+    """Numbers by which values come in an order that no group has made."""
+    pandas = load("pandas")
+    found: Array = pandas.util.hash_pandas_object(pandas.Index(values), index=False).to_numpy() / 2.0**64
+    return found if found.size else np.zeros(1)
+
+
+def _evidence(
+    first: Side, second: Side, itself: int | None, order: Array, confidence: float, unit: float
+) -> dict[str, Array]:
     """Effective numbers of rows, the interval and the test of each group."""
     shape = first[0].shape
     p, q = _scaled(first), np.broadcast_to(_scaled(second), shape)
@@ -196,7 +205,8 @@ def _evidence(first: Side, second: Side, itself: int | None, confidence: float, 
     for start in range(0, max(shape[0], 1), step):
         here = slice(start, start + step)
         both = (squares[0][here], squares[1][here]) if squares else None
-        pair = Pair(p[here], n[here], q[here], m[here], np.zeros_like(p[here], np.int64), squares=both)
+        orders = np.broadcast_to(order, p[here].shape)
+        pair = Pair(p[here], n[here], q[here], m[here], np.zeros_like(p[here], np.int64), squares=both, order=orders)
         parts.append(evidence(pair.select(some[here]), confidence, unit))
     found = {name: spread(np.concatenate([part[name] for part in parts]), some) for name in parts[0]}
     return {"n_effective": n, "n_effective_other": m} | found
@@ -242,12 +252,7 @@ def _weights(frame: Any, weights: Any) -> Array:
     found = np.asarray(given, np.float64)
     if found.shape != (len(frame),):
         raise ValueError(f"weights: one a row, {len(frame)}, not shape {found.shape}")
-    bad = np.flatnonzero(~(np.isfinite(found) & (found >= 0.0)))
-    if bad.size:
-        raise ValueError(
-            f"weights: finite and not negative, but row {only(frame.index, int(bad[0]))!r} has {found[bad[0]]}"
-        )
-    return found
+    return in_range(found, lambda row: f"row {only(frame.index, row)!r}")
 
 
 def _column(frame: Any, label: Any, name: str) -> Any:

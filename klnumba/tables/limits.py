@@ -23,9 +23,11 @@ from klnumba.tables.prediction import Sample
 from klnumba.tables.profile import Profile
 
 METHODS = ("bootstrap", "chi2")
+MOST = 1 << 40  # rows of a table to come: with many more, NumPy's binomial numbers are wrong
 ENOUGH = 5  # rows of a cell for the law of large samples
 FEW = 30  # rare categories, of which no law can be told
 HALF, ONE = 0.5, 1.0  # what H. Jeffreys's prior adds to a count; rows to be expected where a sample has none
+PASSED = {1.0: 1.0, 2.0: 0.5}  # what categories of one and of two rows leave to those that have not been seen
 
 
 def thresholds(
@@ -40,8 +42,8 @@ def thresholds(
     reference : DataFrame, Chunks or Profile
         The reference, itself a sample.
     n : int
-        How many rows the current table will have, with those that are missing; of a weighted table, how many effective
-        rows: (Σw)²/Σw².
+        How many rows the current table will have, with those that are missing, up to ``2**40``; of a weighted table,
+        how many effective rows: (Σw)²/Σw².
     alpha : float, default 0.05
         The share of false alarms.
     columns, bins, smoothing, base, missing
@@ -78,15 +80,17 @@ def thresholds(
     with as many degrees of freedom as the bin has rows (D. B. Rubin, Annals of Statistics 9, pp. 130-134, 1981), that
     of a category with half a row more, as H. Jeffreys's prior has it. What the reference lacks counts too. Beyond each
     end of bins that were fitted to a continuous column lies as much as between two of its numbers: one row; so it is
-    with other categories than those of the reference, to which as many rows are added as it has categories of one row.
+    with other categories than those of the reference. To these goes also the row of every category that has one, and
+    half a row of each that has two: names seen once are mostly names that do not come again, such as slips of the pen,
+    and as many others come (I. J. Good, Biometrika 40, pp. 237-264, 1953).
     Of infinite numbers, and of missing values, the reference is taken to have none if it shows none.
 
     Where some bins are empty, what lies between two neighbouring numbers, one row as well, is divided at random among
     the bins from the one to the other. Where thirty categories or more have few rows, no count speaks for itself: how
     frequent they are follows from how many of them have how few rows (`klnumba.tables.abundance`), and so does what
     is to be expected of categories that the reference lacks. How wrong such a prediction is, is found by drawing a
-    hundred references, from laws that differ as those of other samples would, and tables that follow on each; this
-    takes one to three seconds a column.
+    hundred references, from laws that differ as those of other samples would, with as many such categories as a Poisson
+    number says, and tables that follow on each; this takes one to three seconds a column.
 
     "chi2" is KL = (1/N + 1/n)/2 times a chi-squared number with cells - 1 degrees of freedom, and with as many more as
     give the expected share of what the reference lacks. It is meant for cells with five rows or more.
@@ -102,8 +106,8 @@ def thresholds(
     """
     smoothings.check(smoothing)
     unit = unit_of(base)
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
-        raise ValueError(f"n: a positive integer, not {n!r}")
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 1 <= n <= MOST:
+        raise ValueError(f"n: an integer from 1 to 2**40, not {n!r}")
     if not 0.0 < real(alpha, "alpha") < 1.0:
         raise ValueError(f"alpha: a number between 0 and 1, not {alpha!r}")
     if method not in METHODS:
@@ -174,7 +178,9 @@ class _Column:
         self.awaited[:-2] = True
         self.rates[:-2] += np.where(named > 0, HALF, ONE)
         if cells.kind != "boolean":  # of which no third can come
-            self.lacking = float((seen == 1).sum())
+            for rows, passed in PASSED.items():
+                self.rates[:-2][named == rows] = rows - passed
+                self.lacking += passed * float((seen == rows).sum())
             self.rates[-2] += self.lacking + ONE
 
     def _bins(self, cells: Bins) -> None:

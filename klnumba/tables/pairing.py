@@ -35,6 +35,7 @@ def pair_of(profile: Profile, tallies: dict[str, Tally], names: list[str], missi
         _rows([np.zeros(one.reference.size) for one in told], np.int64),
         _rows([one.doubtful for one in told], bool), _rows([one.sure for one in told], bool),
         _squares(told) if any(table[name].squares is not None for table in tables for name in names) else None,
+        order=_rows([one.order for one in told]),
     )  # fmt: skip
     return Pair(_rows(left), n, _rows(right), m, _rows(groups, np.int64), told=evidence)
 

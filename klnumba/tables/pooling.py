@@ -21,8 +21,9 @@ class Pair:
 
     Where the number of rows is infinite, the distribution is known, and the counts are its probabilities. The evidence
     looks at the cells of `told`, if there are others for it. It takes those that are `doubtful`, since the reference
-    sample itself made them, together with the sparse ones, and those that are `sure` for what they are. Where rows
-    have weights, `squares` are the sums of theirs, of a row without one 1.
+    sample itself made them, together with the sparse ones, and those that are `sure` for what they are. Of cells that
+    are as full, the one with the largest number in `order` comes first, which no sample has made. Where rows have
+    weights, `squares` are the sums of theirs, of a row without one 1.
     """
 
     reference: Array
@@ -34,6 +35,7 @@ class Pair:
     sure: Array | None = None
     squares: Squares | None = None
     told: Pair | None = None
+    order: Array | None = None
 
     @property
     def used(self) -> Array:
@@ -46,7 +48,8 @@ class Pair:
         sides = (self.reference, self.n, self.current, self.m, self.groups, self.doubtful, self.sure)
         squares = None if self.squares is None else tuple(side[columns] for side in self.squares)
         told = None if self.told is None else self.told.select(columns)
-        found: Any = (*(None if side is None else side[columns] for side in sides), squares, told)
+        order = None if self.order is None else self.order[columns]
+        found: Any = (*(None if side is None else side[columns] for side in sides), squares, told, order)
         return Pair(*found)
 
     def turned(self, columns: Array) -> Pair:
@@ -88,6 +91,17 @@ class Pair:
         least_of_both: Array = np.where(np.isinf(total), found, np.minimum(found, own))
         return least_of_both
 
+    def fullest(self) -> Array:
+        """The place of the fullest cell of each column that is not doubtful."""
+        rows = self.expected()
+        if self.doubtful is not None:
+            rows = np.where(self.doubtful, -1.0, rows)
+        found: Array = rows.argmax(axis=1)
+        if self.order is not None:
+            full = ~fewer(rows, rows.max(axis=1, keepdims=True))
+            found = np.where(full, self.order, -1.0).argmax(axis=1)
+        return found
+
     def informed(self) -> Pair:
         """The counts scaled to as many rows as know what these cells hold, where weights go with the values.
 
@@ -106,7 +120,7 @@ class Pair:
         return replace(self, reference=reference, n=n, current=current, m=m, squares=None)
 
 
-def fewer(rows: Array, limit: float) -> Array:
+def fewer(rows: Array, limit: float | Array) -> Array:
     """Whether these are fewer rows, and not as many but for the rounding of weights."""
     found: Array = rows < limit * (1.0 - ROUNDING)
     return found

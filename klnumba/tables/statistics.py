@@ -145,7 +145,8 @@ def independence(pair: Pair) -> dict[str, Array]:
     empty: those in which either sample lets expect fewer than `SPARSE` rows are taken together (W. G. Cochran,
     Biometrics 10, pp. 417-451, 1954), and the p-value divides G by D. A. Williams's factor (Biometrika 63, pp. 33-37,
     1976), which brings its mean to that of the law. Where all are too empty, the fullest cell is held against all
-    others together, by the exact test (`klnumba.tables.fourfold`). The two samples may change places.
+    others together, by the exact test (`klnumba.tables.fourfold`): the fullest of both samples together, since the test
+    is exact only if what either of them holds did not choose the cell. The two samples may change places.
     """
     pair = pair.turned(np.isinf(pair.m))
     g, both, n, m = _likelihood(pooled(pair, SPARSE).informed())
@@ -171,9 +172,7 @@ def _likelihood(pair: Pair) -> tuple[Array, Array, Array, Array]:
 def _of_two_cells(pair: Pair, columns: Array, found: dict[str, Array]) -> dict[str, Array]:
     """The same, where these columns are small: the fullest cell against all others together."""
     part = pair.select(columns)
-    rows = part.expected()
-    full = (rows if part.doubtful is None else np.where(part.doubtful, -1.0, rows)).argmax(axis=1)[:, None]
-    two = part.cut(np.arange(rows.shape[1]) == full).informed()
+    two = part.cut(np.arange(part.used.shape[1]) == part.fullest()[:, None]).informed()
     found["g"][columns] = _likelihood(two)[0]
     found["dof"][columns] = 1.0
     counts = zip(two.reference[:, 1], two.n, two.current[:, 1], two.m, strict=True)
@@ -212,5 +211,5 @@ def adjusted(p: Array, correction: str) -> Array:
         steps: Any = np.maximum.accumulate(p[order] * (count - rank + 1))
     else:
         steps = np.minimum.accumulate((p[order] * count / rank)[::-1])[::-1]
-    found[order] = np.minimum(steps, 1.0)
+    found[order] = np.clip(steps, p[order], 1.0)  # times and over the count may round to less than p
     return found

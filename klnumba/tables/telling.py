@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.tables.cells import Array, Bins, Categories, Cells
+from klnumba.tables.cells import Array, Bins, Categories, Cells, Label
 from klnumba.tables.counting import Tally
 from klnumba.tables.pooling import ROUNDING, Pair, Squares, fewer
 from klnumba.tables.statistics import RARE, SPARSE
-from klnumba.tables.unseen import in_buckets
+from klnumba.tables.unseen import in_buckets, order_of
 
 CHANCE = 1e-4  # what chance does more seldom than this is told apart
 
@@ -45,27 +45,31 @@ class Side:
 
 @dataclass
 class Told:
-    """The counts of one column that the evidence looks at, and which cells are `doubtful` or `sure` (see `Pair`)."""
+    """The counts of one column that the evidence looks at; which cells are `doubtful` or `sure`, and the `order`.
+
+    See `Pair`.
+    """
 
     reference: Array
     current: Array
     squares: Squares
     doubtful: Array
     sure: Array
+    order: Array
 
 
 def told(cells: Cells, reference: Side, current: Side) -> Told:
     """The cells of a column for the evidence."""
     none = np.zeros(cells.size, bool)
     squares = reference.squares, current.squares
-    found = Told(reference.counts.copy(), current.counts.copy(), squares, none, none.copy())
+    found = Told(reference.counts.copy(), current.counts.copy(), squares, none, none.copy(), np.zeros(cells.size))
     if np.isinf(reference.rows) or not reference.rows > 0 or not current.rows > 0:
         return found
     if isinstance(cells, Bins):
         return _bins(cells, found, reference.rows, current.rows)
     if cells.folded or any(side.tally.buckets is not None for side in (reference, current)):
         return _hashed(cells, reference, current)
-    return _named(found, reference.rows, current)
+    return _named(cells, found, reference.rows, current)
 
 
 def surprise(found: Array, n: float, m: float) -> Any:
@@ -115,11 +119,13 @@ def _bins(cells: Bins, found: Told, n: float, m: float) -> Told:
 def _outside(cells: Bins, found: Told, empty: list[int]) -> None:
     """All of the reference lies in one bin: nothing is left but to ask how much lies outside.
 
-    If two of its numbers made the bin, as many count as outside.
+    If two of its numbers made the bin, as many count as outside. A bin that one row made says nothing at all.
     """
     found.doubtful[empty] = True
-    if empty and cells.edges[0] < cells.edges[-1]:
-        place = int(found.reference.argmax())
+    place = int(found.reference.argmax())
+    if empty and cells.edges[0] == cells.edges[-1]:
+        found.doubtful[place] = fewer(found.reference[place], 2.0)
+    elif empty:
         part = min(2.0 / found.reference[place], 0.5)
         for side in (found.reference, found.squares[0]):
             more = part * side[place]
@@ -127,39 +133,62 @@ def _outside(cells: Bins, found: Told, empty: list[int]) -> None:
             side[empty[0]] += more
 
 
-def _named(found: Told, n: float, current: Side) -> Told:
+def _named(cells: Categories, found: Told, n: float, current: Side) -> Told:
     """The cell of other categories holds what happened not to be in the reference.
 
     A new category is a cell where it would be one if the reference had it, since otherwise the cells would be chosen by
     what the reference has. It is one for `sure` if it is more frequent than chance would make any category that the
-    reference lacks: there are no more than (n + m) / count of so many rows.
+    reference lacks: there are no more than (n + m) / count of so many rows. Where all are too sparse, the fullest one
+    is a cell, of those that are as full the first in an order that does not know which of them the reference has.
     """
     m = current.rows
-    counts, squares = _unseen(current)
+    counts, squares, labels = _unseen(current)
     rows = counts if np.isinf(m) else _rows(counts, squares)
+    order = np.zeros(counts.size)
     most = (1.0 if np.isinf(m) else n + m) / rows
     sure = surprise(rows, n, m) * most < CHANCE
     kept = sure | ~fewer(rows * n if np.isinf(m) else rows * min(n, m) / (n + m), RARE)
+    found.doubtful[-2] = True
+    if (found.doubtful | _sparse(found, n, m)).all():
+        found.order[:-2] = order_of(cells.names)
+        order = order_of(labels)
+        kept[_first(rows, order)] = True
     for side, part in ((found.current, counts), (found.squares[1], squares)):
         side[-2] = max(side[-2] - part[kept].sum(), 0.0)
-    found.doubtful[-2] = True
     nothing = np.zeros(int(kept.sum()))
     return Told(
         np.append(found.reference, nothing), np.append(found.current, counts[kept]),
         (np.append(found.squares[0], nothing), np.append(found.squares[1], squares[kept])),
-        np.append(found.doubtful, nothing > 0), np.append(found.sure, sure[kept]),
+        np.append(found.doubtful, nothing > 0), np.append(found.sure, sure[kept]), np.append(found.order, order[kept]),
     )  # fmt: skip
 
 
-def _unseen(side: Side) -> Squares:
-    """The counts of the new categories, the largest first, and the squares of the weights in each.
+def _first(rows: Array, order: Array) -> Array:
+    """The place of the fullest of these cells, if there are any."""
+    full = np.flatnonzero(~fewer(rows, rows.max(initial=0.0)))
+    first = order[full] == order[full].max(initial=0.0)
+    found: Array = full[first][:1]
+    return found
+
+
+def _sparse(found: Told, n: float, m: float) -> Array:
+    """The cells that let expect few rows."""
+    none = np.zeros((1, found.reference.size), np.int64)
+    first, second = found.squares
+    squares = first[None], second[None]
+    pair = Pair(found.reference[None], np.array([n]), found.current[None], np.array([m]), none, squares=squares)
+    return fewer(pair.expected()[0], SPARSE)
+
+
+def _unseen(side: Side) -> tuple[Array, Array, list[Label]]:
+    """The counts of the new categories, the squares of the weights in each, and what they are called.
 
     Of these the tally has the sum alone. Dealt out by the squares of the counts, it is right where each is one row: a
     heavy row among them has the square of its weight, and makes no full cell.
     """
-    counts = np.array([*(side.tally.unseen or {}).values()], np.float64) * side.scale
-    counts = np.sort(counts[counts > 0])[::-1]
-    return counts, _dealt(counts, side)
+    held = {label: count for label, count in (side.tally.unseen or {}).items() if count > 0}
+    counts = np.array([*held.values()], np.float64) * side.scale
+    return counts, _dealt(counts, side), [*held]
 
 
 def _dealt(counts: Array, side: Side) -> Array:
@@ -179,11 +208,11 @@ def _hashed(cells: Categories, reference: Side, current: Side) -> Told:
     with few rows each are more than the interval's law bears.
     """
     (left, first), (right, second) = (_in_buckets(cells, side) for side in (reference, current))
-    n, m = (np.array([side.rows]) for side in (reference, current))
-    pair = Pair(left[None], n, right[None], m, np.zeros((1, left.size), np.int64), squares=(first[None], second[None]))
-    sparse = fewer(pair.expected()[0], SPARSE)
-    sparse[-1] = True
-    return Told(left, right, (first, second), sparse, np.zeros(left.size, bool))
+    nothing = np.zeros(left.size, bool)
+    found = Told(left, right, (first, second), nothing, nothing, np.zeros(left.size))
+    found.doubtful = _sparse(found, reference.rows, current.rows)
+    found.doubtful[-1] = True
+    return found
 
 
 def _in_buckets(cells: Categories, side: Side) -> Squares:

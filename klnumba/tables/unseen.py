@@ -19,9 +19,18 @@ Unseen = tuple[dict[Label, Any] | None, Array | None]  # as a tally has them
 
 def buckets_of(labels: Iterable[Label]) -> Array:
     """The bucket of each category: one of `BUCKETS`, by its text alone. Numbers that are equal share one."""
-    sums = np.fromiter((zlib.crc32(_text(label)) for label in labels), np.uint64)
-    found: Array = (mixed(sums) % np.uint64(BUCKETS)).astype(np.int64)
+    found: Array = (_mixed(labels) % np.uint64(BUCKETS)).astype(np.int64)
     return found
+
+
+def order_of(labels: Iterable[Label]) -> Array:
+    """Numbers from 0 to 1 by which categories come in an order that no sample has made."""
+    found: Array = _mixed(labels) / 2.0**64
+    return found
+
+
+def _mixed(labels: Iterable[Label]) -> Array:
+    return mixed(np.fromiter((zlib.crc32(_text(label)) for label in labels), np.uint64))
 
 
 def _text(label: Label) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -45,10 +46,13 @@ def check_index(weights: Any, index: Any) -> None:
 
 
 def _checked(weights: Array, name: str) -> Array:
+    return in_range(weights, lambda row: f"row {row} of {name}")
+
+
+def in_range(weights: Array, named: Callable[[int], str]) -> Array:
+    """The weights, refused where one is out of its range, with the name of its row."""
     wrong = np.flatnonzero(~((weights == 0) | ((weights >= LEAST) & (weights <= 1.0 / LEAST))))
     if wrong.size:
         row = int(wrong[0])
-        raise ValueError(
-            f"weights: 0, or from {LEAST:g} to {1.0 / LEAST:g}, but row {row} of {name} has {weights[row]:g}"
-        )
+        raise ValueError(f"weights: 0, or from {LEAST:g} to {1.0 / LEAST:g}, but {named(row)} has {weights[row]:g}")
     return weights

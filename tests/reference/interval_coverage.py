@@ -47,6 +47,18 @@ BEYOND_CASES = [
     ("200 names", 1000, 1000, "bootstrap", 60), ("names by Zipf's law", 1000, 1000, "bootstrap", 100),
     ("5000 names", 3000, 3000, "bootstrap", 40), ("half of them numbers of orders", 1000, 1000, "bootstrap", 60),
     ("numbers of orders", 1000, 1000, "bootstrap", 20),
+    ("4 codes, else free text in 1 %", 1000, 10_000, "bootstrap", 400),
+    ("4 codes, else free text in 1 %", 1000, 2000, "bootstrap", 400),
+    ("5 codes, else free text in 0.2 %", 5000, 20_000, "bootstrap", 200),
+    ("5 codes, else free text in 0.5 %", 2000, 4000, "bootstrap", 400),
+    ("5 codes, else free text in 3 %", 2000, 20_000, "bootstrap", 100),
+    ("5 codes, else 50 names in 1 %", 2000, 20_000, "bootstrap", 200),
+    ("1 code, else free text in 2 %", 1000, 10_000, "bootstrap", 400),
+    ("1 code, else free text in 5 %", 300, 3000, "bootstrap", 400),
+    ("12 names by Zipf's law", 200, 2000, "bootstrap", 1000), ("15 names", 100, 2000, "bootstrap", 1000),
+    ("20 names", 200, 2000, "bootstrap", 1000), ("20 names", 20, 20, "bootstrap", 1000),
+    ("50 names", 10, 1000, "bootstrap", 1000), ("20 whole numbers", 10, 1000, "bootstrap", 1000),
+    ("half of them numbers of orders", 1000, 10_000, "bootstrap", 60),
 ]  # fmt: skip
 # What else a comparison of such columns is asked for.
 BEYOND_OPTIONS = {
@@ -197,7 +209,26 @@ def column_of(kind: str, rng: np.random.Generator, rows: int, columns: int) -> A
         return pd.DataFrame(rng.random(size) < float(kind.split()[2]) / 100.0)
     if kind in draws:
         return pd.DataFrame(draws[kind]())
-    return pd.DataFrame(rng.integers(0, int(kind.split()[0]), size).astype(str))
+    first = int(kind.split()[0])
+    if ", else " in kind:
+        return pd.DataFrame(_mostly_codes(first, kind.split(", else ")[1], rng, size))
+    if "Zipf" in kind:
+        return pd.DataFrame(rng.choice(first, size, p=_shares(np.arange(1.0, first + 1.0) ** -2.0)).astype(str))
+    found = rng.integers(0, first, size)
+    return pd.DataFrame(found if "numbers" in kind else found.astype(str))
+
+
+def _mostly_codes(codes: int, others: str, rng: np.random.Generator, size: tuple[int, int]) -> np.ndarray:
+    """Codes of which each is rarer than the one before, and in some rows "free text" or one of "50 names" instead."""
+    what, share = others.removesuffix(" %").split(" in ")
+    names = 10**12 if what == "free text" else int(what.split()[0])
+    found = rng.choice(codes, size, p=_shares(np.arange(codes, 0.0, -1.0)))
+    return np.where(rng.random(size) < float(share) / 100.0, codes + rng.integers(0, names, size), found).astype(str)
+
+
+def _shares(weights: np.ndarray) -> np.ndarray:
+    found: np.ndarray = weights / weights.sum()
+    return found
 
 
 def of_beyond(kind: str, before: int, after: int, method: str, columns: int) -> dict[str, Any]:

@@ -221,6 +221,9 @@ def test_adjusted_p_values():
         np.sort(adjusted(p, "holm")), np.minimum(1, np.maximum.accumulate(order * (40 - np.arange(40)))), rtol=1e-14
     )
     np.testing.assert_array_equal(adjusted(p, "none"), p)
+    same = np.full(3, 0.7)
+    assert (same * 3 / 3 < same).any()  # by the rounding of times and over
+    assert adjusted(same, "bh").tolist() == same.tolist()
 
 
 def test_json_is_strict_and_whole(found):

@@ -12,7 +12,7 @@ pytest.importorskip("narwhals", reason="tables need narwhals")
 stats = pytest.importorskip("scipy.stats", reason="the test to compare with")
 pd = pytest.importorskip("pandas", reason="the frames of these tests are pandas'")
 
-from klnumba.tables import compare, fourfold, from_great_expectations  # noqa: E402
+from klnumba.tables import compare, fourfold, from_great_expectations, kl_groups  # noqa: E402
 
 
 def test_it_is_fishers():
@@ -64,3 +64,61 @@ def test_a_known_reference():
     assert row["p_value"] == pytest.approx(stats.binomtest(4, 40, 0.02).pvalue, rel=1e-9)
     expected = 2 * (36 * math.log(0.9 / 0.98) + 4 * math.log(0.1 / 0.02))
     assert (row["g"], row["dof"]) == (pytest.approx(expected), 1)
+
+
+# --- a reference of very few rows ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("names", "before", "after", "columns"),
+    [(1000, 20, 10_000, 100), (1000, 40, 1000, 300), (200, 5, 1000, 400), (50, 2, 10_000, 200), (10**6, 20, 1000, 200),
+     (10**6, 4, 1000, 200), (20, 10, 1000, 400)],
+)  # fmt: skip
+@pytest.mark.parametrize("text", [True, False])
+def test_a_small_reference_does_not_choose_the_cell(names, before, after, columns, text):
+    """With the fullest of its own categories, nearly every p-value would be below 0.05."""
+    rng = np.random.default_rng(2)
+    frames = [pd.DataFrame(rng.integers(0, names, (rows, columns))) for rows in (before, after)]
+    if text:
+        frames = [frame.astype(str) for frame in frames]
+    p = compare(*frames, bins="category").to_frame()["p_value"]
+    assert stats.binomtest(int((p < 0.05).sum()), columns, 0.05, alternative="greater").pvalue > 1e-3
+
+
+def test_a_new_category_is_the_fullest():
+    """The test is that of the name that both tables together have most often."""
+    before = pd.DataFrame({"x": [*"abcd"]})
+    after = pd.DataFrame({"x": ["new"] * 9 + [*"abcd"] * 2})
+    row = compare(before, after).to_frame().loc[0]
+    assert row["p_value"] == pytest.approx(stats.fisher_exact([[0, 4], [9, 8]]).pvalue, rel=1e-9)
+
+
+def test_the_order_of_rows_and_of_the_tables_does_not_matter():
+    before, after = pd.DataFrame({"x": [*"abc"]}), pd.DataFrame({"x": [*"defgh"]})
+    pairs = [(before, after), (before[::-1], after[::-1]), (after, before)]
+    found = [compare(*pair).to_frame().loc[0, "p_value"] for pair in pairs]
+    assert found[0] == found[1] == pytest.approx(found[2], rel=1e-12)
+
+
+@pytest.mark.parametrize("after", [30, 1000])
+@pytest.mark.parametrize("kind", ["float64", "datetime64[us]", "timedelta64[us]"])
+def test_one_number_says_nothing(kind, after):
+    """The bin is that number, so that no other table has anything in it."""
+    rng = np.random.default_rng(3)
+    before, current = (pd.DataFrame({"x": (1e6 * rng.random(rows)).astype(kind)}) for rows in (1, after))
+    assert compare(before, current).to_frame().loc[0, "p_value"] == 1.0
+    missing = compare(before, pd.DataFrame({"x": np.full(after, np.nan).astype(kind)})).to_frame().loc[0]
+    assert missing["p_value"] == pytest.approx(1 / (after + 1))
+
+
+def test_small_groups_do_not_choose_the_cell():
+    """Values that hardly ever come again, against a group of ten rows that stand first."""
+    rng = np.random.default_rng(4)
+    wrong = rounds = 0
+    for _ in range(60):
+        values = rng.integers(0, 10**6, 1010)
+        frame = pd.DataFrame({"g": np.r_[np.zeros(10), np.repeat([1.0, 2.0], 500)], "v": values})
+        p = kl_groups(frame, "g", "v", against=0.0, confidence=0.95)["p_value"]
+        wrong += int((p < 0.05).sum())
+        rounds += 2
+    assert stats.binomtest(wrong, rounds, 0.05, alternative="greater").pvalue > 1e-3

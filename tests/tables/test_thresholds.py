@@ -55,11 +55,14 @@ def test_chance_beyond_thresholds_was_measured():
     assert [tuple(row.values())[:-1] for row in rows] == simulation.BEYOND_CASES
     drawn = [row for row in rows if row["method"] == "bootstrap"]
     assert all(row["beyond"] <= 0.10 for row in drawn), drawn
+    few = [row for row in drawn if ", else " in row["columns_of"] or row["rows_before"] < 200]
+    assert len(few) == 12
+    assert all(row["beyond"] <= 0.07 for row in few), few
     normal = [row["beyond"] for row in drawn if row["columns_of"] == "normal numbers"]
     assert all(0.035 <= beyond <= 0.065 for beyond in normal)
 
 
-AGAIN = [7, *(pytest.param(k, marks=pytest.mark.slow) for k in range(22) if k != 7)]
+AGAIN = [7, *(pytest.param(k, marks=pytest.mark.slow) for k in range(len(simulation.BEYOND_CASES)) if k != 7)]
 
 
 @pytest.mark.parametrize("place", AGAIN)
@@ -72,7 +75,9 @@ def test_what_was_measured_comes_again(place):
 FAST = [
     ("normal numbers", 300, 3000), ("yes in 1 %", 500, 5000), ("yes in 5 %", 500, 5000), ("five ratings", 100, 2000),
     ("half missing, left out", 500, 1000), ("log-normal numbers in equal bins", 500, 1000),
-    ("Cauchy numbers in equal bins", 500, 5000),
+    ("Cauchy numbers in equal bins", 500, 5000), ("4 codes, else free text in 1 %", 1000, 10_000),
+    ("1 code, else free text in 5 %", 300, 3000), ("5 codes, else 50 names in 1 %", 2000, 8000),
+    ("15 names", 100, 2000), ("20 names", 20, 20), ("50 names", 10, 1000), ("20 whole numbers", 10, 1000),
 ]  # fmt: skip
 
 
@@ -84,8 +89,23 @@ def test_what_the_reference_does_not_tell_is_allowed_for(kind, before, after):
 
 
 def test_names_that_the_reference_lacks_are_allowed_for():
-    beyond = simulation.of_beyond("200 names", 300, 3000, "bootstrap", 8)["beyond"]
-    assert stats.binomtest(round(8 * beyond), 8, 0.08, alternative="greater").pvalue > 1e-3
+    for kind, before, after in (("200 names", 300, 3000), ("5 codes, else free text in 3 %", 2000, 20_000)):
+        beyond = simulation.of_beyond(kind, before, after, "bootstrap", 8)["beyond"]
+        assert stats.binomtest(round(8 * beyond), 8, 0.08, alternative="greater").pvalue > 1e-3
+
+
+def test_names_seen_once_leave_their_rows_to_others():
+    """Ten slips of the pen: in so many rows more, none of them comes again, and a hundred others do."""
+    once = pd.DataFrame({"x": [*"ab"] * 495 + [f"slip {k}" for k in range(10)]})
+    twice = pd.DataFrame({"x": [*"ab"] * 490 + [f"name {k}" for k in range(10)] * 2})
+    profile = Profile.fit(once)
+    after = pd.DataFrame({"x": [*"ab"] * 4950 + [f"other {k}" for k in range(100)]})
+    kl = profile.compare(after).results["x"].values["kl"]
+    limit = thresholds(profile, 10_000)["x"]
+    assert 1.0 < limit / kl < 1.3
+    assert thresholds(twice, 10_000)["x"] < 0.7 * limit
+    flags = pd.DataFrame({"x": [True] + [False] * 999})  # there is no third
+    assert thresholds(flags, 1000)["x"] < 0.012
 
 
 def test_weighted_tables_have_effective_rows():
@@ -121,6 +141,12 @@ def test_few_rows_make_the_law_of_large_samples_doubtful():
     known = from_great_expectations({"values": ["a", "b"], "weights": [0.9, 0.1]}, column="x")
     assert thresholds(known, 50, method="chi2")["x"] == pytest.approx(stats.chi2.isf(0.05, 1) / 100)
     assert thresholds(known, 5000)["x"] == pytest.approx(stats.chi2.isf(0.05, 1) / 10000, rel=0.1)
+
+
+def test_very_large_tables():
+    """The reference alone decides, from some number of rows on."""
+    profile = Profile.fit(pd.DataFrame({"x": [*"abbccc"] * 50}))
+    assert thresholds(profile, 2**40)["x"] == pytest.approx(thresholds(profile, 10**9)["x"], rel=1e-3)
 
 
 def test_columns_that_are_not_there_and_columns_apart():
@@ -162,8 +188,11 @@ def test_samples_drawn_again_are_like_the_first():
     rng = np.random.default_rng(3)
     rows = rng.poisson(rng.gamma(0.5, 4.0, 3000)).astype(float)
     (law,) = abundance.fit([rows])
+    sizes = [law.again(rng)[1].size for _ in range(50)]
+    assert law.categories == ((rows > 0) & (rows <= abundance.RARE)).sum()
+    assert np.mean(sizes) == pytest.approx(law.categories, rel=0.02)
+    assert 0.6 < np.std(sizes) / law.categories**0.5 < 1.5
     _, again, unseen = law.again(rng)
-    assert again.size == law.categories == ((rows > 0) & (rows <= abundance.RARE)).sum()
     assert again.min() == 1
     for count in (1, 2, 5):
         assert (again == count).sum() == pytest.approx((rows == count).sum(), abs=4 * (rows == count).sum() ** 0.5)
@@ -212,8 +241,9 @@ def test_missing_values_may_be_left_out():
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"n": 0}, "n: a positive integer"),
-        ({"n": 2.5}, "n: a positive integer"),
+        ({"n": 0}, "n: an integer from 1 to"),
+        ({"n": 2.5}, "n: an integer from 1 to"),
+        ({"n": 2**40 + 1}, r"n: an integer from 1 to 2\*\*40, not 1099511627777"),
         ({"alpha": 0}, "alpha: a number between"),
         ({"method": "guess"}, "method: one of"),
         ({"samples": 3}, "samples: an integer from"),
