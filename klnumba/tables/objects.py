@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from klnumba.optional import load
-from klnumba.tables import codes, whole
+from klnumba.tables import codes, gathering, whole
 from klnumba.tables.cells import Array
 from klnumba.tables.codes import Coded
 from klnumba.tables.columns import Column, ColumnError, Labels, Numbers, Unusable, label_of
@@ -17,7 +18,10 @@ from klnumba.tables.columns import Column, ColumnError, Labels, Numbers, Unusabl
 
 def labels(name: str, native: Any) -> Labels:
     """A column of categories."""
-    return Labels(name, len(native), lambda _: _codes(native), lambda _: codes.counted(*_codes(native)))
+    return Labels(
+        name, len(native), lambda _: _codes(native), lambda _: codes.counted(*_codes(native)),
+        lambda table: gathering.gathered(_codes(native), table),
+    )  # fmt: skip
 
 
 def _codes(native: Any) -> Coded:
@@ -54,7 +58,7 @@ def column(name: str, values: Any) -> Column:
     found = pd.api.types.infer_dtype(native, skipna=True)
     if found == "complex":
         return Unusable(name, rows, "holds complex numbers, which have no order")
-    if found in _NUMBERS:
+    if found in _NUMBERS or (found.startswith("mixed") and _all_numbers(native)):
         return Numbers(
             name, "number", rows, lambda: whole.kept(_converted(pd, native, float), lambda: native.to_numpy(object))
         )
@@ -70,6 +74,12 @@ def column(name: str, values: Any) -> Column:
         options = {"utc": True} if aware else {}
         return Numbers(name, kind, rows, lambda: times(convert(native, **options)), aware=aware)
     return labels(name, native)
+
+
+def _all_numbers(native: Any) -> bool:
+    """Whether the values are numbers of several types, such as whole ones among Decimals."""
+    found = native.dropna()
+    return len(found) > 0 and all(isinstance(one, (Real, Decimal)) and not isinstance(one, bool) for one in found)
 
 
 def _converted(pd: Any, native: Any, convert: Callable[[Any], float]) -> Array:

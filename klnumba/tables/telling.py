@@ -173,7 +173,7 @@ def _dealt(counts: Array, side: Side) -> Array:
 
 def _hashed(cells: Categories, reference: Side, current: Side) -> Told:
     """Where there are too many categories to name all, cells that do not depend on any sample: those of
-    `klnumba.tables.unseen.buckets_of`.
+    `klnumba.tables.hashing.buckets_of`.
 
     Those that have a name happened to be the most frequent ones, and another sample has fewer of them. So many cells
     with few rows each are more than the interval's law bears.

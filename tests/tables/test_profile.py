@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from klnumba.tables import Profile, compare, from_great_expectations, from_histogram
-from klnumba.tables.unseen import BUCKETS, buckets_of
+from klnumba.tables.hashing import BUCKETS, buckets_of
 
 
 def table(rows, seed):
