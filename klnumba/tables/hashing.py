@@ -11,7 +11,7 @@ import numpy as np
 from klnumba.tables.cells import Array, Label
 from klnumba.tables.codes import frozen
 
-BUCKETS = 1024  # by which categories without a name are counted, where there are too many to remember them
+BUCKETS = 1 << 10  # by which categories without a name are counted, where there are too many to remember them
 POLYNOMIAL = 0xEDB88320  # of CRC-32, the bits in the order in which zlib takes them
 
 
@@ -31,7 +31,7 @@ def buckets_of(labels: Iterable[Label]) -> Array:
 
 def of_checksums(sums: Array) -> Array:
     """The bucket of each category from the CRC-32 of its text."""
-    found: Array = (mixed(sums) % np.uint64(BUCKETS)).astype(np.int64)
+    found: Array = (mixed(sums) & np.uint64(BUCKETS - 1)).astype(np.int64)
     return found
 
 

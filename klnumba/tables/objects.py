@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date, timedelta
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -26,14 +27,21 @@ def labels(name: str, native: Any) -> Labels:
 
 def _codes(native: Any) -> Coded:
     if hasattr(native, "cat") and hasattr(native.dtype, "categories"):
-        return native.array.codes, native.array.categories.to_numpy(object).tolist()
+        kept = native.array.categories
+        found = kept.to_numpy(object).tolist()
+        return native.array.codes, [*map(_typed, found)] if kept.dtype == object else found
     try:
         numbers, found = load("pandas").factorize(native, use_na_sentinel=True)
         if native.dtype == object and any(not isinstance(one, str) and one in (0, 1) for one in found):
             numbers, found = load("pandas").factorize(_apart(native), use_na_sentinel=True)
     except TypeError as error:
         raise ColumnError(f"holds values that cannot be told apart: {error}") from error
-    return numbers, list(found)
+    return numbers, [_typed(value) for value in found] if native.dtype == object else list(found)
+
+
+def _typed(value: Any) -> Any:
+    """What has a text that another value of the column may be, such as a date or a tuple, with its type."""
+    return f"{value} ({type(value).__name__})" if isinstance(value, (date, timedelta, tuple, Decimal)) else value
 
 
 def _apart(native: Any) -> Array:

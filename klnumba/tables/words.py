@@ -124,7 +124,7 @@ class Vocabulary:
     def _make(self, room: int, space: int) -> None:
         """An empty table."""
         self.room = room
-        self.slots = np.zeros(1 << (2 * room + 1).bit_length(), np.int32)
+        self.slots = np.zeros(1 << ((8 if room < MANY else 2) * room + 1).bit_length(), np.int32)  # most are free
         self.words = np.empty((room + 1, 4), np.uint64)  # the fourth keeps a word in one cache line
         self.words[0] = NO_WORD
         self.starts = np.zeros(room + 2, np.int64)  # how many words there are, and where each begins in the pool

@@ -269,3 +269,9 @@ def test_columns_are_chosen_as_of_frames():
 def test_what_is_no_text_is_no_profile(text, name):
     with pytest.raises(TypeError, match=f"text: the JSON of a profile, not {name}"):
         Profile.from_json(text)
+
+
+@pytest.mark.parametrize("other", [None, 0, "profile"])
+def test_what_is_no_profile_is_not_merged(other):
+    with pytest.raises(TypeError, match=r"^other: a Profile, not "):
+        FITTED.merge(other)
