@@ -43,7 +43,7 @@ print(time.perf_counter() - start)
 PEAK = """
 from benchmarks import memory, tables
 from klnumba.tables import compare
-before, after = tables.numbers({rows}, {columns}, 0), tables.numbers({rows}, {columns}, 1)
+before, after = (tables.{kind}({rows}, {columns}, seed) for seed in (0, 1))
 compare(before.head(1000), after.head(1000))
 memory.give_back()
 start = memory.resident(reset=True)
@@ -124,11 +124,33 @@ def wide(rows: int, columns: int, times: int) -> Record:
     return record(name, found["wide"], "klnumba, the tall table", found["tall"], 3)
 
 
-def categories(rows: int, columns: int, kind: str) -> Record:
+def identifiers(rows: int, columns: int, seed: int) -> Any:
+    """A frame of words in Arrow's layout, no two of which in a column are the same."""
+    import pandas as pd
+    import pyarrow as pa
+
+    rng = np.random.default_rng(seed)
+    made = (pa.array(np.char.add("identifier-", rng.permutation(10 * rows)[:rows].astype(str))) for _ in range(columns))
+    return pd.DataFrame({f"c{k}": pd.Series(text, dtype=pd.ArrowDtype(text.type)) for k, text in enumerate(made)})
+
+
+def many_words(rows: int, columns: int, different: int) -> Any:
+    """A frame of words in Arrow's layout, of so many different ones a column; ten columns that take turns."""
+    import pandas as pd
+    import pyarrow as pa
+
+    rng = np.random.default_rng(0)
+    names = np.array([f"name-{k}" for k in range(different)])
+    made = [pa.array(names[rng.integers(0, different, rows)]) for _ in range(10)]
+    held = [pd.Series(text, dtype=pd.ArrowDtype(text.type)) for text in made]
+    return pd.DataFrame({f"c{k}": held[k % 10] for k in range(columns)})
+
+
+def categories(rows: int, columns: int, kind: str, different: int | None = None) -> Record:
     """Words, or pandas's categoricals, against `value_counts`."""
     from klnumba.tables import Profile
 
-    frame = words(rows, columns)
+    frame = words(rows, columns) if different is None else many_words(rows, columns, different)
     if kind == "categoricals":
         frame = frame.astype("category")
     empty = Profile.fit(frame.head(1000)).empty()
@@ -138,7 +160,8 @@ def categories(rows: int, columns: int, kind: str) -> Record:
             frame[name].value_counts()
 
     times = medians({"ours": lambda: empty.empty().update(frame), "pandas": loop})
-    name = f"{rows:,} x {columns} {kind}, counted"
+    of = "" if different is None else f" of {different:,} different ones"
+    name = f"{rows:,} x {columns} {kind}{of}, counted"
     return record(name, times["ours"], "value_counts, column by column", times["pandas"], 1 / 5)
 
 
@@ -168,10 +191,10 @@ def stored(case: str) -> Record:
     return {"case": case, "peer": "Evidently: not measured"}
 
 
-def peak(rows: int, columns: int) -> Record:
+def peak(rows: int, columns: int, kind: str) -> Record:
     """The memory of a comparison beyond its inputs, in MiB; in a fresh process."""
-    extra = printed(PEAK.format(rows=rows, columns=columns))
-    found = {"case": f"{rows:,} x {columns} float64, memory beyond the inputs", "peer": f"{extra:.0f} MiB"}
+    extra = printed(PEAK.format(rows=rows, columns=columns, kind="numbers" if kind == "float64" else "identifiers"))
+    found = {"case": f"{rows:,} x {columns} {kind}, memory beyond the inputs", "peer": f"{extra:.0f} MiB"}
     found["aim, at most"] = "200 MiB"
     print(found, flush=True)
     return found
@@ -186,7 +209,10 @@ def measure(scale: int, python: str | None) -> list[Record]:
         wide(100_000 // scale, 2000, 10),
         categories(million, 100, "words"),
         categories(million, 100, "categoricals"),
-        peak(million, 100),
+        categories(million, 100, "words", 10_000),
+        categories(million, 100, "words", 1_000_000),
+        peak(million, 100, "float64"),
+        peak(million // 5, 24, "different names"),
     ]
 
 

@@ -115,6 +115,8 @@ def _found(before: str, after: str, *, bins: Any, columns: list[str] | None, **o
     weights: str | None = options.pop("weights")
     with needs("tables"):
         from klnumba import tables
+        from klnumba.tables.options import settings
+    settings(**options)  # refused before a file is read
     if _saved(before) and bins != "auto":
         raise InputError(f"--bins: {before} has its cells already")
     with _progress() as watched:

@@ -240,3 +240,11 @@ def code_words(dtype: str) -> Any:
     table = (found, types.Array(types.uint64, 2, "C"), PLACES, types.Array(types.uint8, 1, "C"))
     signature = INT(offsets, BYTES, BYTES, INT, keys, *table, BOOL, found)
     return loop(f"code-words-{dtype}", words.coding(), signature)
+
+
+@once
+def checksums() -> Any:
+    """The CRC-32 of some words."""
+    numbers = types.Array(types.uint64, 1, "C")
+    table = types.Array(types.uint64, 1, "C", readonly=True)
+    return loop("checksums", words.checksums(), types.void(PLACES, PLACES, BYTES, table, numbers))

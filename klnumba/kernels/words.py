@@ -125,3 +125,20 @@ def coding() -> Callable[..., int]:
         return codes.size
 
     return code
+
+
+def checksums() -> Callable[..., None]:
+    """The CRC-32 of some words, as `zlib.crc32` has it: the bytes of word k are data[starts[k] : stops[k]].
+
+    `table` has the checksum of each byte, by which one byte at a time is taken in (D. V. Sarwate, Communications of
+    the ACM 31, pp. 1008-1013, 1988).
+    """
+
+    def check(starts: Any, stops: Any, data: Any, table: Any, sums: Any) -> None:
+        for row in range(sums.size):
+            found = np.uint64(0xFFFFFFFF)
+            for k in range(np.uint64(starts[row]), np.uint64(stops[row])):
+                found = np.uint64(table[(found ^ np.uint64(data[k])) & np.uint64(0xFF)]) ^ (found >> _8)
+            sums[row] = found ^ np.uint64(0xFFFFFFFF)
+
+    return check

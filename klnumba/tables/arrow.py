@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from klnumba.optional import load
-from klnumba.tables import codes, whole
+from klnumba.tables import codes, gathering, whole
 from klnumba.tables.cells import Array
-from klnumba.tables.codes import Coded, Counted, frozen
+from klnumba.tables.codes import Bucket, Coded, Counted, frozen
+from klnumba.tables.hashing import BUCKETS
 from klnumba.tables.words import NOTHING, Vocabulary, Words
 
 MOST_UNSEEN = 1000  # new categories that are remembered by name
@@ -61,21 +63,31 @@ def _chunks(series: Any) -> list[Any]:
 def counted(series: Any, known: Sequence[str] | None) -> Counted:
     """How often each word occurs; against a list of `known` words, only some of the others are told apart."""
     chunks = _chunks(series)
-    if any(hasattr(chunk, "dictionary") for chunk in chunks):
-        found = [codes.counted(*_dictionary(chunk)) for chunk in chunks]
-        labels = [label for one in found for label in one.labels]
-        return Counted(labels, np.concatenate([one.counts for one in found]), sum(one.missing for one in found))
+    if _encoded(chunks):
+        return _joined([codes.counted(*_dictionary(chunk)) for chunk in chunks])
     table = Vocabulary() if known is None else Vocabulary(known, MOST_UNSEEN)
     for chunk in chunks:
         table.count(_words(chunk))
     totals = table.totals()
-    return Counted([*table.texts(), None], totals[1:], int(totals[0]))
+    return Counted(_labels(table), totals[1:], int(totals[0]))
+
+
+def gathered(series: Any, table: Vocabulary) -> dict[Any, int]:
+    """Count words into a table; returns how often what is no text occurs."""
+    chunks = _chunks(series)
+    rest: Counter[Any] = Counter()
+    for chunk in chunks:
+        if _encoded(chunks):
+            rest.update(gathering.gathered(_dictionary(chunk), table))
+        else:
+            table.count(_words(chunk))
+    return rest
 
 
 def coded(series: Any, known: Sequence[str]) -> Coded:
-    """The same as codes."""
+    """The numbers of all words, of which only the `known` ones and some others are told apart."""
     chunks = _chunks(series)
-    if any(hasattr(chunk, "dictionary") for chunk in chunks):
+    if _encoded(chunks):
         labels: list[Any] = []
         parts = []
         for chunk in chunks:
@@ -84,9 +96,23 @@ def coded(series: Any, known: Sequence[str]) -> Coded:
             labels += more
         return np.concatenate(parts), labels
     table = Vocabulary(known, MOST_UNSEEN)
-    numbers = [table.codes(_words(chunk)) - 1 for chunk in chunks]
-    texts: list[Any] = table.texts()
-    return np.concatenate([np.empty(0, np.int32), *numbers]), texts + [None] * (table.most + 1 - len(texts))
+    numbers = np.concatenate([np.empty(0, np.int32), *(table.codes(_words(chunk)) - 1 for chunk in chunks)])
+    numbers[numbers >= table.most] -= table.most - table.size
+    return numbers, _labels(table)
+
+
+def _labels(table: Vocabulary) -> list[Any]:
+    """What the totals of a table stand for."""
+    return [*table.texts(), *map(Bucket, range(BUCKETS if table.closed else 0))]
+
+
+def _encoded(chunks: list[Any]) -> bool:
+    return any(hasattr(chunk, "dictionary") for chunk in chunks)
+
+
+def _joined(found: list[Counted]) -> Counted:
+    labels = [label for one in found for label in one.labels]
+    return Counted(labels, np.concatenate([one.counts for one in found]), sum(one.missing for one in found))
 
 
 def _dictionary(chunk: Any) -> Coded:

@@ -113,8 +113,10 @@ def _of_arrow(name: str, series: Any) -> Column | None:
 
 
 def _arrow_labels(name: str, series: Any) -> Labels:
-    rows = len(series)
-    return Labels(name, rows, lambda known: arrow.coded(series, known), lambda known: arrow.counted(series, known))
+    return Labels(
+        name, len(series), lambda known: arrow.coded(series, known), lambda known: arrow.counted(series, known),
+        lambda table: arrow.gathered(series, table),
+    )  # fmt: skip
 
 
 def _in_utc(series: Any) -> Any:

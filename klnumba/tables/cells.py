@@ -136,9 +136,13 @@ class Categories:
         return found
 
     def labels(self) -> list[str]:
-        """A text for each cell; the last two get brackets where a category has their name."""
+        """A text for each cell; the last two get brackets where a category has their name, and numbers their type."""
         found = [*map(str, self.names)]
-        held = {*found}
+        held = {name for name in self.names if isinstance(name, str)}
+        for k, name in enumerate(self.names if held else ()):
+            while not isinstance(name, str) and found[k] in held:
+                found[k] += f" ({type(name).__name__})"
+        held.update(found)
         for label in (OTHER_LABEL, MISSING_LABEL):
             while label in held:
                 label = f"({label})"

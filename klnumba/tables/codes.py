@@ -14,12 +14,13 @@ from klnumba.tables.cells import Array
 Coded = tuple[Array, list[Any]]  # the code of each row, -1 where it is missing, and the labels they stand for
 
 
+class Bucket(int):
+    """The label of all words without a place of their own that share this bucket (see `klnumba.tables.hashing`)."""
+
+
 @dataclass(frozen=True)
 class Counted:
-    """How often each label occurs, and how many rows are missing.
-
-    A label may stand there several times; the label None is all that have no place of their own.
-    """
+    """How often each label occurs, and how many rows are missing; a label may stand there several times."""
 
     labels: list[Any]
     counts: Array

@@ -12,6 +12,7 @@ import numpy as np
 from klnumba.tables import whole
 from klnumba.tables.cells import Array, Label
 from klnumba.tables.codes import Coded, Counted
+from klnumba.tables.words import Vocabulary
 
 BLOCK = 1 << 17  # numbers that are converted and counted at a time
 KINDS = {"number": "numbers", "boolean": "truth values", "datetime": "times", "timedelta": "durations",
@@ -43,13 +44,15 @@ class Numbers:
 class Labels:
     """A column of categories.
 
-    Both functions take the words that have a place of their own: others may then share the label None.
+    `read` and `count` take the words that have a place of their own: others may then share the label of a `Bucket`.
+    `gather` counts texts into a table of words, and returns the counts of what is no text.
     """
 
     name: str
     rows: int
     read: Callable[[Sequence[str]], Coded]
     count: Callable[[Sequence[str] | None], Counted]
+    gather: Callable[[Vocabulary], dict[Label, int]]
     kind: str = "category"
     aware: bool = False
 

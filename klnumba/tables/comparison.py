@@ -238,13 +238,13 @@ class Comparison:
         """
         return dumps(as_json(self.to_dict()), indent)
 
-    def plot(self, column: str | None = None, *, ax: Any = None) -> Any:
+    def plot(self, column: str | int | None = None, *, ax: Any = None) -> Any:
         """Draw the intervals of all columns, or both distributions of one.
 
         Parameters
         ----------
         column : str, optional
-            Which; all by default.
+            Which; all by default. A whole number is taken as the name of a column.
         ax : matplotlib.axes.Axes, optional
             Where to draw; by default, a new figure.
 
@@ -259,7 +259,7 @@ class Comparison:
         """
         from klnumba.tables import plots
 
-        return plots.overview(self, ax) if column is None else plots.cells(self, column, ax)
+        return plots.overview(self, ax) if column is None else plots.cells(self, str(column), ax)
 
     def report(self, path: str | Path, *, title: str = "What changed") -> Path:
         """Write one self-contained HTML file, without a row of the data and without a link to anywhere.

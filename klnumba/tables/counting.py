@@ -15,7 +15,7 @@ from klnumba.kernels.binning import LANES, cell_count
 from klnumba.kernels.tiles import TILE
 from klnumba.tables import whole
 from klnumba.tables.cells import Array, Categories, Cells, Label
-from klnumba.tables.codes import frozen
+from klnumba.tables.codes import Bucket, frozen
 from klnumba.tables.columns import (
     BLOCK,
     KINDS,
@@ -27,6 +27,7 @@ from klnumba.tables.columns import (
     as_float,
     label_of,
 )
+from klnumba.tables.hashing import BUCKETS
 from klnumba.tables.unseen import Unseen, in_buckets, remembered, together
 
 Progress = Callable[[int, int], None]
@@ -244,23 +245,23 @@ def _labels(column: Labels, cells: Cells, weights: Array | None) -> Tally:
     for total, one in zip(totals, sums, strict=True):
         np.add.at(total, where, one)
     totals[:, -1] += missing
-    if any(labels[k] is None for k in new):
-        labels, sums, _ = _summed(column, None, weights)
-        new = [k for k in _cells_of(labels, sums[0], cells)[1] if labels[k] is not None]
-    told = remembered([label_of(labels[k]) for k in new], sums[0, new])
-    return Tally(totals[0], None if weights is None else totals[1], column.rows, *told)
+    told = [k for k in new if not isinstance(labels[k], Bucket)]
+    others = None
+    if len(told) < len(new):
+        others = np.zeros(BUCKETS, sums.dtype)
+        others[[labels[k] for k in new[len(told) :]]] = sums[0, new[len(told) :]]
+    found = remembered([label_of(labels[k]) for k in told], sums[0, told], others)
+    return Tally(totals[0], None if weights is None else totals[1], column.rows, *found)
 
 
-def _summed(column: Labels, known: list[str] | None, weights: Array | None) -> tuple[list[Any], Array, Array]:
+def _summed(column: Labels, known: list[str], weights: Array | None) -> tuple[list[Any], Array, Array]:
     """Labels, their counts (or sums of weights and of their squares) as rows, and those of what is missing.
 
-    Against a list of `known` labels only some of the others are told apart.
+    Apart from the `known` labels only some of the others are told apart; buckets stand behind them.
     """
-    if weights is None or known is None:
+    if weights is None:
         found = column.count(known)
-        if weights is None:
-            return found.labels, found.counts[None], np.array([found.missing])
-        known = [label for label in found.labels if isinstance(label, str)]
+        return found.labels, found.counts[None], np.array([found.missing])
     numbers, labels = column.read(known)
     places = np.where(numbers < 0, len(labels), numbers)
     sums = np.stack([np.bincount(places, one, len(labels) + 1) for one in (weights, weights * weights)])
@@ -272,7 +273,7 @@ def _cells_of(labels: list[Any], counts: Array, cells: Categories) -> tuple[Arra
     where = np.full(len(labels), cells.size - 2)
     new: list[int] = []
     for k in map(int, np.flatnonzero(counts)):
-        place = None if labels[k] is None else cells.place.get(label_of(labels[k]))
+        place = None if isinstance(labels[k], Bucket) else cells.place.get(label_of(labels[k]))
         if place is None:
             new.append(k)
         else:

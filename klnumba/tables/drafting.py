@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from klnumba.kernels import threads
-from klnumba.tables import fitting, rules
+from klnumba.tables import fitting, rules, turns
 from klnumba.tables.cells import Array, Cells
 from klnumba.tables.chunks import Chunks, wanted_names
 from klnumba.tables.columns import Column, ColumnError, Labels, Unusable
@@ -22,6 +22,8 @@ NOT_EVERYWHERE = "is not in every piece"
 
 def fitted(reference: Any, columns: Any, weights: Any, bins: Any) -> tuple[dict[str, Cells], Problems]:
     """The cells that fit a table, by column, and why a column has none."""
+    if not isinstance(reference, Chunks):
+        return _at_once(reference, columns, weights, bins)
     drafts: Drafts = {}
     problems: Problems = {}
     for first, (found, _) in enumerate(pieces(reference, weights, "reference")):
@@ -36,6 +38,26 @@ def fitted(reference: Any, columns: Any, weights: Any, bins: Any) -> tuple[dict[
     return cells_of(drafts, problems)
 
 
+def _at_once(reference: Any, columns: Any, weights: Any, bins: Any) -> tuple[dict[str, Cells], Problems]:
+    """The cells of a table in one piece: each column's draft is dropped before the next one's begins."""
+    found, _ = split_weights(reference, weights, "reference")
+    found = chosen(found, columns, "reference")
+    check_names(bins, found)
+    cells: dict[str, Cells] = {}
+    problems: Problems = {}
+
+    def work(name: str) -> None:
+        with turns.taken():
+            one: Drafts = {name: None}
+            _draft_one(one, problems, found, bins, name, 0)
+            made, lost = cells_of(one, problems)
+            cells.update(made)
+            problems.update(lost)
+
+    _run(work, [*found], found)
+    return {name: cells[name] for name in found if name in cells}, {k: problems[k] for k in found if k in problems}
+
+
 def cells_of(drafts: Drafts, problems: Problems) -> tuple[dict[str, Cells], Problems]:
     """The cells that follow from the drafts of all columns."""
     cells: dict[str, Cells] = {}
@@ -43,7 +65,7 @@ def cells_of(drafts: Drafts, problems: Problems) -> tuple[dict[str, Cells], Prob
         try:
             if one is not None and name not in problems:
                 cells[name] = one.cells()
-        except ColumnError as error:
+        except ValueError as error:  # a ColumnError, or bytes that are no text
             problems[name] = str(error)
     return cells, {name: problems[name] for name in drafts if name in problems}
 
@@ -60,18 +82,29 @@ def draft(drafts: Drafts, problems: Problems, found: dict[str, Column], bins: An
     """Add a piece to the draft of every column, on all threads; the first piece begins with row `start`."""
 
     def work(name: str) -> None:
-        try:
-            if name not in found:
-                raise ColumnError(NOT_EVERYWHERE)
-            rule = rules.rule_of(bins, name)
-            reason = None if _has_categories(found[name]) else _misfit(found[name], rule)
-            if reason is not None:
-                raise ColumnError(reason)
-            drafts[name] = fitting.drafted(drafts[name], found[name], rule, start)
-        except Exception as error:  # conversions are other libraries': what they raise is the column's status
-            problems[name] = str(error) or type(error).__name__
+        _draft_one(drafts, problems, found, bins, name, start)
 
-    names = [name for name in drafts if name not in problems]
+    _run(work, [name for name in drafts if name not in problems], found)
+
+
+def _draft_one(
+    drafts: Drafts, problems: Problems, found: dict[str, Column], bins: Any, name: str, start: int
+) -> None:  # fmt: skip
+    """Add a piece to the draft of one column."""
+    try:
+        if name not in found:
+            raise ColumnError(NOT_EVERYWHERE)
+        rule = rules.rule_of(bins, name)
+        reason = None if _has_categories(found[name]) else _misfit(found[name], rule)
+        if reason is not None:
+            raise ColumnError(reason)
+        drafts[name] = fitting.drafted(drafts[name], found[name], rule, start)
+    except Exception as error:  # conversions are other libraries': what they raise is the column's status
+        problems[name] = str(error) or type(error).__name__
+
+
+def _run(work: Callable[[str], None], names: list[str], found: dict[str, Column]) -> None:
+    """Do the work for each column, on all threads."""
     threads.run(work, names, threads.choose(None, sum(column.rows for column in found.values())))
 
 

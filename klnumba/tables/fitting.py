@@ -18,6 +18,8 @@ from klnumba.tables import rules, whole, words
 from klnumba.tables.cells import Array, Bins, Categories, Cells, Label
 from klnumba.tables.codes import Counted
 from klnumba.tables.columns import Column, ColumnError, Labels, Numbers, Unusable, as_float, label_of
+from klnumba.tables.hashing import mixed
+from klnumba.tables.words import Vocabulary
 
 FEW = 32  # whole numbers with no more different values than this are categories
 MOST_CATEGORIES = 1000
@@ -43,15 +45,6 @@ def places(start: int, stop: int, level: int) -> Array:
 
 
 _whole = functools.lru_cache(maxsize=4)(places)  # the columns of one table have the same rows
-
-
-def mixed(x: Array) -> Array:
-    """G. L. Steele, D. Lea and C. H. Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014."""
-    x = (x + np.uint64(0x9E3779B97F4A7C15)).astype(np.uint64)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: Array = x ^ (x >> np.uint64(31))
-    return mixed
 
 
 @dataclass
@@ -165,34 +158,30 @@ class LabelDraft:
     kind: str = "category"
     aware: bool = False
     rows: int = 0
-    counts: dict[Label, int] = field(default_factory=dict)
+    texts: Vocabulary = field(default_factory=Vocabulary)
+    others: dict[Label, int] = field(default_factory=dict)  # categories that are no text
 
     @property
     def open(self) -> bool:
         """Whether no value has been seen, which leaves the kind open."""
-        return not self.counts
+        return not self.texts.size and not self.others
 
     def add(self, column: Labels) -> None:
         """One more piece."""
-        found = column.count(None)
         self.rows += column.rows
-        self._forget(named(found))
+        self.others = _together(self.others, column.gather(self.texts))
 
     def join(self, other: LabelDraft) -> None:
         """What comes after, drafted elsewhere."""
         self.rows = other.rows
-        self._forget(other.counts)
-
-    def _forget(self, more: dict[Label, int]) -> None:
-        """Add counts, and forget the rarest categories where there are too many."""
-        self.counts = _together(self.counts, more)
-        if len(self.counts) > words.MOST:
-            kept = sorted(self.counts, key=lambda label: (-self.counts[label], str(label)))[: words.MOST // 2]
-            self.counts = {label: self.counts[label] for label in kept}
+        self.texts.join(other.texts)
+        self.others = _together(self.others, other.others)
 
     def cells(self) -> Cells:
         """The cells that follow."""
-        return categories(self.kind, self.counts)
+        leading: dict[Label, int] = dict(self.texts.leading(MOST_CATEGORIES).items())
+        texts = words.MOST + 1 if self.texts.forgetful else self.texts.size  # there are more, but not how many is known
+        return categories(self.kind, leading | self.others, texts - len(leading))
 
 
 Draft = NumberDraft | LabelDraft
@@ -241,13 +230,16 @@ def named(found: Counted) -> dict[Label, int]:
     return held
 
 
-def categories(kind: str, counts: Mapping[Label, int]) -> Categories:
-    """The most frequent categories by name, ties in the order of their texts; numbers then stand in their order."""
+def categories(kind: str, counts: Mapping[Label, int], rarer: int = 0) -> Categories:
+    """The most frequent categories by name, ties in the order of their texts; numbers then stand in their order.
+
+    There are some that are `rarer` than the 1,000 most frequent of these.
+    """
     order = sorted(counts, key=lambda label: (-counts[label], str(label)))
     kept = order[:MOST_CATEGORIES]
     if kind == "number":
         kept.sort(key=lambda label: float(label) if isinstance(label, str) else label)
-    return Categories(kind, tuple(kept), len(order) - len(kept))
+    return Categories(kind, tuple(kept), len(order) - len(kept) + rarer)
 
 
 def _together(first: dict[Label, int], second: dict[Label, int]) -> dict[Label, int]:

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import importlib
 import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from klnumba.labels import outside
-from klnumba.reduction import real, unit_of
-from klnumba.tables import drafting, likeness
-from klnumba.tables import smoothing as smoothings
+from klnumba.tables import drafting, likeness, options
 from klnumba.tables.cells import Categories
-from klnumba.tables.chunks import Chunks, names_of, wanted_names
+from klnumba.tables.chunks import Chunks, wanted_names
 from klnumba.tables.comparison import Comparison, Result, Settings
 from klnumba.tables.counting import Tally
 from klnumba.tables.drafting import chosen
 from klnumba.tables.pairing import pair_of
 from klnumba.tables.profile import Profile
-from klnumba.tables.statistics import CORRECTIONS, adjusted, measure
-
-MISSING_RULES = ("cell", "drop")
+from klnumba.tables.statistics import adjusted, measure
 
 
 def compare(
@@ -42,15 +37,15 @@ def compare(
         Which columns; by default all of `reference`, and a line for each that only `current` has.
     weights : str, pair of array_like, optional
         A column with the weights of the rows, in both tables or in the one that has it; or the weights of the two
-        tables (None for a side without); a Series needs the index of the rows.
+        tables (None for a side without, or for a profile, which has no rows); a Series needs the index of the rows.
     bins : {"auto", "quantile", "sturges", "doane", "fd", "category"}, int, sequence of float or of times, or dict
         How the cells of numbers and times are chosen; a dict has a rule by column, and "auto" for the rest.
         "auto" makes up to 20 bins of equal reference mass, of 25 rows or more, and takes whole numbers of at most 32
         different values as categories; "quantile" makes 10 bins of equal mass; with either, a value that holds as much
-        of the reference as a bin would has a bin of its own; "sturges", "doane", "fd" and an integer
-        make bins of equal width, at most 256 of them; a sequence gives the edges; "category" takes every different
-        number as a category. Every rule but "auto" and "category" makes bins of whole numbers too. Edges are of the
-        column's kind, and the outer ones may be infinite.
+        of the reference as a bin would has a bin of its own; "sturges", "doane", "fd" and an integer make bins of
+        equal width (the rules at most 256 of them, an integer as many as it says, from 1 to 1,000); a sequence gives
+        the edges; "category" takes every different number as a category. Every rule but "auto" and "category" makes
+        bins of whole numbers too. Edges are of the column's kind, and the outer ones may be infinite.
     smoothing : {"jeffreys", "laplace", "perks", "james-stein", "none"} or float
         Pseudo-counts for the divergences; a number is added to each cell that either side has. The test, the
         bias-corrected value and the interval use the counts as they are.
@@ -79,8 +74,8 @@ def compare(
     ------
     ValueError
         If an option is out of its range, a column in `columns` or `bins` is not there or is of a kind of which the
-        rule makes no bins, weights are negative or have other labels than the rows, or names stand twice; of two
-        profiles, if their cells differ (the text names the column).
+        rule makes no bins, weights are negative, have other labels than the rows or stand beside a profile, or names
+        stand twice; of two profiles, if their cells differ (the text names the column).
     TypeError
         If an argument is no data frame.
 
@@ -114,10 +109,10 @@ def compare(
     0    age       0.000     ok
     1   city       0.907     ok
     """
-    settings = _settings(smoothing, base, missing, confidence, correction, like)
+    settings = options.settings(smoothing, base, missing, confidence, correction, like)
     columns = wanted_names(columns)
-    first, second = _weights(weights, reference, current)
-    report = _progress(progress)
+    first, second = options.weights_of(weights, reference, current)
+    report = options.report_of(progress)
     profile, raw = _reference(reference, columns, first, bins, report)
     profile = _without(profile, {one for one in (first, second) if isinstance(one, str)})
     tallies, problems, others = _current(profile, current, columns, second, report)
@@ -134,55 +129,15 @@ def compare(
     return _measured(profile, tallies, problems, others, settings, extra, notes)
 
 
-def _settings(smoothing: Any, base: Any, missing: Any, confidence: Any, correction: Any, like: Any) -> Settings:
-    smoothings.check(smoothing)
-    unit = unit_of(base)
-    if missing not in MISSING_RULES:
-        raise ValueError(f"missing: one of {', '.join(map(repr, MISSING_RULES))}, not {missing!r}")
-    if correction not in CORRECTIONS:
-        raise ValueError(f"correction: one of {', '.join(map(repr, CORRECTIONS))}, not {correction!r}")
-    if not 0.0 < real(confidence, "confidence") < 1.0:
-        raise ValueError(f"confidence: a number between 0 and 1, not {confidence!r}")
-    if like is not None:
-        likeness.check(like)
-    return Settings(smoothing, base, unit, missing, float(confidence), correction, like)
-
-
-def _weights(weights: Any, reference: Any, current: Any) -> tuple[Any, Any]:
-    """The weights of each side."""
-    if weights is None:
-        return None, None
-    if isinstance(weights, str):
-        held = [weights in names_of(side) for side in (reference, current)]
-        if not any(held):
-            raise ValueError(f"weights: {weights!r} is in neither table")
-        return tuple(weights if here else None for here in held)  # type: ignore[return-value]
-    try:
-        first, second = weights
-    except (TypeError, ValueError):
-        raise TypeError("weights: the name of a column, or a pair: those of reference and of current") from None
-    return first, second
-
-
-def _progress(progress: Any) -> Callable[[int, int], None] | None:
-    if progress is False or progress is None:
-        return None
-    if progress is not True:
-        if not callable(progress):
-            raise TypeError(f"progress: True, False or a function, not {progress!r}")
-        called: Callable[[int, int], None] = progress
-        return called
-    try:
-        tqdm = importlib.import_module("tqdm.auto").tqdm
-    except ModuleNotFoundError:
-        return None
-    bar = tqdm(unit="column")
-
-    def show(done: int, total: int) -> None:
-        bar.total, bar.n = total, done
-        bar.refresh()
-
-    return show
+def of_profiles(
+    reference: Profile, current: Profile, columns: list[str] | None, weights: str | None, settings: Settings
+) -> Comparison:
+    """Two profiles compared; where their rows were weighted, without the column that held the weights."""
+    profile, _ = _reference(reference, columns, None, "auto", None)
+    profile = _without(profile, set() if weights is None else {weights})
+    tallies, problems, others = _current(profile, current, columns, None, None)
+    _warn_of_twins(profile, tallies)
+    return _measured(profile, tallies, problems, others, settings, {}, {})
 
 
 def _reference(reference: Any, columns: list[str] | None, weights: Any, bins: Any, report: Any) -> tuple[Profile, Any]:
@@ -190,12 +145,8 @@ def _reference(reference: Any, columns: list[str] | None, weights: Any, bins: An
         return Profile.fit(reference, columns=columns, weights=weights, bins=bins, progress=report), reference
     if not (isinstance(bins, str) and bins == "auto"):
         raise ValueError("bins: a profile has its cells already")
-    if weights is not None:
-        raise ValueError("weights: a profile holds no rows that they could belong to")
-    if columns is None:
-        return reference, None
-    wanted = chosen({**reference.cells, **reference.problems}, columns, "reference")
-    return _with(reference, wanted), None
+    every = {**reference.cells, **reference.problems}
+    return _with(reference, chosen(every, columns, "reference")), None  # a copy, for the caller may update it
 
 
 def _with(profile: Profile, names: Iterable[str]) -> Profile:
@@ -217,7 +168,8 @@ def _current(
 ) -> tuple[dict[str, Tally], dict[str, str], list[str]]:
     """The tallies of the other side, why a column has none, and the columns that only it has."""
     if isinstance(current, Profile):
-        return _from_profile(profile, current)
+        tallies, problems, others = _from_profile(profile, current)
+        return tallies, problems, others if columns is None else []
     side = profile.count(drafting.narrowed(current, columns, weights), weights, report, "current")
     return side.tallies, side.problems, side.others if columns is None else []
 

@@ -130,8 +130,8 @@ def from_great_expectations(
         or ("bins" in partition) == ("values" in partition)
     ):
         raise ValueError('partition: a mapping with "weights", and either "bins" or "values"')
-    weights = np.asarray(partition["weights"], np.float64)
-    tails = np.asarray(partition.get("tail_weights", [0.0, 0.0]), np.float64)
+    weights = _floats(partition, "weights")
+    tails = _floats(partition, "tail_weights") if "tail_weights" in partition else np.zeros(2)
     if weights.ndim != 1 or tails.shape != (2,) or not (weights >= 0).all() or not (tails >= 0).all():
         raise ValueError("partition: weights are numbers from 0 on, tail_weights two of them")
     if not math.isclose(weights.sum() + tails.sum(), 1.0, abs_tol=1e-5):
@@ -143,8 +143,15 @@ def from_great_expectations(
     else:
         if tail and "tail_weights" in partition:
             raise ValueError("tail_weight_holdout: the partition has tail_weights already")
-        cells, shares = _bins(np.asarray(partition["bins"], np.float64), weights, tails, tail, internal)
+        cells, shares = _bins(_floats(partition, "bins"), weights, tails, tail, internal)
     return _profile(column, cells, shares, n)
+
+
+def _floats(partition: Mapping[str, Any], part: str) -> Array:
+    try:
+        return np.asarray(partition[part], np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"partition: {part!r} are numbers, not {partition[part]!r}") from None
 
 
 def _holdout(value: float, name: str) -> float:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date, timedelta
 from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from klnumba.optional import load
-from klnumba.tables import codes, whole
+from klnumba.tables import codes, gathering, whole
 from klnumba.tables.cells import Array
 from klnumba.tables.codes import Coded
 from klnumba.tables.columns import Column, ColumnError, Labels, Numbers, Unusable, label_of
@@ -17,19 +19,29 @@ from klnumba.tables.columns import Column, ColumnError, Labels, Numbers, Unusabl
 
 def labels(name: str, native: Any) -> Labels:
     """A column of categories."""
-    return Labels(name, len(native), lambda _: _codes(native), lambda _: codes.counted(*_codes(native)))
+    return Labels(
+        name, len(native), lambda _: _codes(native), lambda _: codes.counted(*_codes(native)),
+        lambda table: gathering.gathered(_codes(native), table),
+    )  # fmt: skip
 
 
 def _codes(native: Any) -> Coded:
     if hasattr(native, "cat") and hasattr(native.dtype, "categories"):
-        return native.array.codes, native.array.categories.to_numpy(object).tolist()
+        kept = native.array.categories
+        found = kept.to_numpy(object).tolist()
+        return native.array.codes, [*map(_typed, found)] if kept.dtype == object else found
     try:
         numbers, found = load("pandas").factorize(native, use_na_sentinel=True)
         if native.dtype == object and any(not isinstance(one, str) and one in (0, 1) for one in found):
             numbers, found = load("pandas").factorize(_apart(native), use_na_sentinel=True)
     except TypeError as error:
         raise ColumnError(f"holds values that cannot be told apart: {error}") from error
-    return numbers, list(found)
+    return numbers, [_typed(value) for value in found] if native.dtype == object else list(found)
+
+
+def _typed(value: Any) -> Any:
+    """What has a text that another value of the column may be, such as a date or a tuple, with its type."""
+    return f"{value} ({type(value).__name__})" if isinstance(value, (date, timedelta, tuple, Decimal)) else value
 
 
 def _apart(native: Any) -> Array:
@@ -54,7 +66,7 @@ def column(name: str, values: Any) -> Column:
     found = pd.api.types.infer_dtype(native, skipna=True)
     if found == "complex":
         return Unusable(name, rows, "holds complex numbers, which have no order")
-    if found in _NUMBERS:
+    if found in _NUMBERS or (found.startswith("mixed") and _all_numbers(native)):
         return Numbers(
             name, "number", rows, lambda: whole.kept(_converted(pd, native, float), lambda: native.to_numpy(object))
         )
@@ -70,6 +82,12 @@ def column(name: str, values: Any) -> Column:
         options = {"utc": True} if aware else {}
         return Numbers(name, kind, rows, lambda: times(convert(native, **options)), aware=aware)
     return labels(name, native)
+
+
+def _all_numbers(native: Any) -> bool:
+    """Whether the values are numbers of several types, such as whole ones among Decimals."""
+    found = native.dropna()
+    return len(found) > 0 and all(isinstance(one, (Real, Decimal)) and not isinstance(one, bool) for one in found)
 
 
 def _converted(pd: Any, native: Any, convert: Callable[[Any], float]) -> Array:

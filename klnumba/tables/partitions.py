@@ -16,8 +16,9 @@ from klnumba.tables.chunks import wanted_names
 from klnumba.tables.columns import ColumnError
 from klnumba.tables.comparison import Comparison
 from klnumba.tables.drafting import Drafts, Problems, cells_of, check_names, chosen, draft
+from klnumba.tables.options import report_of, settings, weights_of
 from klnumba.tables.profile import Profile
-from klnumba.tables.weighting import split_weights
+from klnumba.tables.weighting import name_or_rows, split_weights
 
 FEW = 8  # profiles that one task merges
 
@@ -33,7 +34,8 @@ def compare(
     Parameters
     ----------
     reference, current : dask.dataframe.DataFrame or Profile
-        The tables; a profile of the same cells may stand for either. They are computed, `reference` twice.
+        The tables; a profile of the same cells may stand for either. They are computed, `reference` three times: how
+        long its partitions are, then the cells, then the counts.
     columns, weights, bins, **options
         As of `klnumba.tables.compare`, but `weights` is the name of a column, and `like` is not there.
 
@@ -43,8 +45,9 @@ def compare(
 
     Raises
     ------
-    TypeError
-        If a table is neither.
+    ValueError, TypeError
+        As `klnumba.tables.compare`, and before anything is computed where that needs no data; also if a table is
+        neither.
 
     Examples
     --------
@@ -54,15 +57,24 @@ def compare(
     >>> partitions.compare(before, before).to_frame().loc[0, "kl"].item()
     0.0
     """
-    if options.get("like") is not None:
+    if options.pop("like", None) is not None:
         raise TypeError("like: needs both tables as data frames in memory")
-    fitted = (
-        reference if isinstance(reference, Profile) else fit(reference, columns=columns, weights=weights, bins=bins)
-    )
-    other = current if isinstance(current, Profile) else _counted(fitted, current, weights, "current")
-    if columns is not None:
-        other.others = []
-    return frames.compare(fitted, other, columns=columns, weights=(None, weights), **options)
+    report_of(options.pop("progress", False))
+    chosen_settings = settings(**options)
+    wanted = wanted_names(columns)
+    for table, name in ((reference, "reference"), (current, "current")):
+        if not isinstance(table, Profile):
+            _parts(table, name)
+    weights = _name(weights)
+    first, second = weights_of(weights, reference, current)
+    if isinstance(reference, Profile):
+        if not (isinstance(bins, str) and bins == "auto"):
+            raise ValueError("bins: a profile has its cells already")
+        fitted = reference
+    else:
+        fitted = fit(reference, columns=wanted, weights=first, bins=bins)
+    other = current if isinstance(current, Profile) else _counted(fitted, current, second, "current")
+    return frames.of_profiles(fitted, other, wanted, weights, chosen_settings)
 
 
 def fit(
@@ -73,7 +85,7 @@ def fit(
     Parameters
     ----------
     reference : dask.dataframe.DataFrame
-        The table; it is computed twice.
+        The table; it is computed three times: how long its partitions are, then the cells, then the counts.
     columns, weights, bins
         As of `Profile.fit`, but `weights` is the name of a column.
 
@@ -87,8 +99,7 @@ def fit(
         If `reference` is no Dask data frame, or `weights` no name.
     """
     bins = rules.check_rule(bins)
-    if weights is not None and not isinstance(weights, str):
-        raise TypeError(f"weights: of a Dask data frame, the name of a column, not {weights!r}")
+    weights = _name(weights)
     dask = load("dask", "dask")
     parts = _parts(reference, "reference")
     wanted = wanted_names(columns)
@@ -99,6 +110,13 @@ def fit(
     )
     profile = Profile.of_cells(*cells_of(*_together(dask.compute(*pieces))))
     return _counted(profile, reference, weights, "reference", keep=True)
+
+
+def _name(weights: Any) -> str | None:
+    found = name_or_rows(weights)
+    if found is not None and not isinstance(found, str):
+        raise TypeError(f"weights: of a Dask data frame, the name of a column, not {weights!r}")
+    return found
 
 
 def _parts(table: Any, name: str) -> list[Any]:
@@ -136,9 +154,8 @@ def _counted(profile: Profile, table: Any, weights: str | None, name: str, *, ke
     """A table in the cells of a profile: partitions are counted, and the counts merged in a tree."""
     dask = load("dask", "dask")
     parts = _parts(table, name)
-    held = weights if weights is not None and weights in map(str, table.columns) else None
     empty = Profile(profile.cells, {}, dict(profile.problems) if keep else {})
-    level = [dask.delayed(empty.count)(part, held, None, name) for part in parts]
+    level = [dask.delayed(empty.count)(part, weights, None, name) for part in parts]
     while len(level) > 1:
         level = [dask.delayed(_merged)(level[k : k + FEW]) for k in range(0, len(level), FEW)]
     found: Profile = level[0].compute()

@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from klnumba.jsonable import dumps
+from klnumba.optional import type_name
 from klnumba.tables import counting, drafting, rules, stored
 from klnumba.tables.cells import Array, Cells
 from klnumba.tables.chunks import wanted_names
 from klnumba.tables.columns import Column, Unusable
 from klnumba.tables.counting import Progress, Tally
+from klnumba.tables.weighting import name_or_rows
 
 if TYPE_CHECKING:
     from klnumba.tables.comparison import Comparison
@@ -84,7 +86,7 @@ class Profile:
             If `reference` is no data frame.
         """
         bins = rules.check_rule(bins)
-        columns = wanted_names(columns)
+        columns, weights = wanted_names(columns), name_or_rows(weights)
         reference = drafting.narrowed(reference, columns, weights)
         profile = cls.of_cells(*drafting.fitted(reference, columns, weights, bins))
         begun = False
@@ -140,7 +142,7 @@ class Profile:
         TypeError
             If `batch` is no data frame.
         """
-        more = self.count(batch, weights, progress, "batch")
+        more = self.count(batch, name_or_rows(weights), progress, "batch")
         held = next(iter(self.tallies.values()), None)
         if held is not None and (held.squares is None) != (weights is None):
             raise ValueError(f"weights: the profile has {'none' if held.squares is None else 'them'}, the batch not so")
@@ -199,6 +201,8 @@ class Profile:
         ------
         ValueError
             If the columns or the cells of a column differ, or its distribution is known; the text names the column.
+        TypeError
+            If `other` is no profile.
 
         Examples
         --------
@@ -210,6 +214,8 @@ class Profile:
         >>> parts[0].merge(parts[1]) == fitted
         True
         """
+        if not isinstance(other, Profile):
+            raise TypeError(f"other: a Profile, not {type_name(other)}")
         problems = {**other.problems, **self.problems}
         mine, theirs = ({name for name in one.cells if name not in problems} for one in (self, other))
         if mine != theirs:

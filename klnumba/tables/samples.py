@@ -113,8 +113,9 @@ def kl_from_samples(
     Raises
     ------
     ValueError
-        If a sample has too few points for `k`, a value that is not finite, another number of coordinates than the other
-        sample, or, with ``ties="raise"``, neighbours at the distance zero; or if an option is out of its range.
+        If a sample has too few points for `k`, a value that is not finite or is masked, another number of coordinates
+        than the other sample, or, with ``ties="raise"``, neighbours at the distance zero; or if an option is out of its
+        range.
     TypeError
         If a sample does not consist of real numbers.
     ModuleNotFoundError
@@ -219,13 +220,12 @@ def _quantile(confidence: float | None) -> float:
 def _points(x: Any, y: Any) -> tuple[np.ndarray, np.ndarray, float]:
     """Both samples, of shape (n, d) and (m, d), finite, and the relative distance of two numbers of the coarser one."""
     if hasattr(x, "columns") and hasattr(y, "columns"):
-        missing = [name for one, other in ((x, y), (y, x)) for name in one.columns if name not in other.columns]
-        if missing or not x.columns.is_unique or not y.columns.is_unique:
-            raise ValueError(f"x and y: the same columns, each once; not in both or not once: {missing or 'repeated'}")
-        y = y[x.columns]
+        y = _matched(x, y)
     found = []
     epsilon = float(np.finfo(np.float64).eps)
     for name, given in (("x", x), ("y", y)):
+        if np.ma.is_masked(given):
+            raise ValueError(f"{name}: no value is masked, for a point needs all of its numbers")
         points = numbers(given, name) if hasattr(given, "iloc") else np.asarray(given)
         if points.dtype.kind not in "fiub":
             raise TypeError(f"{name}: dtype {points.dtype} is not a real number type")
@@ -241,6 +241,15 @@ def _points(x: Any, y: Any) -> tuple[np.ndarray, np.ndarray, float]:
     if found[0].shape[1] != found[1].shape[1]:
         raise ValueError(f"x and y: points of {found[0].shape[1]} and {found[1].shape[1]} numbers")
     return found[0], found[1], epsilon
+
+
+def _matched(x: Any, y: Any) -> Any:
+    """The frame `y` with the columns in the order of those of `x`."""
+    ours, theirs = ([*getattr(one, "column_names", one.columns)] for one in (x, y))  # pyarrow's columns are the data
+    missing = [name for names, others in ((ours, theirs), (theirs, ours)) for name in names if name not in others]
+    if missing or len(set(ours)) < len(ours) or len(ours) < len(theirs):
+        raise ValueError(f"x and y: the same columns, each once; not in both or not once: {missing or 'repeated'}")
+    return y[ours] if hasattr(y, "iloc") else y.select(ours)
 
 
 def _standardized(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -14,7 +14,7 @@ from klnumba.optional import type_name
 from klnumba.tables import cells as cell
 from klnumba.tables.cells import Cells
 from klnumba.tables.counting import Tally
-from klnumba.tables.unseen import BUCKETS
+from klnumba.tables.hashing import BUCKETS
 
 VERSION = 1
 KINDS = {"bins": ("number", "datetime", "timedelta"), "categories": ("number", "boolean", "category")}

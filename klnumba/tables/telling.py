@@ -13,9 +13,10 @@ import numpy as np
 
 from klnumba.tables.cells import Array, Bins, Categories, Cells, Label
 from klnumba.tables.counting import Tally
+from klnumba.tables.hashing import order_of
 from klnumba.tables.pooling import ROUNDING, Pair, Squares, fewer
 from klnumba.tables.statistics import RARE, SPARSE
-from klnumba.tables.unseen import in_buckets, order_of
+from klnumba.tables.unseen import in_buckets
 
 CHANCE = 1e-4  # what chance does more seldom than this is told apart
 
@@ -202,7 +203,7 @@ def _dealt(counts: Array, side: Side) -> Array:
 
 def _hashed(cells: Categories, reference: Side, current: Side) -> Told:
     """Where there are too many categories to name all, cells that do not depend on any sample: those of
-    `klnumba.tables.unseen.buckets_of`.
+    `klnumba.tables.hashing.buckets_of`.
 
     Those that have a name happened to be the most frequent ones, and another sample has fewer of them. So many cells
     with few rows each are more than the interval's law bears.

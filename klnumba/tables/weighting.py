@@ -15,6 +15,12 @@ from klnumba.tables.columns import Column, Numbers
 LEAST = 1e-100  # squares of weights are added up, and shall be numbers
 
 
+def name_or_rows(weights: Any) -> Any:
+    """The argument `weights`, with the name of a column as text: those of a frame may be whole numbers."""
+    named = isinstance(weights, (int, np.integer)) and not isinstance(weights, bool)
+    return str(weights) if named else weights
+
+
 def split_weights(frame: Any, weights: Any, name: str) -> tuple[dict[str, Column], Array | None]:
     """The columns of a frame that are none of the weights, and the weights of the rows."""
     found = frame_columns(frame, name)

@@ -1,6 +1,7 @@
 """Words in Arrow's layout, counted from its buffers in one compiled pass: no row becomes a Python object.
 
-Counts are exact: words are compared by all their bytes. How the rows are cut into chunks does not matter.
+Counts are exact: words are compared by all their bytes. How the rows are cut into chunks does not matter, for what is
+forgotten where there are too many words follows from the order of the rows alone.
 """
 
 from __future__ import annotations
@@ -10,17 +11,21 @@ import itertools
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from klnumba.kernels import cpu
 from klnumba.kernels.binning import LANES
 from klnumba.kernels.words import KEYS, NO_WORD
+from klnumba.tables import turns
 from klnumba.tables.cells import Array
 from klnumba.tables.codes import frozen
+from klnumba.tables.hashing import BUCKETS, byte_checksums, of_checksums
 
-MOST = 1 << 21  # words that are counted at a time; beyond, the rarest are forgotten
+MOST = 1 << 21  # words that are counted at a time; beyond, the rarer half is forgotten
 ROOM = 256  # words for which there is room at first
+LARGE = 1 << 18  # words from which on a table takes more than 20 MiB
 MANY = 1 << 16  # words from which on the tables of counts would be larger than a cache
 BLOCK = 1 << 15  # rows whose numbers are held at a time
 
@@ -45,6 +50,41 @@ class Words:
         return self.offsets.size - 1
 
 
+def laid_out(texts: Sequence[str]) -> Words:
+    """Texts as words."""
+    raw = [text.encode("utf-8", "surrogatepass") for text in texts]
+    ends = frozen(np.cumsum([0, *map(len, raw)]))
+    return Words(ends, np.frombuffer(b"".join(raw), np.uint8), NOTHING)
+
+
+def first_texts(words: Words, at: Array, count: int) -> Array:
+    """Of the words at these places, which all differ, the places of so many that come first in the order of texts.
+
+    The bytes of UTF-8 have the order of the texts. Eight at a time are looked at, as one number.
+    """
+    first: list[Array] = []
+    depth, longest = 0, int(np.diff(words.offsets)[at].max(initial=0))
+    while at.size > count and depth < longest:
+        keys = np.concatenate([_keys_at(words, at[k : k + BLOCK], depth) for k in range(0, at.size, BLOCK)])
+        bound = np.partition(keys, count - 1)[count - 1]
+        first.append(at[keys < bound])
+        count -= first[-1].size
+        at = at[keys == bound]
+        depth += 8
+    lengths = words.offsets[at + 1] - words.offsets[at]  # what is left differs in zeros at the end
+    return np.concatenate([*first, at[np.argsort(lengths, kind="stable")[:count]]])
+
+
+def _keys_at(words: Words, at: Array, depth: int) -> Array:
+    """Eight bytes of each word from a place on, as a number; zeros behind its end."""
+    places = (words.offsets[at] + depth)[:, None] + np.arange(8)
+    inside = places < words.offsets[at + 1][:, None]
+    found = np.zeros(places.shape, np.uint8)
+    found[inside] = words.data[places[inside]]
+    keys: Array = found.view(">u8")[:, 0].astype(np.uint64)
+    return keys
+
+
 class DamagedWords(ValueError):
     """Offsets that do not lie within the data."""
 
@@ -63,33 +103,57 @@ class Vocabulary:
     known : sequence of str
         Words that have the first numbers.
     new : int, optional
-        How many others get a number of their own; the rest share the one behind the last. Without it, the rarer half
-        of `MOST` words is forgotten where there are more.
+        How many others get a number of their own; the rest share `BUCKETS` numbers behind the last, by their checksum.
+        Without it, the rarer half of `MOST` words is forgotten where there are more.
+
+    Attributes
+    ----------
+    forgetful : bool
+        Whether words were forgotten, so that there are more than `MOST`.
     """
+
+    forgetful = False
 
     def __init__(self, known: Sequence[str] = (), new: int | None = None) -> None:
         self.most = MOST if new is None else len(known) + new
         self.closed = new is not None
         self._make(min(self.most, ROOM + len(known)), 0)
         if known:
-            raw = [word.encode("utf-8", "surrogatepass") for word in known]
-            ends = frozen(np.cumsum([0, *map(len, raw)]))
-            self._take(Words(ends, np.frombuffer(b"".join(raw), np.uint8), NOTHING))
+            self.codes(laid_out(known))
 
     def _make(self, room: int, space: int) -> None:
         """An empty table."""
         self.room = room
-        self.slots = np.zeros(1 << (2 * room + 1).bit_length(), np.int32)
+        self.slots = np.zeros(1 << ((8 if room < MANY else 2) * room + 1).bit_length(), np.int32)  # most are free
         self.words = np.empty((room + 1, 4), np.uint64)  # the fourth keeps a word in one cache line
         self.words[0] = NO_WORD
         self.starts = np.zeros(room + 2, np.int64)  # how many words there are, and where each begins in the pool
         self.pool = np.empty(max(space, 16 * room), np.uint8)
-        self.counts = np.zeros((LANES if room < MANY else 1, 1 + room + 2), np.int64)
+        others = BUCKETS if self.closed else 0
+        self.counts = np.zeros((LANES if room < MANY else 1, 1 + room + 1 + others), np.int64)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Another process has other keys, so that the table has to be made anew there."""
+        assert not self.closed
+        held, end = self._held(), self.starts[self.size + 1]
+        words = Words(held.offsets.copy(), held.data[:end].copy(), NOTHING)
+        return {"words": words, "totals": self.totals(), "room": self.room, "forgetful": self.forgetful}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        words = state["words"]
+        self.most, self.closed, self.forgetful = MOST, False, state["forgetful"]
+        self._make(state["room"], words.data.size)
+        self.codes(Words(frozen(words.offsets), frozen(words.data), NOTHING))
+        self.counts[0, 1 : self.size + 2] = state["totals"]
 
     @property
     def size(self) -> int:
         """How many words there are."""
         return int(self.starts[0])
+
+    def _held(self) -> Words:
+        """The words that have a number."""
+        return Words(frozen(self.starts[1 : self.size + 2]), frozen(self.pool), NOTHING)
 
     def count(self, words: Words) -> None:
         """Count words in."""
@@ -102,6 +166,27 @@ class Vocabulary:
             done += more
             if more < codes.size and done < words.rows:
                 self._widen(words, done)
+
+    def add(self, texts: Sequence[str], counts: Array) -> None:
+        """Count texts in, each so often, as if they were rows in this order; for a table without `known` words."""
+        for first in range(0, len(texts), BLOCK):
+            self.absorb(laid_out(texts[first : first + BLOCK]), counts[first : first + BLOCK])
+
+    def absorb(self, words: Words, counts: Array) -> None:
+        """Count words in, each so often."""
+        codes = np.empty(words.rows, np.int32)
+        done = 0
+        while done < words.rows:
+            more = self._number(words, done, codes[done:])
+            np.add.at(self.counts[0], codes[done : done + more] + 1, counts[done : done + more])
+            done += more
+            if done < words.rows:
+                self._widen(words, done)
+
+    def join(self, other: Vocabulary) -> None:
+        """Count in what another table has counted; what is missing stays out of both."""
+        self.forgetful = self.forgetful or other.forgetful
+        self.absorb(other._held(), other.totals()[1:])
 
     def codes(self, words: Words) -> Array:
         """The number of each word; 0 where it is missing."""
@@ -121,37 +206,62 @@ class Vocabulary:
         done = int(loop(offsets, words.data, words.valid, words.bit + start, *table, codes))
         if done < 0:
             raise DamagedWords("holds words whose offsets lie outside of their bytes")
+        if self.closed:
+            self._deal_out(offsets, words.data, codes[:done])
         return done
+
+    def _deal_out(self, offsets: Array, data: Array, codes: Array) -> None:
+        """Give words without a number of their own the one of their bucket."""
+        at = np.flatnonzero(codes > self.most)
+        if at.size:
+            sums = np.empty(at.size, np.uint64)
+            starts, stops = (np.ascontiguousarray(offsets[k], np.int64) for k in (at, at + 1))
+            cpu.checksums()(starts, stops, data, byte_checksums(), sums)
+            codes[at] += of_checksums(sums).astype(np.int32)
 
     def _widen(self, words: Words, row: int) -> None:
         """Make room for a word that has none."""
         size = self.size
-        held = Words(frozen(self.starts[1 : size + 2]), frozen(self.pool), NOTHING)
+        held = self._held()
         if size < self.room:
             end, needed = int(held.offsets[-1]), int(words.offsets[row + 1] - words.offsets[row])
             self.pool = np.concatenate([self.pool[:end], np.empty(end + needed, np.uint8)])
             return
-        counts = self.totals()
+        counts = self.totals()[: size + 1]
         kept = np.ones(size, bool)
         if size == self.most:
-            kept[np.argsort(-counts[1:-1], kind="stable")[size // 2 :]] = False
-        bits = frozen(np.packbits(kept, bitorder="little"))
-        self._make(min(4 * self.room, self.most), self.pool.size)
-        self._take(Words(held.offsets, held.data, bits))
-        self.counts[0, 1 : self.size + 2] = counts[np.r_[True, kept, False]]
-
-    def _take(self, words: Words) -> None:
-        """Words for which there is room, or for which only the bytes are missing, without counting them."""
-        self.codes(words)
+            kept[np.argsort(-counts[1:], kind="stable")[size // 2 :]] = False
+            self.forgetful = True
+        room = min(4 * self.room, self.most)
+        if room >= LARGE:
+            turns.wait()
+        self._make(room, self.pool.size)
+        self.codes(Words(held.offsets, held.data, frozen(np.packbits(kept, bitorder="little"))))
+        self.counts[0, 1 : self.size + 2] = counts[np.r_[True, kept]]
 
     def totals(self) -> Array:
-        """How often what is missing was counted, then each word, then all others together."""
+        """How often what is missing was counted, then each word, then, if the rest has numbers, each bucket."""
         total = self.counts.sum(axis=0)[1:]  # the loop that counts begins with -1
-        found: Array = np.append(total[: self.size + 1], total[-1])
+        found: Array = np.append(total[: self.size + 1], total[self.room + 1 :])
         return found
+
+    def leading(self, count: int) -> dict[str, int]:
+        """The words that were counted most often, at most so many; ties in the order of their texts."""
+        counts = self.totals()[1 : self.size + 1]
+        at = np.arange(self.size)
+        if self.size > count:
+            least = np.partition(counts, -count)[-count]
+            above = np.flatnonzero(counts > least)
+            at = np.append(above, first_texts(self._held(), np.flatnonzero(counts == least), count - above.size))
+        data, starts = self.pool, self.starts[1:]
+        return {_text(data[starts[k] : starts[k + 1]].tobytes()): int(counts[k]) for k in at}
 
     def texts(self) -> list[str]:
         """The words."""
         data = self.pool[: self.starts[self.size + 1]].tobytes()
         ends = self.starts[1 : self.size + 2].tolist()
-        return [data[start:stop].decode() for start, stop in itertools.pairwise(ends)]
+        return [_text(data[start:stop]) for start, stop in itertools.pairwise(ends)]
+
+
+def _text(word: bytes) -> str:
+    return word.decode("utf-8", "surrogatepass")

@@ -27,7 +27,7 @@ from typer.testing import CliRunner, Result
 from klnumba.cli import compare as command
 from klnumba.cli import shift
 from klnumba.cli.app import app
-from klnumba.tables import Profile, compare
+from klnumba.tables import Chunks, Profile, compare
 
 
 def table(seed: int, shift: float) -> pd.DataFrame:
@@ -82,6 +82,19 @@ def test_options_reach_the_function(folder: Path) -> None:
         confidence=0.9, weights="w",
     )  # fmt: skip
     assert json.loads(result.stdout) == json.loads(expected.to_json())
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "text"),
+    [("--smoothing", "some", "smoothing: one of"), ("--confidence", "2", "confidence:"), ("--base", "1", "base:")],
+)
+def test_options_are_refused_before_a_file_is_read(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, option: str, value: str, text: str
+) -> None:
+    monkeypatch.setattr(Chunks, "__iter__", lambda self: pytest.fail("reads"))
+    result = invoke(*FILES, option, value)
+    assert result.exit_code == 2
+    assert result.stderr.count(text) == 1
 
 
 def test_a_saved_profile_is_a_reference(folder: Path) -> None:

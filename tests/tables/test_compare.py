@@ -15,7 +15,7 @@ pytest.importorskip("pandas", reason="the frames of these tests are pandas'")
 import pandas as pd
 
 import klnumba as kl
-from klnumba.tables import Comparison, Profile, compare
+from klnumba.tables import Chunks, Comparison, Profile, compare
 from klnumba.tables.cells import GROUPS
 from klnumba.tables.statistics import adjusted
 from tests.reference import tables as reference
@@ -274,7 +274,8 @@ def test_weights_of_whole_numbers_count_like_repeated_rows():
         ({"weights": "word"}, TypeError, "weights: column 'word' of reference does not hold numbers"),
         ({"weights": "number"}, ValueError, "weights: 0, or from 1e-100 to"),
         ({"weights": (np.full(3000, 1e200), None)}, ValueError, "weights: 0, or from 1e-100 to 1e\\+100, but row 0"),
-        ({"weights": 3}, TypeError, "weights: the name of a column, or a pair"),
+        ({"weights": 3}, ValueError, "weights: '3' is in neither table"),
+        ({"weights": True}, TypeError, "weights: the name of a column, or a pair"),
         ({"weights": (np.ones(2), None)}, ValueError, "weights: 2 numbers for the 3000 rows of reference"),
         ({"like": "excel"}, ValueError, "like: one of"),
         ({"progress": 3}, TypeError, "progress: True, False or a function"),
@@ -303,6 +304,62 @@ def test_progress_reports_every_column():
     seen: list[tuple[int, int]] = []
     compare(BEFORE, AFTER, progress=lambda done, total: seen.append((done, total)))
     assert sorted(seen) == sorted([(k, 5) for k in range(1, 6)] * 2)
+
+
+def test_options_are_refused_before_a_row_is_read():
+    def pieces():
+        raise AssertionError
+
+    for options in ({"smoothing": "some"}, {"confidence": 2}, {"progress": 3}):
+        with pytest.raises((TypeError, ValueError), match=next(iter(options))):
+            compare(Chunks(pieces), AFTER, **options)
+
+
+def test_weights_beside_a_profile_are_refused():
+    profile = Profile.fit(BEFORE)
+    for weights in ((None, np.ones(3000)), (np.ones(3000), np.ones(3000)), (None, "few")):
+        with pytest.raises(ValueError, match="weights: a profile holds no rows that they could belong to"):
+            compare(BEFORE, profile, weights=weights)
+    with pytest.raises(ValueError, match="weights: a profile holds no rows"):
+        compare(profile, AFTER, weights=(np.ones(3000), None))
+    with pytest.raises(ValueError, match="weights: 'few' is in neither table"):
+        compare(profile, profile, weights="few")
+
+
+def test_the_profile_of_a_result_is_its_own():
+    profile = Profile.fit(BEFORE.assign(lost=1))
+    found = profile.compare(AFTER)
+    before = found.to_json()
+    profile.update(BEFORE.assign(lost=1))
+    assert found.to_json() == before
+    assert found.profile == Profile.fit(BEFORE.assign(lost=1))
+
+
+def test_only_the_wanted_columns_of_a_current_profile():
+    found = compare(BEFORE, Profile.fit(BEFORE), columns=["few"])
+    assert found.to_frame()["column"].tolist() == ["few"]
+
+
+def test_names_that_are_whole_numbers():
+    rng = np.random.default_rng(0)
+    before, after = (pd.DataFrame({0: rng.random(200), 1: rng.random(200)}) for _ in range(2))
+    found = compare(before, after, weights=0)
+    texts = compare(*(frame.rename(columns=str) for frame in (before, after)), weights="0")
+    assert found.to_json() == texts.to_json()
+    assert compare(before, after, weights=(0, None)).to_frame().loc[0, "n_effective_current"] == 200
+    assert Profile.fit(before, weights=0).update(after, weights=np.int64(0)).tallies["1"].rows == 400
+    pytest.importorskip("matplotlib", reason="draws")
+    assert found.plot(1).get_title() == found.plot("1").get_title()
+
+
+def test_settings_are_plain_numbers_in_json():
+    found = compare(
+        BEFORE, AFTER, smoothing=np.float32(0.5), base=np.int64(2), confidence=np.float32(0.5), columns=["few"]
+    )
+    settings = json.loads(found.to_json())["settings"]
+    assert {name: settings[name] for name in ("smoothing", "base", "confidence")} == {
+        "smoothing": 0.5, "base": 2, "confidence": 0.5,
+    }  # fmt: skip
 
 
 def test_a_profile_is_a_reference():

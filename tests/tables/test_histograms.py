@@ -117,3 +117,11 @@ def test_partitions_of_truth_values(values):
 def test_partitions_have_no_missing_value(value):
     with pytest.raises(ValueError, match=f"partition: values that are there and finite, without {value}"):
         from_great_expectations({"values": ["a", value], "weights": [0.5, 0.5]})
+
+
+@pytest.mark.parametrize("part", ["weights", "tail_weights", "bins"])
+@pytest.mark.parametrize("value", [["x", 0.5], [[0.5], [0.25, 0.25]], None])
+def test_parts_of_partitions_are_numbers(part, value):
+    partition = {"bins": [0, 1, 2], "weights": [0.5, 0.5], "tail_weights": [0.0, 0.0]} | {part: value}
+    with pytest.raises(ValueError, match=f"^partition: ('{part}' are numbers, not|weights are numbers|bins increase)"):
+        from_great_expectations(partition)

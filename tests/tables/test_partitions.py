@@ -74,6 +74,54 @@ def test_the_column_of_weights_is_not_compared():
     assert "w" not in found.problems
 
 
+@pytest.mark.parametrize("sides", [(True, False), (False, True)])
+def test_weights_of_one_side(sides):
+    lost = [[] if held else ["w"] for held in sides]
+    before, after = (frame.drop(columns=gone) for frame, gone in zip((BEFORE, AFTER), lost, strict=True))
+    with dask.config.set(scheduler="synchronous"):
+        found = partitions.compare(cut(before, 3), cut(after, 4), weights="w")
+        with pytest.raises(ValueError, match="weights: 'v' is in neither table"):
+            partitions.compare(cut(before, 3), cut(after, 4), weights="v")
+    assert found.to_json() == compare(before, after, weights="w").to_json()
+
+
+def test_a_whole_number_as_the_name_of_the_weights():
+    before, after = (frame[["number", "w"]].set_axis([0, 1], axis=1) for frame in (BEFORE, AFTER))
+    with dask.config.set(scheduler="synchronous"):
+        found = partitions.compare(cut(before, 3), cut(after, 4), weights=1)
+    assert found.to_json() == compare(before, after, weights=1).to_json()
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({}, None),
+        ({"smoothing": "some"}, "smoothing: one of"),
+        ({"confidence": 2}, "confidence: a number between 0 and 1"),
+        ({"weights": "nope"}, "weights: 'nope' is in neither table"),
+        ({"bins": "many"}, "bins: one of"),
+        ({"progress": 3}, "progress: True, False or a function"),
+    ],
+)
+def test_how_often_the_tables_are_computed(options, text):
+    loads = []
+
+    def part(k):
+        loads.append(k)
+        return BEFORE.iloc[1500 * k : 1500 * (k + 1)]
+
+    table = dd.from_map(part, range(4), meta=BEFORE.iloc[:0])
+    with dask.config.set(scheduler="synchronous"):
+        if text is None:
+            partitions.compare(table, cut(AFTER, 2))
+            assert len(loads) == 3 * 4
+            return
+        loads.clear()
+        with pytest.raises((TypeError, ValueError), match=text):
+            partitions.compare(table, cut(AFTER, 2), **options)
+    assert not loads
+
+
 def test_what_is_refused():
     with pytest.raises(TypeError, match=r"reference: a Dask data frame, not pandas\.DataFrame"):
         partitions.compare(BEFORE, AFTER)

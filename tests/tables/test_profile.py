@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from klnumba.tables import Profile, compare, from_great_expectations, from_histogram
-from klnumba.tables.unseen import BUCKETS, buckets_of
+from klnumba.tables.hashing import BUCKETS, buckets_of
 
 
 def table(rows, seed):
@@ -269,3 +269,9 @@ def test_columns_are_chosen_as_of_frames():
 def test_what_is_no_text_is_no_profile(text, name):
     with pytest.raises(TypeError, match=f"text: the JSON of a profile, not {name}"):
         Profile.from_json(text)
+
+
+@pytest.mark.parametrize("other", [None, 0, "profile"])
+def test_what_is_no_profile_is_not_merged(other):
+    with pytest.raises(TypeError, match=r"^other: a Profile, not "):
+        FITTED.merge(other)

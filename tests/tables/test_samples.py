@@ -125,6 +125,28 @@ def test_columns_are_matched():
         kl_from_samples(p.set_axis(["a", "a"], axis=1), q.set_axis(["a", "a"], axis=1))
 
 
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_columns_of_other_libraries_are_matched(library):
+    pytest.importorskip("scipy", reason="neighbours of vectors")
+    made = pytest.importorskip(library, reason="the frames are its")
+    x, y = draw(2, 50, 40, 2)
+    frame = made.table if library == "pyarrow" else made.DataFrame
+    p, q = frame({"a": x[:, 0], "b": x[:, 1]}), frame({"b": y[:, 1], "a": y[:, 0]})
+    assert kl_from_samples(p, q).kl == kl_from_samples(x, y).kl
+    assert kl_from_samples(p, pd.DataFrame({"b": y[:, 1], "a": y[:, 0]})).kl == kl_from_samples(x, y).kl
+    with pytest.raises(ValueError, match=r"x and y: the same columns.*\['b', 'c'\]$"):
+        kl_from_samples(p, frame({"a": y[:, 0], "c": y[:, 1]}))
+
+
+def test_masked_values_are_refused():
+    x, y = draw(2, 50, 40, 1)
+    masked = np.ma.masked_array(y, y > 1)
+    with pytest.raises(ValueError, match="y: no value is masked"):
+        kl_from_samples(x, masked)
+    bare = np.ma.masked_array(y, np.zeros(y.shape, bool))
+    assert kl_from_samples(x, bare).kl == kl_from_samples(x, y).kl
+
+
 def test_inputs_stay_as_they_are():
     x, y = (np.round(points, 1) for points in draw(2, 50, 40, 1))
     copies = x.copy(), y.copy()

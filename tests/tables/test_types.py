@@ -6,6 +6,7 @@ import datetime as dt
 import json
 import math
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -88,9 +89,39 @@ def test_words(dtype):
 
 def test_categories_of_numbers_and_mixed_objects():
     assert profile_of(pd.Series([3, 1, 3], dtype="category")).cells["x"].names == (3, 1)
-    assert profile_of(pd.Series([1, "1", "1", 2.5, (1, 2)], dtype=object)).cells["x"].names == ("1", "(1, 2)", 1, 2.5)
+    assert profile_of(pd.Series([1, "1", "1", 2.5, (1, 2)], dtype=object)).cells["x"].names == (
+        "1", "(1, 2) (tuple)", 1, 2.5,
+    )  # fmt: skip
     unused = pd.Series(["a"], dtype=pd.CategoricalDtype(["a", "b"]))
     assert profile_of(unused).cells["x"].names == ("a",)
+
+
+@pytest.mark.parametrize("dtype", ["object", "category"])
+@pytest.mark.parametrize("value", [dt.date(2020, 1, 1), (1, 2), Decimal("1.5"), dt.timedelta(hours=1)])
+def test_values_and_their_texts_are_not_the_same(value, dtype):
+    different = pd.Index([value, str(value), "a"], dtype=object, tupleize_cols=False)
+    profile = profile_of(pd.Series(pd.Categorical.from_codes([0, 1, 1, 2], different)).astype(dtype))
+    assert profile.cells["x"].names == (str(value), *sorted([f"{value} ({type(value).__name__})", "a"]))
+
+
+def test_numbers_and_their_texts_have_labels_of_their_own():
+    before = pd.DataFrame({"x": pd.Series([1, 1, 1, "1", "2.5", 2.5, "1 (int)"], dtype=object)})
+    after = pd.DataFrame({"x": pd.Series([1, "1", "1", "1", "2.5", 2.5, "1 (int)"], dtype=object)})
+    found = compare(before, after)
+    assert found.contributions["cell"].tolist() == ["1 (int) (int)", "1", "1 (int)", "2.5", "2.5 (float)"]
+    assert found.to_frame().loc[0, "largest_cell"] == "1 (int) (int)"
+    one = profile_of(pd.Series([1, "a"], dtype=object)).cells["x"]
+    assert one.labels()[:2] == ["1", "a"]
+
+
+def test_numbers_of_several_types_are_numbers():
+    mixed = [Decimal("1.5"), 2, 0.25, np.float32(3.0), np.int64(4), None, Fraction(1, 2)]
+    plain = [1.5, 2.0, 0.25, 3.0, 4.0, np.nan, 0.5]
+    found = profile_of(pd.Series(mixed, dtype=object), bins=[0, 1, 2, 4])
+    assert found == profile_of(pd.Series(plain), bins=[0, 1, 2, 4])
+    for other in (True, "1", 1j):
+        column = pd.Series([*mixed, other], dtype=object)
+        assert Profile.fit(pd.DataFrame({"x": column})).cells["x"].kind == "category"
 
 
 TIMES = ["2020-01-01", "2020-01-02", "2020-06-01", None]

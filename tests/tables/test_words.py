@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import pickle
+import subprocess
+import sys
 from collections import Counter
 
 import numpy as np
@@ -17,7 +20,9 @@ from hypothesis import strategies as st  # noqa: E402
 
 from klnumba.kernels import threads  # noqa: E402
 from klnumba.kernels.words import KEYS  # noqa: E402
-from klnumba.tables import Profile, arrow, words  # noqa: E402
+from klnumba.tables import Chunks, Profile, arrow, turns, words  # noqa: E402
+from klnumba.tables.codes import Bucket  # noqa: E402
+from klnumba.tables.hashing import BUCKETS, buckets_of  # noqa: E402
 
 AWKWARD = ["", "\0", "\0\0", "a", "a\0", "ä", "😀", "1234567", "12345678", "123456789", "12345678\0", "x" * 16,
            "x" * 17, "x" * 16 + "y" + "x" * 16, "x" * 16 + "z" + "x" * 16, "x" * 25, "é" * 40]  # fmt: skip
@@ -31,7 +36,7 @@ def column(chunks, kind=None):
 
 
 def counts(series, known=None):
-    """The counts by label, None for what has no place of its own, and how many are missing."""
+    """The counts by label, a `Bucket` for what has no place of its own, and how many are missing."""
     found = arrow.counted(series, known)
     held = Counter()
     for label, number in zip(found.labels, found.counts.tolist(), strict=True):
@@ -113,7 +118,8 @@ def test_words_that_all_meet_in_one_place(monkeypatch, long):
     found, _ = counts(column([pa.array(values)]), names[:1500])
     rest = [name for name in dict.fromkeys(values) if name not in set(names[:1500])][1000:]
     expected = Counter(values)
-    assert found.pop(None) == sum(expected.pop(name) for name in rest)
+    for name in rest:
+        expected[Bucket(buckets_of([name])[0])] += expected.pop(name)
     assert found == expected
 
 
@@ -134,6 +140,84 @@ def test_the_rarest_are_forgotten_where_there_are_too_many(monkeypatch):
     found, _ = counts(column([pa.array(values)]))
     assert len(found) <= 256
     assert {word: found[word] for word in frequent} == dict.fromkeys(frequent, 83)
+
+
+def test_what_is_forgotten_does_not_depend_on_the_split(monkeypatch):
+    """Words in Arrow's layout, encoded ones and Python's objects are forgotten in the order of their rows."""
+    monkeypatch.setattr(words, "MOST", 2048)
+    rng = np.random.default_rng(0)
+    names = [*(f"r{k}" for k in range(6000)), *(f"f{k}" for k in range(40) for _ in range(20)), *[None] * 10]
+    values = pa.array([names[k] for k in rng.permutation(len(names))])
+    whole = pa.table({"x": values})
+    expected = Profile.fit(whole)
+    assert expected.cells["x"].folded == 2049 - 1000  # at least
+    assert {f"f{k}" for k in range(40)} < set(expected.cells["x"].names)
+    for size in (1, 999, 5000):
+        cut = [whole.slice(k, size) for k in range(0, whole.num_rows, size)][: 5 if size == 1 else None]
+        cut += [whole.slice(5)] if size == 1 else []
+        assert Profile.fit(Chunks(lambda cut=cut: cut)) == expected
+        assert Profile.fit(pa.concat_tables(cut)) == expected
+    plain = pd.DataFrame({"x": pd.Series(values.to_pylist(), dtype=object)})
+    for frame in (plain, plain.astype("category"), pa.table({"x": values.dictionary_encode()})):
+        assert Profile.fit(frame) == expected
+    assert Profile.fit(Chunks(lambda: [plain.iloc[:3000], plain.iloc[3000:]])) == expected
+
+
+def test_a_table_of_words_travels_and_joins():
+    """Other processes have other keys."""
+    drawn = np.random.default_rng(0).integers(0, 3000, 9000)
+    values = [None if k < 7 else f"name {k}" for k in drawn]
+    parts = [words.Vocabulary(), words.Vocabulary()]
+    for table, rows in zip(parts, (values[:4000], values[4000:]), strict=True):
+        table.count(arrow._words(pa.array(rows, "string")))
+    code = "import pickle, sys; a, b = pickle.load(sys.stdin.buffer); a.join(b); pickle.dump(a, sys.stdout.buffer)"
+    made = pickle.dumps(parts)
+    done = subprocess.run([sys.executable, "-c", code], input=made, capture_output=True, check=True, timeout=120)
+    joined = pickle.loads(done.stdout)
+    expected, _ = slow(values)
+    assert dict(zip(joined.texts(), joined.totals()[1:].tolist(), strict=True)) == expected
+    assert joined.leading(3000) == expected
+
+
+@pytest.mark.parametrize("count", [1, 7, 40, 5000])
+def test_the_leading_words(count):
+    rng = np.random.default_rng(count)
+    made = ["", "\0", "\0\0", "a\0", "a", "ä", "\uffff", "😀", *AWKWARD]
+    names = list(dict.fromkeys([*made, *("same start, " * (k % 3) + str(k) + "\0" * (k % 4) for k in range(900))]))
+    table = words.Vocabulary()
+    table.add(names, rng.integers(1, 4, len(names)))
+    totals = dict(zip(table.texts(), table.totals()[1:].tolist(), strict=True))
+    ordered = sorted(totals, key=lambda name: (-totals[name], name))[:count]
+    assert table.leading(count) == {name: totals[name] for name in ordered}
+
+
+def test_buckets_are_those_of_the_checksum():
+    names = [*AWKWARD, *map(str, range(3000))]
+    found = arrow.counted(column([pa.array(names * 2)]), [])
+    got = np.zeros(BUCKETS, int)
+    for label, number in zip(found.labels, found.counts.tolist(), strict=True):
+        got[label if isinstance(label, Bucket) else buckets_of([label])[0]] += number
+    assert got.tolist() == (2 * np.bincount(buckets_of(names), minlength=BUCKETS)).tolist()
+
+
+def test_large_tables_take_turns(monkeypatch):
+    monkeypatch.setattr(words, "LARGE", 4096)
+    monkeypatch.setattr(threads, "choose", lambda wanted, cells: 4)
+    true_wait, held = turns.wait, []
+
+    def wait():
+        true_wait()
+        held.append(turns._large.locked())
+
+    monkeypatch.setattr(turns, "wait", wait)
+    frame = pa.table({f"c{k}": [f"{k} {j}" for j in range(5000)] for k in range(12)})
+    profile = Profile.fit(frame)
+    assert [one.folded for one in profile.cells.values()] == [4000] * 12
+    assert len(held) >= 12
+    assert all(held)
+    assert not turns._large.locked()
+    turns.wait()  # nothing to wait for outside of a turn
+    assert not turns._large.locked()
 
 
 @pytest.mark.parametrize("number", [0, 1, 999, 1000, 1001, 3000])

@@ -1,0 +1,74 @@
+"""Peak memory beyond the inputs, of columns in which every name is another and of files in pieces."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("narwhals", reason="tables need narwhals")
+pytest.importorskip("scipy", reason="the law of the tables is SciPy's")
+pytest.importorskip("pandas", reason="the frames of these tests are pandas'")
+pytest.importorskip("pyarrow", reason="the names lie in Arrow's layout")
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the memory in use from /proc")
+
+LIMIT = 100  # MiB; the promise is 200 for any table, measured are 45 to 60
+CODE = """
+import ctypes, gc, pathlib, sys
+import numpy as np, pyarrow as pa
+from klnumba.tables import compare, scan
+
+def status(name):
+    lines = pathlib.Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(name)) / 1024
+
+def names(rows, columns, seed):
+    draws = np.random.default_rng(seed)
+    made = {{f"c{{k}}": pa.array(np.char.add("identifier-", draws.permutation(10**6)[:rows].astype(str)))
+            for k in range(columns)}}
+    return pa.table(made)
+
+{prepare}
+compare({warm})
+gc.collect()
+ctypes.CDLL(None).malloc_trim(0)
+pathlib.Path("/proc/self/clear_refs").write_text("5")
+start = status("VmRSS")
+found = compare(before, after)
+assert found.to_frame()["status"].eq("ok").all()
+print(status("VmHWM") - start)
+"""
+NAMES = "before, after = names({rows}, {columns}, 0), names({rows}, {columns}, 1)"
+FILE = """
+import pyarrow.parquet as pq
+draws = np.random.default_rng(0)
+path = sys.argv[1] + "/numbers.parquet"
+with pq.ParquetWriter(path, pa.schema([(f"c{k}", pa.float64()) for k in range(8)])) as file:
+    for _ in range(30):
+        file.write_table(pa.table({f"c{k}": draws.standard_normal(50_000) for k in range(8)}))
+before = after = scan(path, rows=50_000)
+"""
+
+
+def beyond(prepare, warm, folder):
+    """The peak of a process of its own, in MiB, beyond what the inputs take."""
+    code = CODE.format(prepare=prepare, warm=warm)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(folder)], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return float(done.stdout)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(50_000, 24), (300_000, 2)])
+def test_columns_of_different_names(rows, columns, tmp_path):
+    prepare = NAMES.format(rows=rows, columns=columns)
+    assert beyond(prepare, "before.slice(0, 1000), after.slice(0, 1000)", tmp_path) < LIMIT
+
+
+def test_a_file_in_pieces(tmp_path):
+    """1,500,000 rows of 8 numbers: 92 MiB, of which a piece is 3."""
+    one = 'pa.table({"c0": np.arange(500.0)})'
+    assert beyond(FILE, f"{one}, {one}", tmp_path) < LIMIT
