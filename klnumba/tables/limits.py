@@ -82,8 +82,8 @@ def thresholds(
     end of bins that were fitted to a continuous column lies as much as between two of its numbers: one row; so it is
     with other categories than those of the reference. To these goes also the row of every category that has one, and
     half a row of each that has two: names seen once are mostly names that do not come again, such as slips of the pen,
-    and as many others come (I. J. Good, Biometrika 40, pp. 237-264, 1953).
-    Of infinite numbers, and of missing values, the reference is taken to have none if it shows none.
+    and as many others come (I. J. Good, Biometrika 40, pp. 237-264, 1953). Of infinite numbers, and of missing values,
+    the reference is taken to have none if it shows none.
 
     Where some bins are empty, what lies between two neighbouring numbers, one row as well, is divided at random among
     the bins from the one to the other. Where thirty categories or more have few rows, no count speaks for itself: how
