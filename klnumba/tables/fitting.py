@@ -10,7 +10,7 @@ import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,7 +44,16 @@ def places(start: int, stop: int, level: int) -> Array:
     return np.concatenate(found) if found else np.empty(0, np.int64)
 
 
-_whole = functools.lru_cache(maxsize=4)(places)  # the columns of one table have the same rows
+_places = functools.lru_cache(maxsize=64)(places)  # the columns of one table have the same rows
+
+
+class Part(NamedTuple):
+    """The part of a sample that comes from the rows from start to stop: the numbers at their `places`."""
+
+    start: int
+    stop: int
+    level: int
+    values: Array
 
 
 @dataclass
@@ -59,7 +68,7 @@ class NumberDraft:
     low: float = math.inf
     high: float = -math.inf
     level: int = 0
-    sample: list[tuple[Array, Array]] = field(default_factory=list)  # places and numbers
+    sample: list[Part] = field(default_factory=list)
     few: dict[Label, int] | None = field(default_factory=dict)  # the different numbers, where they may be categories
 
     @property
@@ -107,17 +116,18 @@ class NumberDraft:
         """Add the piece's part of the sample, and thin what was taken before."""
         level = level_of(stop)
         self._thin(level)
-        at = (_whole if start == 0 else places)(start, stop, level)
+        at = _places(start, stop, level)
         taken = raw if at.size == raw.size else raw[at - start]
-        self.sample.append((at, taken if exact else as_float(taken)))
+        self.sample.append(Part(start, stop, level, taken if exact else as_float(taken)))
 
     def _thin(self, level: int, *, force: bool = False) -> None:
         """Keep those rows of the sample that are in the one of this level."""
         if level > self.level or force:
             mask = np.uint64((1 << level) - 1)
-            for k, (at, values) in enumerate(self.sample):
+            for k, one in enumerate(self.sample):
+                at = _places(one.start, one.stop, one.level)
                 kept = (mixed(at.astype(np.uint64)) & mask) == 0
-                self.sample[k] = at[kept], values[kept]
+                self.sample[k] = Part(one.start, one.stop, max(level, one.level), one.values[kept])
             self.level = level
 
     def _count(self, values: Array, exact: bool) -> None:
@@ -125,7 +135,7 @@ class NumberDraft:
         if self.name == "category":
             counts: dict[Label, int] | None = whole.distinct(values)
         elif self.name == "auto":
-            taken = self.sample[-1][1]
+            taken = self.sample[-1].values
             few = _few_exact if exact else _few_whole
             counts = few(values) if few(taken[np.isfinite(as_float(taken))]) is not None else None
         else:
@@ -142,7 +152,7 @@ class NumberDraft:
             return Categories("boolean", () if self.open else (False, True))
         if self.few:
             return categories("number", self.few)
-        parts = [values for _, values in self.sample]
+        parts = [one.values for one in self.sample]
         if whole.blurred(parts):
             raise ColumnError('holds whole numbers that float64 cannot tell apart; bins="category" can')
         sample = np.concatenate([as_float(part) for part in parts]) if parts else np.empty(0)

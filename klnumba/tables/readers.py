@@ -18,6 +18,8 @@ from klnumba.tables.border import check_differ, frame_columns
 from klnumba.tables.columns import Column, Unusable
 from klnumba.tables.counting import all_missing
 
+BUFFER = 1 << 20  # bytes of a column that are read at a time
+
 
 class Reader(Protocol):
     """A file that can be read any number of times."""
@@ -47,7 +49,8 @@ class Parquet:
     def pieces(self, columns: list[str] | None) -> Iterator[Any]:
         """The rows."""
         pa = load("pyarrow", "parquet")
-        with load("pyarrow.parquet", "parquet").ParquetFile(self.path) as file:
+        streamed = {"pre_buffer": False, "buffer_size": BUFFER}  # else all that was read stays until the file is closed
+        with load("pyarrow.parquet", "parquet").ParquetFile(self.path, **streamed) as file:
             names = _columns_of(file.schema_arrow) if columns is None else columns
             batches = file.iter_batches(self.rows, columns=names)
             tables = (pa.Table.from_batches([one]).select(names) for one in batches)

@@ -14,7 +14,7 @@ pytest.importorskip("pyarrow", reason="the names lie in Arrow's layout")
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the memory in use from /proc")
 
-LIMIT = 100  # MiB; the promise is 200 for any table, measured are 45 to 60
+LIMIT = 200  # MiB, as promised of every table in memory; measured are 40 to 120
 CODE = """
 import ctypes, gc, pathlib, sys
 import numpy as np, pyarrow as pa
@@ -26,7 +26,7 @@ def status(name):
 
 def names(rows, columns, seed):
     draws = np.random.default_rng(seed)
-    made = {{f"c{{k}}": pa.array(np.char.add("identifier-", draws.permutation(10**6)[:rows].astype(str)))
+    made = {{f"c{{k}}": pa.array(np.char.add("identifier-", draws.permutation(2 * rows)[:rows].astype(str)))
             for k in range(columns)}}
     return pa.table(made)
 
@@ -62,7 +62,7 @@ def beyond(prepare, warm, folder):
     return float(done.stdout)
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(50_000, 24), (300_000, 2)])
+@pytest.mark.parametrize(("rows", "columns"), [(100_000, 24), (500_000, 2)])
 def test_columns_of_different_names(rows, columns, tmp_path):
     prepare = NAMES.format(rows=rows, columns=columns)
     assert beyond(prepare, "before.slice(0, 1000), after.slice(0, 1000)", tmp_path) < LIMIT
