@@ -37,7 +37,8 @@ def compare(
         The tables; a profile of the same cells may stand for either. They are computed, `reference` three times: how
         long its partitions are, then the cells, then the counts.
     columns, weights, bins, **options
-        As of `klnumba.tables.compare`, but `weights` is the name of a column, and `like` is not there.
+        As of `klnumba.tables.compare`, but `weights` is the name of a column, `like` is not there, and
+        `progress` shows nothing: Dask has bars of its own.
 
     Returns
     -------
@@ -59,7 +60,9 @@ def compare(
     """
     if options.pop("like", None) is not None:
         raise TypeError("like: needs both tables as data frames in memory")
-    report_of(options.pop("progress", False))
+    progress = options.pop("progress", False)
+    if progress is not True:
+        report_of(progress)
     chosen_settings = settings(**options)
     wanted = wanted_names(columns)
     for table, name in ((reference, "reference"), (current, "current")):
