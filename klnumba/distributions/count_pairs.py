@@ -7,7 +7,6 @@ draws succeed; so is a binomial one, with the opposite sign.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from klnumba.distributions.delta import Delta
 from klnumba.distributions.geometric import Geometric
 from klnumba.distributions.negative_binomial import NegativeBinomial
 from klnumba.distributions.odds import Odds, by_form, cell, per_success_logits, sigmoid, softplus
-from klnumba.distributions.registry import ByForm, Chosen, divergence, looked_at, register_kl
+from klnumba.distributions.registry import divergence, looked_at, register_kl
 from klnumba.formulas.divergences import bregman, log_ratio
 from klnumba.formulas.elementary import exp, expm1, log, log1p, two_sum
 from klnumba.formulas.log_cells import phi
@@ -180,8 +179,21 @@ def binomial_geometric_logits(n: float, a: float, b: float, a_low: float = 0.0, 
     return binomial_negative_binomial_logits(n, a, 1.0, -b, a_low, -b_low)
 
 
-register_kl(Binomial, NegativeBinomial)(by_form(binomial_negative_binomial_probs, binomial_negative_binomial_logits))
-register_kl(Binomial, Geometric)(by_form(binomial_geometric_probs, binomial_geometric_logits))
+# Plain functions, as a sum of cells that depends on where the mean lies has no derivatives here.
+TO_NEGATIVE_BINOMIAL = by_form(binomial_negative_binomial_probs, binomial_negative_binomial_logits)
+TO_GEOMETRIC = by_form(binomial_geometric_probs, binomial_geometric_logits)
+
+
+@register_kl(Binomial, NegativeBinomial)
+def binomial_negative_binomial(p: Binomial, q: NegativeBinomial) -> Any:
+    """A sum over the counts: of the cells of all of them where the means are close, else of the log-ratios of p's."""
+    return TO_NEGATIVE_BINOMIAL(p, q)
+
+
+@register_kl(Binomial, Geometric)
+def binomial_geometric(p: Binomial, q: Geometric) -> Any:
+    """That to the negative binomial distribution of count 1."""
+    return TO_GEOMETRIC(p, q)
 
 
 # --- geometric and negative binomial of count 1 -----------------------------------------------------------------------
@@ -211,18 +223,27 @@ def first_failure_geometric_logits(count: float, a: float, b: float, a_low: floa
     return per_success_logits(-a, b, -a_low, b_low)
 
 
-def of_one_count(by_probs: Callable[..., float], by_logits: Callable[..., float]) -> ByForm:
-    """The rule of these formulas; the `total_count` on either side must be 1."""
-    form = by_form(by_probs, by_logits)
-
-    def choose(p: Odds, q: Odds) -> Chosen:
-        if any(np.any(np.not_equal(count, 1.0)) for count in looked_at(p, q, "total_count")):
-            names = f"{type(p).__name__} || {type(q).__name__}"
-            raise NotImplementedError(f"KL({names}) has a closed form for a total_count of 1; method='sum' adds up")
-        return form.choose(p, q)
-
-    return ByForm(choose, by_probs.__doc__)
+TO_ONE_FAILURE = by_form(geometric_first_failure_probs, geometric_first_failure_logits)
+FROM_ONE_FAILURE = by_form(first_failure_geometric_probs, first_failure_geometric_logits)
 
 
-register_kl(Geometric, NegativeBinomial)(of_one_count(geometric_first_failure_probs, geometric_first_failure_logits))
-register_kl(NegativeBinomial, Geometric)(of_one_count(first_failure_geometric_probs, first_failure_geometric_logits))
+def _one_count(p: Odds, q: Odds) -> None:
+    """Refuse another total_count than 1."""
+    if any(np.any(np.not_equal(count, 1.0)) for count in looked_at(p, q, "total_count")):
+        names = f"{type(p).__name__} || {type(q).__name__}"
+        raise NotImplementedError(f"KL({names}) has a closed form for a total_count of 1; method='sum' adds up")
+
+
+# Plain functions, as the derivative by the count is that of a divergence which has no closed form.
+@register_kl(Geometric, NegativeBinomial)
+def geometric_negative_binomial(p: Geometric, q: NegativeBinomial) -> Any:
+    """That of the chances of success, q's 1 - probs; `total_count` must be 1."""
+    _one_count(p, q)
+    return TO_ONE_FAILURE(p, q)
+
+
+@register_kl(NegativeBinomial, Geometric)
+def negative_binomial_geometric(p: NegativeBinomial, q: Geometric) -> Any:
+    """That of the chances of success, p's 1 - probs; `total_count` must be 1."""
+    _one_count(p, q)
+    return FROM_ONE_FAILURE(p, q)

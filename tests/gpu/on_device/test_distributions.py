@@ -45,7 +45,7 @@ BY_FORM = {
     "Binomial": lambda f: (D.Binomial(5, logits=f(LOGITS)), D.Binomial(f(np.full(SIZE, 5.0)), f(PROBS))),
     "Binomial-Poisson": lambda f: (D.Binomial(5, f(PROBS)), D.Poisson(f(PROBS))),
     "NegativeBinomial": lambda f: (D.NegativeBinomial(5.0, f(PROBS)), D.NegativeBinomial(5.0, logits=f(LOGITS))),
-    "Geometric-NegativeBinomial": lambda f: (D.Geometric(f(PROBS)), D.NegativeBinomial(1.0, logits=f(LOGITS))),
+    "Geometric": lambda f: (D.Geometric(f(PROBS)), D.Geometric(logits=f(LOGITS))),
     "ContinuousBernoulli-Normal": lambda f: (D.ContinuousBernoulli(f(PROBS)), D.Normal(f(LOGITS), 1.5)),
     "Uniform-ContinuousBernoulli": lambda f: (D.Uniform(0.1, f(PROBS)), D.ContinuousBernoulli(f(PROBS))),
     "Delta-Geometric": lambda f: (D.Delta(3.0), D.Geometric(logits=f(LOGITS))),
