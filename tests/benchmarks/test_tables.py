@@ -38,4 +38,4 @@ def test_what_cannot_be_measured_again_keeps_its_date(tmp_path: Path, monkeypatc
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the memory from /proc")
 def test_memory_is_measured_in_a_fresh_process() -> None:
-    assert tables.peak(2000, 3)["peer"].endswith("MiB")
+    assert tables.peak(2000, 3, "float64")["peer"].endswith("MiB")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import zlib
 
 import numpy as np
 import pytest
@@ -29,6 +30,16 @@ from tests.reference.gradients import (
 
 EULER = 0.5772156649015329
 PAIR = pytest.mark.parametrize(("p", "q"), COMPILED, ids=["-".join(pair) for pair in COMPILED])
+# Of what does not depend on the formula: a third of the pairs, drawn by their names; all of them with the slow tests.
+SOME_PAIRS = pytest.mark.parametrize(
+    ("p", "q"),
+    [
+        pytest.param(
+            *pair, marks=pytest.mark.slow if zlib.crc32("-".join(pair).encode()) % 3 else (), id="-".join(pair)
+        )
+        for pair in COMPILED
+    ],
+)
 
 
 def recorded(p, q):
@@ -186,7 +197,7 @@ def test_on_the_boundary(p, q, of_p, of_q):
     np.testing.assert_allclose(list(gradient.q.values()), of_q, rtol=1e-13)
 
 
-@PAIR
+@SOME_PAIRS
 def test_float32_parameters(p, q):
     """Computed in more digits, then rounded: the parameters are what they are in float32."""
     cases = np.array([case for case in points(p, q) if all(x == 0 or 1e-3 < abs(x) < 1e3 for x in case)], np.float32)
@@ -209,7 +220,7 @@ def test_float32_parameters(p, q):
             np.testing.assert_array_equal(found, np.where(np.isinf(rounded), np.float32(np.nan), rounded))
 
 
-@PAIR
+@SOME_PAIRS
 def test_parameters_broadcast(p, q):
     """(2,) with (3, 1): each cell is what it is by itself."""
     first = np.array(PARAMETERS[p][:2])
