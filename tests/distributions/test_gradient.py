@@ -29,6 +29,12 @@ from tests.reference.gradients import (
 )
 
 EULER = 0.5772156649015329
+
+
+def _slow(chosen):
+    return pytest.mark.slow if chosen else ()
+
+
 PAIR = pytest.mark.parametrize(("p", "q"), COMPILED, ids=["-".join(pair) for pair in COMPILED])
 # Of what does not depend on the formula: a third of the pairs, drawn by their names; all of them with the slow tests.
 SOME_PAIRS = pytest.mark.parametrize(
@@ -122,7 +128,7 @@ def inside(family, numbers):
     return family not in ODDS or 0.0 < numbers[-1] < 1.0
 
 
-@pytest.mark.parametrize("name", SMOOTH)
+@pytest.mark.parametrize("name", [pytest.param(x, marks=_slow(x == "Kumaraswamy")) for x in SMOOTH])
 def test_exactly_zero_at_equal_parameters(name):
     numbers = np.array([x for x in PARAMETERS[name] if inside(name, x)]).T
     value, gradient = kl_divergence_grad(build(name, numbers), build(name, numbers))
