@@ -143,8 +143,11 @@ def divergence(p: Any, q: Any, base: float | None = None) -> Any:
     unit = unit_of(base)
     pair = find(type(p), type(q))
     if pair.compiled or isinstance(pair.function, ByForm):
+        formula, of_p, of_q = pair.function, pair.p.parameters, pair.q.parameters
+        if isinstance(formula, ByForm):
+            formula, of_p, of_q = formula.choose(p, q)
         try:
-            result = over(*_scalar(pair, p, q), unit)
+            result = over(formula, p, of_p, q, of_q, unit)
         except Exception as reason:
             if not type(reason).__module__.startswith("numba."):
                 raise
@@ -156,14 +159,6 @@ def divergence(p: Any, q: Any, base: float | None = None) -> Any:
     if p._unchecked or q._unchecked:
         result = q.nan_where_broken(p.nan_where_broken(result))
     return result
-
-
-def _scalar(pair: Pair, p: Distribution, q: Distribution) -> Scalar:
-    """The formula of a pair, and each distribution with the parameters that it takes of that."""
-    formula, of_p, of_q = pair.function, pair.p.parameters, pair.q.parameters
-    if isinstance(formula, ByForm):
-        formula, of_p, of_q = formula.choose(p, q)
-    return formula, p, of_p, q, of_q
 
 
 def _refusal(pair: Pair, reason: Exception) -> TypeError:
@@ -207,7 +202,6 @@ def over(
 
 
 Chosen = tuple[Callable[..., Any], tuple[str, ...], tuple[str, ...]]
-Scalar = tuple[Callable[..., Any], Distribution, Sequence[str], Distribution, Sequence[str]]
 
 
 class ByForm:
