@@ -1,4 +1,8 @@
-"""Formulas of log-odds for one side that is given by its probability: its log-odds are then the sum of two numbers."""
+"""Formulas of log-odds for one side that is given by its probability: its log-odds are then the sum of two numbers.
+
+Each place at which the probability may stand has a text of its own, as the compiler takes no part of a list of
+arguments.
+"""
 
 from __future__ import annotations
 

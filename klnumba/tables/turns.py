@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 _large = threading.Lock()
 _here = threading.local()
+
+
+def _fresh() -> None:
+    """In a forked child: a lock that another thread held in the parent is held for ever."""
+    global _large
+    _large = threading.Lock()
+    if getattr(_here, "held", False):
+        _large.acquire()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_fresh)
 
 
 @contextmanager

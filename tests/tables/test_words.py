@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import pickle
 import subprocess
 import sys
@@ -293,3 +294,38 @@ def test_nothing_to_count():
         assert tally.counts.tolist() == [0, 0]
     missing = pa.table({"x": pa.array([None, None], "string")})
     assert Profile.fit(missing).tallies["x"].counts.tolist() == [0, 2]
+
+
+FORK = """
+import os, signal, threading
+from klnumba.tables import turns
+
+inside, done = threading.Event(), threading.Event()
+
+def hold():
+    with turns.taken():
+        turns.wait()
+        inside.set()
+        done.wait()
+
+thread = threading.Thread(target=hold)
+thread.start()
+inside.wait()
+child = os.fork()
+if not child:
+    signal.alarm(20)  # a child that waits for ever ends by a signal
+    with turns.taken():
+        turns.wait()
+    os._exit(0)
+_, status = os.waitpid(child, 0)
+done.set()
+thread.join()
+print("fine" if status == 0 else status)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_forked_child_does_not_wait_for_its_parent():
+    program = [sys.executable, "-W", "ignore", "-c", FORK]
+    done = subprocess.run(program, capture_output=True, text=True, check=False, timeout=120)
+    assert done.stdout == "fine\n", done.stderr
