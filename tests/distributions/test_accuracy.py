@@ -12,6 +12,7 @@ from mpmath import mp, mpf
 
 import klnumba as kl
 from klnumba import distributions as D
+from tests.reference.cross_distributions import about
 from tests.reference.distribution_errors import BOUND, TABLE, build, evaluate, width, worst
 from tests.reference.distributions import CLOSED, INTERVALS, PARAMETERS, PARTIAL, PROBABILITIES, cases
 
@@ -220,6 +221,18 @@ def test_mixed_forms_of_a_probability(name):
                 true = formula(of_p, of_q)
                 if 1e-300 < true < 1e300:
                     assert abs(mpf(float(kl.kl_divergence(x, y))) / true - 1) < 1e-13
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1e-4, 1e-5])
+@pytest.mark.parametrize("loc", [0.0, 1.5, -3.2])
+def test_narrow_log_normal_distributions_close_to_normal_ones(loc, scale):
+    """Down to the scale that the reference page names; at most 3.9e-16 was found."""
+    for e, f in itertools.product([0.0, 1e-12, -1e-9, 1e-6, 1e-3], repeat=2):
+        case = (loc, scale, *about(math.exp(loc + scale * scale / 2), scale * math.exp(loc), e, f))
+        with mp.workdps(120):
+            true = float(CLOSED["LogNormal", "Normal"](*map(mpf, case)))
+        found = float(kl.kl_divergence(D.LogNormal(*case[:2]), D.Normal(*case[2:])))
+        assert found == pytest.approx(true, rel=2e-15, abs=0.0)
 
 
 def test_mixed_forms_of_even_odds():
