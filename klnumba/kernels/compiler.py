@@ -12,14 +12,16 @@ never found. Where no folder is writable, nothing is kept and nothing is said.
 
 from __future__ import annotations
 
+import dis
 import functools
 import hashlib
+import math
 import os
 import sys
 import tempfile
 import threading
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +45,8 @@ SCALAR_FLAGS = {"contract", "nsz"}
 # No loop allocates: without the reference counts of arrays (`_nrt`), a slice costs a few instructions, not two locked
 # additions.
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False}
+# Of what only loops call: without the wrappers through which Python would, there is less to compile.
+INNER = OPTIONS | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 @intrinsic
@@ -103,6 +107,8 @@ frozen: Any = _frozen
 eight_bytes: Any = _eight_bytes
 
 
+LONG, SHORT = 20_000, 1_500  # instructions of a formula that is left in pieces, and of a piece that is not
+
 FOLDERS = ("formulas", "distributions", "kernels")  # the source that goes into compiled code
 
 
@@ -156,16 +162,41 @@ def scalar(formula: Callable[..., Any]) -> Any:
     return numba.njit(fastmath=SCALAR_FLAGS, forceinline=True, **OPTIONS)(_named(twin))
 
 
-@functools.cache
 def uncontracted(formula: Callable[..., Any]) -> Any:
     """The same with every product rounded, so that a number has the same bits alone and in a vector of others.
 
-    Which products are joined with a sum depends on what the compiler made of the loop around them.
+    Which products are joined with a sum depends on what the compiler made of the loop around them. A long formula,
+    which no compiler vectorises, is left in pieces that call each other: in one place they take many times as long
+    to compile, for the same speed.
     """
+    return _uncontracted(formula, SHORT if length(formula) > LONG else math.inf)
+
+
+@functools.cache
+def _uncontracted(formula: Callable[..., Any], inlined: float) -> Any:
+    """With all pieces up to this length put in their places."""
     if formula in INSTRUCTIONS:
         return INSTRUCTIONS[formula]
-    twin = rebuilt(formula, uncontracted, is_formula)
-    return numba.njit(fastmath={"nsz"}, forceinline=True, **OPTIONS)(_named(twin))
+    twin = rebuilt(formula, lambda piece: _uncontracted(piece, inlined), is_formula)
+    return numba.njit(fastmath={"nsz"}, forceinline=length(formula) <= inlined, **INNER)(_named(twin))
+
+
+@functools.cache
+def length(formula: Callable[..., Any]) -> int:
+    """How many instructions of Python a formula has with all that it calls put in its place."""
+    if formula in INSTRUCTIONS:
+        return 1
+    held = {name: cell.cell_contents for name, cell in _closed_over(formula)}
+    total = 0
+    for step in dis.get_instructions(formula):
+        known = formula.__globals__ if step.opname == "LOAD_GLOBAL" else held
+        piece = known.get(step.argval) if step.opname in {"LOAD_GLOBAL", "LOAD_DEREF"} else None
+        total += 1 + (length(piece) if is_formula(piece) else 0)
+    return total
+
+
+def _closed_over(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
+    return zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
 
 
 def as_written(formula: Callable[..., Any]) -> Any:

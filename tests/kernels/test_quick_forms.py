@@ -15,7 +15,7 @@ from klnumba.distributions import Dirichlet, beta, dirichlet, evaluate, gamma, n
 from klnumba.distributions.registry import registered_pairs
 from klnumba.formulas import quick
 from klnumba.kernels import row_sums
-from klnumba.kernels.compiler import uncontracted
+from tests.reference import linked
 from tests.reference.special_errors import QUICK, apart
 
 FORMULAS = [normal.normal_normal, gamma.gamma_gamma, beta.beta_beta]
@@ -26,8 +26,8 @@ EDGES = [5e-324, 1e-310, 0.99 * quick.LEAST, quick.LEAST, 1e-9, 0.5, 2.999, 3.0,
 
 @FORMULA
 def test_the_quick_form_agrees_with_the_formula_wherever_it_serves(formula):
-    (form,) = map(uncontracted, quick.quick_form(formula))
-    careful = uncontracted(formula)
+    (form,) = (linked.entry(quick_form) for quick_form in quick.quick_form(formula))
+    careful = linked.entry(formula)
     rng = np.random.default_rng(3)
     spread = np.exp(rng.uniform(-3, 6, (1500, 4)))
     close = spread.copy()
@@ -45,7 +45,7 @@ def test_the_quick_form_agrees_with_the_formula_wherever_it_serves(formula):
 
 @FORMULA
 def test_what_is_not_ordinary_is_left_to_the_formula(formula):
-    (form,) = map(uncontracted, quick.quick_form(formula))
+    (form,) = (linked.entry(quick_form) for quick_form in quick.quick_form(formula))
     for extreme in (5e-324, 0.99 * quick.LEAST, 1.01 * quick.MOST, 1e308, math.inf, math.nan):
         for place in (1, 3):
             row = [1.0, 2.0, 3.0, 4.0]
@@ -79,7 +79,7 @@ def test_rows_do_not_depend_on_their_neighbours(width):
 
 
 def test_the_quick_form_of_rows_agrees_with_stick_by_stick():
-    careful = uncontracted(dirichlet.stick_by_stick)
+    careful = linked.entry(dirichlet.stick_by_stick)
     rng = np.random.default_rng(6)
     for width in (2, 5, 10, 64, 300):
         p = np.exp(rng.uniform(-3, 5, (60, width)))
@@ -95,7 +95,7 @@ def test_the_remainder_of_log_gamma(a, part, digits):
     b = a * (1 + part * 10.0**-digits)
     if b > 0.0 and b != a:
         for name, truth in QUICK.items():
-            value, serves = uncontracted(getattr(quick, name))(a, b, b - a)
+            value, serves = linked.entry(getattr(quick, name))(a, b, b - a)
             with mp.workdps(80):
                 assert not serves or apart(value, truth(mpf(a), mpf(b))) < 4.5e-14
 

@@ -1,4 +1,4 @@
-"""Compile the plain functions of ``klnumba.formulas`` by themselves, without the kernels of the package."""
+"""Functions of ``klnumba.formulas`` that Python can call: compiled by themselves, or as the package compiles them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import numba
 
 from klnumba.formulas import elementary
+from klnumba.kernels import compiler
 
 FUSED = frozenset({"contract", "nsz"})
 
@@ -38,3 +39,15 @@ def loop(name: str, fused: bool) -> Callable[..., None]:
             out[i] = function(x[i])
 
     return apply
+
+
+@cache
+def entry(function: FunctionType) -> Any:
+    """`compiler.uncontracted` with a way in for Python, which that has not."""
+    piece = compiler.uncontracted(function)
+
+    @numba.njit(error_model="numpy", fastmath={"nsz"})
+    def call(*numbers):
+        return piece(*numbers)
+
+    return call

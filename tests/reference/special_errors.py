@@ -18,7 +18,8 @@ import numpy as np
 from mpmath import mp, mpf
 
 from klnumba.formulas import bessel, bessel_orders, integrals, quick, special
-from klnumba.kernels.compiler import scalar, uncontracted
+from klnumba.kernels.compiler import scalar
+from tests.reference import linked
 
 TABLE = Path(__file__).parents[2] / "docs" / "_data" / "special_errors.json"
 DIGITS = 110
@@ -109,7 +110,7 @@ REMAINDERS_OF_AN_ORDER = {"log_bregman": (log_of_order, ratio_of_orders)}
 def formula(name: str) -> Any:
     """The compiled function of this name."""
     if name in QUICK:
-        return uncontracted(getattr(quick, name))
+        return linked.entry(getattr(quick, name))
     return scalar(
         next(getattr(module, name) for module in (special, bessel, bessel_orders, integrals) if hasattr(module, name))
     )
