@@ -81,7 +81,7 @@ def test_ladder_from_the_smallest_to_the_largest(n, normalize):
         q = p * (1 + 10.0**decade * rng.choice([-2.0, 1.0, 3.0], n))
         seen.append((p, q / (1 if normalize else q.sum())))
     for exponent in range(1, 290, 24):
-        p, q = np.full(n, 0.1), np.full(n, 1.0)
+        p, q = rng.uniform(0.05, 0.15, n), rng.uniform(0.5, 1.5, n)  # alike, they would be rows of `test_hard_rows`
         p[0], q[0] = n, 10.0**-exponent
         seen.append((p, q))
     values = []

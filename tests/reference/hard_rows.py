@@ -93,9 +93,11 @@ def known(case: Hard) -> list[tuple[Any, Any]]:
     """The worst rows that longer searches have found."""
     p, q = np.full(31, 1.9489998681906283e-08), np.full(31, 7.877058566364538e-08)
     p[[4, 15]], q[18] = 0.14310202963479104, 1.0
+    u, v = np.full(200, 0.3), np.full(200, 1.0)
+    u[0], v[0] = 200.0, 1e-25
     x, y = np.full(554, 10.5, np.float32), np.full(554, 19.2, np.float32)
     y[:498] -= np.float32(0.05)
-    rows = [("float64", "prob", p, q), ("float32", "logit", x, y)]
+    rows = [("float64", "prob", p, q), ("float64", "prob", u, v), ("float32", "logit", x, y)]
     return [(a, b) for dtype, kind, a, b in rows if (dtype, kind) == (case.dtype, case.kind) and case.holds(a.size)]
 
 
