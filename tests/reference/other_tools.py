@@ -2,7 +2,8 @@
 
 ``python -m tests.reference.other_tools TOOL``, in an environment that has the tool, runs it on every pair and writes
 its values into ``other_tools.json``, beside those of the other tools. ``table`` in the place of a tool writes the
-table of the documentation.
+table of the documentation. Some pairs are made up, others are columns of tables that ship with scikit-learn,
+statsmodels and popmon; of these packages only the files are read, so that ``pip install --no-deps`` is enough.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -19,8 +21,10 @@ import numpy as np
 FILE = Path(__file__).with_suffix(".json")
 DATA = Path(__file__).resolve().parents[2] / "docs" / "_data" / "other_tools.json"
 
+Pair = tuple[np.ndarray, np.ndarray]
 
-def pairs() -> dict[str, tuple[np.ndarray, np.ndarray]]:
+
+def made_up() -> dict[str, Pair]:
     """Pairs of columns, reference first; numbers, or words as objects. NumPy promises this stream for ever."""
     draw = np.random.RandomState(0)
     words = np.array(["a", "b", "c", "d"], dtype=object)
@@ -35,6 +39,56 @@ def pairs() -> dict[str, tuple[np.ndarray, np.ndarray]]:
         ),
         "a new word": (words[draw.randint(0, 3, 400)], words[draw.randint(0, 4, 400)]),
     }
+
+
+def shipped(package: str, *path: str) -> Path:
+    """A file of an installed package, which is not imported. LookupError where there is none."""
+    found = importlib.util.find_spec(package)
+    if found is None or found.origin is None:
+        raise LookupError(f"the table ships with {package}")
+    return Path(found.origin).parent.joinpath(*path)
+
+
+def mean_radius() -> Pair:
+    """The mean radius of the nuclei of benign tumours, and of malignant ones."""
+    rows = np.loadtxt(shipped("sklearn", "datasets", "data", "breast_cancer.csv"), delimiter=",", skiprows=1)
+    radius, benign = rows[:, 0], rows[:, -1] == 1
+    return radius[benign], radius[~benign]
+
+
+def statsmodels_column(name: str, column: str, by: str) -> Pair:
+    """A column of those rows whose `by` is 0, and of the others."""
+    import pandas as pd
+
+    data = pd.read_csv(shipped("statsmodels", "datasets", name, f"{name}.csv"))
+    first = (data[by] == 0).to_numpy()
+    values = data[column].to_numpy(float)
+    return values[first], values[~first]
+
+
+def flights(column: str) -> Pair:
+    """A column of the flights of both halves of 2015, without its missing values."""
+    import pandas as pd
+
+    names = ("flight_delays_reference", "flight_delays")
+    files = (shipped("popmon", "test_data", f"{name}.csv.gz") for name in names)
+    before, after = (pd.read_csv(file, usecols=[column])[column].dropna() for file in files)
+    kind = float if pd.api.types.is_numeric_dtype(before) else object
+    return before.to_numpy(kind), after.to_numpy(kind)
+
+
+REAL: dict[str, Callable[[], Pair]] = {
+    "tumours: mean radius": mean_radius,
+    "affairs: age": lambda: statsmodels_column("fair", "age", "affairs"),
+    "health insurance: visits": lambda: statsmodels_column("randhie", "mdvis", "lncoins"),
+    "flights: AIR_TIME": lambda: flights("AIR_TIME"),
+    "flights: AIRLINE": lambda: flights("AIRLINE"),
+}
+
+
+def pairs() -> dict[str, Pair]:
+    """All pairs. LookupError where a package that ships one is missing."""
+    return made_up() | {name: read() for name, read in REAL.items()}
 
 
 def evidently(reference: Any, current: Any, numeric: bool) -> float:
@@ -54,10 +108,10 @@ def psi10(reference: Any, current: Any, numeric: bool) -> float:
 
     n, m = len(reference), len(current)
     frame = pd.DataFrame({
-        "x": [*reference, *current], "spare": 0.0, "part": [0] * n + [1] * m,
+        "x": [*reference, *current], "spare": 0.0, "part": [1] * n + [2] * m,
     })  # fmt: skip
     made = DropHighPSIFeatures(
-        split_col="part", cut_off=0, variables=["x"], bins=10, strategy="equal_frequency", missing_values="ignore",
+        split_col="part", cut_off=1, variables=["x"], bins=10, strategy="equal_frequency", missing_values="ignore",
         threshold=100.0,
     )  # fmt: skip
     return float(made.fit(frame).psi_values_["x"])
@@ -157,22 +211,23 @@ PACKAGES = {
 }
 
 
-def table() -> None:
-    """Write ``docs/_data/other_tools.json``: every recorded value beside ours."""
+def row(name: str, sides: Pair) -> dict[str, Any]:
+    """Every recorded value of a pair, beside ours."""
     import pandas as pd
 
     from klnumba.tables import compare
 
-    recorded = json.loads(FILE.read_text())
-    rows = []
-    for name, sides in pairs().items():
-        ours = compare(*(pd.DataFrame({"x": side}) for side in sides)).to_frame().loc[0]
-        row: dict[str, Any] = {"columns": name, "kl": float(ours["kl"]), "kl_reverse": float(ours["kl_reverse"])}
-        for tool in recorded.values():
-            value = tool["values"][name]
-            row[f"{tool['package']} {tool['version']}"] = "none reported" if value is None else value
-        rows.append(row)
-    lines = ",\n".join(json.dumps(row) for row in rows)
+    ours = compare(*(pd.DataFrame({"x": side}) for side in sides)).to_frame().loc[0]
+    found: dict[str, Any] = {"columns": name, "kl": float(ours["kl"]), "kl_reverse": float(ours["kl_reverse"])}
+    for tool in json.loads(FILE.read_text()).values():
+        value = tool["values"][name]
+        found[f"{tool['package']} {tool['version']}"] = "none reported" if value is None else value
+    return found
+
+
+def table() -> None:
+    """Write ``docs/_data/other_tools.json``."""
+    lines = ",\n".join(json.dumps(row(name, sides)) for name, sides in pairs().items())
     DATA.write_text(f'{{"rows": [\n{lines}\n]}}\n', encoding="utf-8")
 
 

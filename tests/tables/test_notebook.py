@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib.util
 import warnings
 from pathlib import Path
 
@@ -12,6 +13,8 @@ for name in ("narwhals", "scipy", "pandas", "matplotlib", "ipykernel"):
     pytest.importorskip(name, reason="the notebook needs it")
 nbclient = pytest.importorskip("nbclient", reason="runs the notebook")
 nbformat = pytest.importorskip("nbformat", reason="reads the notebook")
+if importlib.util.find_spec("popmon") is None:
+    pytest.skip("the flights of the notebook ship with popmon", allow_module_level=True)
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -43,7 +43,7 @@ def test_flight_delays():
     assert table["n_reference"].unique().tolist() == [49_992]
     assert table["n_current"].unique().tolist() == [50_008]
     assert table.index[table["kl"].argsort()[-2:]].isin(["DATE", "Unnamed: 0"]).all()  # the two halves of a year
-    assert table.loc["AIRLINE", "largest_cell"] == "US"  # US Airways stopped flying
+    assert table.loc["AIRLINE", "largest_cell"] == "US"  # US Airways became a part of American
     assert table.loc["AIR_TIME", "kl_missing"] > table.loc["AIR_TIME", "kl_reshaping"] / 10
     files = compare(*(scan(path, rows=20_000) for path in flights()))
     pd.testing.assert_frame_equal(files.to_frame().set_index("column"), table)
