@@ -58,6 +58,11 @@ class Bernoulli(Odds):
         super().__init__(validate_args, **odds_arguments("Bernoulli", probs, logits))
 
     @property
+    def total_count(self) -> Any:
+        """1: this is a `Binomial` distribution of one draw."""
+        return self._full(1.0)
+
+    @property
     def support(self) -> Support:
         return Support(0, 1, discrete=True)
 

@@ -117,7 +117,8 @@ def pairwise_kl(p: Any, q: Any = None, *, base: float | None = None) -> Any:
     give = _library(p if q is None else [*_listed(p), *_listed(q)])
     rows, columns = _batches(p, "p"), _batches(p if q is None else q, "q")
     if isinstance(rows, Distribution) and isinstance(columns, Distribution):
-        products = pairwise_normal.divergences(rows, columns)
+        checked = not (rows._unchecked or columns._unchecked)
+        products = pairwise_normal.divergences(rows, columns) if checked else None
         if products is not None:
             products /= products.dtype.type(unit_of(base))
             return give(products.reshape(rows.batch_shape + columns.batch_shape))

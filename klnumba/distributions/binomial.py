@@ -11,20 +11,23 @@ from klnumba.distributions.distribution import Parameter, Support, unmoved
 from klnumba.distributions.odds import (
     Odds,
     by_form,
+    by_form_of_p,
+    by_form_of_q,
     cell,
     complement,
     from_logits,
     from_probs,
     odds_arguments,
     sigmoid,
+    sigmoid_twofold,
     softplus,
     two_outcomes,
     two_outcomes_logits,
 )
 from klnumba.distributions.poisson import Poisson, nothing_to_logits, nothing_to_probs
-from klnumba.distributions.registry import ByForm, Chosen, register_kl
+from klnumba.distributions.registry import register_kl
 from klnumba.formulas.divergences import bregman, generalized_kl, log_ratio
-from klnumba.formulas.elementary import exp, log, log1p
+from klnumba.formulas.elementary import exp, log, log1p, two_sum
 from klnumba.formulas.integrals import gamma_below
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.primitives import fma
@@ -169,36 +172,33 @@ def to_poisson_of_same_mean(n: float, p: float, other: float) -> float:
     return total * step + (gamma_below(n + 1.0, mean) if p <= 0.5 else 0.0)
 
 
-def binomial_poisson(n: float, p: float, other: float, rate: float) -> float:
-    """The cell of the means, and the divergence from the Poisson distribution of the same mean."""
+def binomial_poisson(n: float, p: float, other: float, rate: float, more: float) -> float:
+    """The cell of the means, and the divergence from the Poisson distribution of the same mean; `more` is p's rest."""
     if n == 0.0 or p == 0.0:
         return rate
     if rate == 0.0:
         return math.inf
     mean = n * p
-    cells = generalized_kl(mean, rate) + fma(n, p, -mean) * (log(mean) - log(rate))
+    d, low = two_sum(mean, -rate)
+    d, low = two_sum(d, low + (fma(n, p, -mean) + n * more))
+    cells = bregman(mean, rate, d, low)
     return cells + to_poisson_of_same_mean(n, p, other)
 
 
 def binomial_poisson_probs(n: float, p: float, rate: float) -> float:
     """The cell of the means, and a sum for the divergence from the Poisson distribution of the same mean."""
-    return binomial_poisson(n, p, 1.0 - p, rate)
+    return binomial_poisson(n, p, 1.0 - p, rate, 0.0)
 
 
 def binomial_poisson_logits(n: float, a: float, rate: float) -> float:
     """`binomial_poisson_probs` from log-odds."""
     if rate == 0.0 and n > 0.0 and a > -math.inf:
         return math.inf
-    return binomial_poisson(n, sigmoid(a), sigmoid(-a), rate)
+    p, more = sigmoid_twofold(a)
+    return binomial_poisson(n, p, sigmoid(-a), rate, more)
 
 
-def binomial_to_poisson(p: Binomial, q: Poisson) -> Chosen:
-    """The formula by the form of p."""
-    form, formula = ("probs", binomial_poisson_probs) if "probs" in p._given else ("logits", binomial_poisson_logits)
-    return formula, p._in(form), ("rate",)
-
-
-register_kl(Binomial, Poisson)(ByForm(binomial_to_poisson, binomial_poisson_probs.__doc__))
+register_kl(Binomial, Poisson)(by_form_of_p(binomial_poisson_probs, binomial_poisson_logits))
 
 
 def cell_of(x: float, count: float, prob: float, log_prob: float, d: float) -> float:
@@ -209,15 +209,17 @@ def cell_of(x: float, count: float, prob: float, log_prob: float, d: float) -> f
 
 
 def fewer_of_more(
-    n: float, p: float, other: float, m: float, q: float, log_q: float, rest: float, log_rest: float
+    n: float, p: float, other: float, m: float, q: float, log_q: float, rest: float, log_rest: float, low: float
 ) -> float:
     """KL of n draws from m > n > 0 draws with probabilities p = 1 - other and q = 1 - rest: a sum over the counts.
+
+    `low` is to be added to n*p - m*q, for more digits of p and q.
 
     Where the means are close it is of the cells of all counts, which are of second order, else the cell of the means,
     and the mean of what the two have beyond Poisson distributions of these means.
     """
     mean = n * p
-    d = difference_of_products(n, p, m, q)
+    d = difference_of_products(n, p, m, q) + low
     close = abs(d) <= min(0.5 * mean, math.sqrt(mean))
     shift = log_ratio(mean, m * q, d) if close else 0.0
     step = step_of_sum(n, p, other)
@@ -255,7 +257,7 @@ def binomial_probs(n: float, p: float, m: float, q: float) -> float:
         return n * two_outcomes(p, q)
     if q == 0.0 or q == 1.0:
         return math.inf
-    return fewer_of_more(n, p, 1.0 - p, m, q, log(q), 1.0 - q, log1p(-q))
+    return fewer_of_more(n, p, 1.0 - p, m, q, log(q), 1.0 - q, log1p(-q), 0.0)
 
 
 def binomial_logits(n: float, a: float, m: float, b: float, a_low: float = 0.0, b_low: float = 0.0) -> float:
@@ -268,44 +270,18 @@ def binomial_logits(n: float, a: float, m: float, b: float, a_low: float = 0.0, 
         return n * two_outcomes_logits(a, b, a_low, b_low)
     if abs(b) == math.inf:
         return math.inf
-    p = sigmoid(a, a_low)
+    p, p_more = sigmoid_twofold(a, a_low)
     if p == 0.0:
         return m * softplus(b, b_low)
-    q, rest = sigmoid(b, b_low), sigmoid(-b, -b_low)
-    return fewer_of_more(n, p, sigmoid(-a, -a_low), m, q, -softplus(-b, -b_low), rest, -softplus(b, b_low))
+    (q, q_more), rest = sigmoid_twofold(b, b_low), sigmoid(-b, -b_low)
+    log_q, log_rest, low = -softplus(-b, -b_low), -softplus(b, b_low), n * p_more - m * q_more
+    return fewer_of_more(n, p, sigmoid(-a, -a_low), m, q, log_q, rest, log_rest, low)
 
 
 register_kl(Binomial, Binomial)(by_form(binomial_probs, binomial_logits))
 
 
-def one_of_more_probs(p: float, m: float, q: float) -> float:
-    """That of a Binomial of one draw."""
-    return binomial_probs(1.0, p, m, q)
-
-
-def one_of_more_logits(a: float, m: float, b: float, a_low: float = 0.0, b_low: float = 0.0) -> float:
-    """`one_of_more_probs` from log-odds."""
-    return binomial_logits(1.0, a, m, b, a_low, b_low)
-
-
-def more_of_one_probs(n: float, p: float, q: float) -> float:
-    """That to a Binomial of one draw."""
-    return binomial_probs(n, p, 1.0, q)
-
-
-def more_of_one_logits(n: float, a: float, b: float, a_low: float = 0.0, b_low: float = 0.0) -> float:
-    """`more_of_one_probs` from log-odds."""
-    return binomial_logits(n, a, 1.0, b, a_low, b_low)
-
-
-register_kl(Bernoulli, Binomial)(by_form(one_of_more_probs, one_of_more_logits))
-register_kl(Binomial, Bernoulli)(by_form(more_of_one_probs, more_of_one_logits))
-
-
-def poisson_to_binomial(p: Poisson, q: Binomial) -> Chosen:
-    """The formula by the form of q."""
-    form, formula = ("probs", nothing_to_probs) if "probs" in q._given else ("logits", nothing_to_logits)
-    return formula, ("rate",), q._in(form)
-
-
-register_kl(Poisson, Binomial)(ByForm(poisson_to_binomial, "Infinite unless the rate is 0."))
+register_kl(Bernoulli, Binomial)(by_form(binomial_probs, binomial_logits, p_as=Binomial))
+register_kl(Binomial, Bernoulli)(by_form(binomial_probs, binomial_logits, q_as=Binomial))
+register_kl(Poisson, Binomial)(by_form_of_q(nothing_to_probs, nothing_to_logits))
+register_kl(Poisson, Bernoulli)(by_form_of_q(nothing_to_probs, nothing_to_logits, Binomial))

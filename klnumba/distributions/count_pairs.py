@@ -7,7 +7,6 @@ draws succeed; so is a binomial one, with the opposite sign.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -21,11 +20,11 @@ from klnumba.distributions.binomial import (
     step_of_sum,
     width_of_sum,
 )
-from klnumba.distributions.delta import Delta
 from klnumba.distributions.geometric import Geometric
 from klnumba.distributions.negative_binomial import NegativeBinomial
-from klnumba.distributions.odds import Odds, by_form, cell, per_success_logits, sigmoid, softplus
-from klnumba.distributions.registry import divergence, looked_at, register_kl
+from klnumba.distributions.odds import Odds, by_form, cell, per_success_logits, sigmoid, sigmoid_twofold, softplus
+from klnumba.distributions.poisson import nothing_to_logits, nothing_to_probs
+from klnumba.distributions.registry import ByForm, Chosen, looked_at, register_kl
 from klnumba.formulas.divergences import bregman, log_ratio
 from klnumba.formulas.elementary import exp, expm1, log, log1p, two_sum
 from klnumba.formulas.log_cells import phi
@@ -38,46 +37,80 @@ NARROW = 0.35  # up to this chance of success a negative binomial count is not m
 # --- counts without end, from counts with one -------------------------------------------------------------------------
 
 
-def never(p: Geometric | NegativeBinomial) -> Any:
-    """Where a count is always 0."""
-    if isinstance(p, Geometric):
-        return p.probs == 1.0 if "probs" in p._given else p.logits == math.inf
-    return p.probs == 0.0 if "probs" in p._given else p.logits == -math.inf
+def geometric_binomial_probs(p: float, m: float, q: float) -> float:
+    """Infinite, but for probs 1 of p, which is always 0, minus the logarithm of q's probability of 0."""
+    return nothing_to_probs(1.0 - p, m, q)
 
 
-def unbounded_bounded(p: Any, q: Any) -> Any:
-    """Infinite unless p is always 0: then minus the logarithm of q's probability of 0."""
-    nothing = Delta(np.zeros((), p.dtype))
-    return np.where(never(p), divergence(nothing, q), math.inf).astype(np.result_type(p.dtype, q.dtype))
+def geometric_binomial_logits(a: float, m: float, b: float, a_low: float = 0.0, b_low: float = 0.0) -> float:
+    """`geometric_binomial_probs` from log-odds."""
+    return nothing_to_logits(0.0 if a == math.inf else 1.0, m, b, b_low)
 
 
-for _p in (Geometric, NegativeBinomial):
-    for _q in (Bernoulli, Binomial):
-        register_kl(_p, _q)(unbounded_bounded)
+def negative_binomial_binomial_probs(r: float, p: float, m: float, q: float) -> float:
+    """Infinite, but for probs 0 of p, which is always 0, minus the logarithm of q's probability of 0."""
+    return nothing_to_probs(p, m, q)
+
+
+def negative_binomial_binomial_logits(
+    r: float, a: float, m: float, b: float, a_low: float = 0.0, b_low: float = 0.0
+) -> float:
+    """`negative_binomial_binomial_probs` from log-odds."""
+    return nothing_to_logits(0.0 if a == -math.inf else 1.0, m, b, b_low)
+
+
+register_kl(Geometric, Binomial)(by_form(geometric_binomial_probs, geometric_binomial_logits))
+register_kl(Geometric, Bernoulli)(by_form(geometric_binomial_probs, geometric_binomial_logits, q_as=Binomial))
+register_kl(NegativeBinomial, Binomial)(by_form(negative_binomial_binomial_probs, negative_binomial_binomial_logits))
+register_kl(NegativeBinomial, Bernoulli)(
+    by_form(negative_binomial_binomial_probs, negative_binomial_binomial_logits, q_as=Binomial)
+)
 
 
 # --- one draw ---------------------------------------------------------------------------------------------------------
 
 
-@register_kl(Bernoulli, NegativeBinomial, compiled=True)
-def bernoulli_negative_binomial(p: float, count: float, q: float) -> float:
-    """The cells of 0 and 1, and what q has elsewhere."""
-    if q == 0.0:
-        return math.inf if p > 0.0 else 0.0
-    none = count * log1p(-q)
+def one_to_negative_binomial(
+    p: float, other: float, log_other: float, count: float, q: float, log_q: float, log_rest: float, low: float
+) -> float:
+    """KL of one draw with probabilities p = 1 - other: the cells of 0 and 1, and what q has elsewhere.
+
+    `low` is to be added to p - count*q, for more digits of p and q.
+    """
+    none = count * log_rest
     if p == 0.0:
         return -none
+    if log_q == -math.inf or none == -math.inf:
+        return math.inf
     one = count * q
-    d = difference_of_products(p, 1.0, count, q)
+    d = difference_of_products(p, 1.0, count, q) + low
     close = abs(d) <= 0.5 * p and one > 1e-290
-    shift = log_ratio(p, one, d) if close else log(p) - (log(count) + log(q))
+    shift = log_ratio(p, one, d) if close else log(p) - (log(count) + log_q)
     first = cell(p, one * exp(none), shift - none)
+    beyond = phi(-q) if q <= 0.5 else -q - log_rest
     if p > 0.5 or q > 0.5 or one > 0.5:
-        rest = 1.0 - p
-        other = cell(rest, exp(none), log1p(-p) - none) if rest > 0.0 else exp(none)
+        second = cell(other, exp(none), log_other - none) if other > 0.0 else exp(none)
     else:
-        other = cell(1.0 - p, exp(none), (count * phi(-q) - phi(-p)) - d)
-    return first + (other - expm1(-(count * phi(-q) + phi(one))))
+        second = cell(other, exp(none), (count * beyond - phi(-p)) - d)
+    return first + (second - expm1(-(count * beyond + phi(one))))
+
+
+def bernoulli_negative_binomial_probs(p: float, count: float, q: float) -> float:
+    """The cells of 0 and 1, and what q has elsewhere."""
+    log_q = log(q) if q > 0.0 else -math.inf
+    return one_to_negative_binomial(p, 1.0 - p, log1p(-p), count, q, log_q, log1p(-q), 0.0)
+
+
+def bernoulli_negative_binomial_logits(
+    a: float, count: float, b: float, a_low: float = 0.0, b_low: float = 0.0
+) -> float:
+    """`bernoulli_negative_binomial_probs` from log-odds."""
+    (p, p_more), other, log_other = sigmoid_twofold(a, a_low), sigmoid(-a, -a_low), -softplus(a, a_low)
+    (q, q_more), log_q, log_rest = sigmoid_twofold(b, b_low), -softplus(-b, -b_low), -softplus(b, b_low)
+    return one_to_negative_binomial(p, other, log_other, count, q, log_q, log_rest, p_more - count * q_more)
+
+
+register_kl(Bernoulli, NegativeBinomial)(by_form(bernoulli_negative_binomial_probs, bernoulli_negative_binomial_logits))
 
 
 # --- several draws ----------------------------------------------------------------------------------------------------
@@ -117,9 +150,9 @@ def distance_of_means(n: float, p: float, count: float, q: float, rest: float) -
 
 
 def to_negative_binomial(
-    n: float, p: float, other: float, count: float, q: float, rest: float, log_q: float, log_rest: float
+    n: float, p: float, other: float, count: float, q: float, rest: float, log_q: float, log_rest: float, low: float
 ) -> float:
-    """KL of n draws with probabilities p = 1 - other: a sum over the counts.
+    """KL of n draws with probabilities p = 1 - other: a sum over the counts; `low` is to be added to n*p - E_q(K).
 
     Where the means are close and few draws of q succeed it is of the cells of all counts, else of the log-ratios.
     """
@@ -134,7 +167,7 @@ def to_negative_binomial(
     d = 0.0
     shift = 0.0
     if q <= NARROW:
-        d = distance_of_means(n, p, count, q, rest)
+        d = distance_of_means(n, p, count, q, rest) + low
         close = abs(d) <= min(0.5 * mean, math.sqrt(mean))
         shift = log_ratio(mean, mean - d, d) if close else 0.0
     step = step_of_sum(n, p, other)
@@ -157,21 +190,23 @@ def to_negative_binomial(
 
 def binomial_negative_binomial_probs(n: float, p: float, count: float, q: float) -> float:
     """A sum over the counts: of the cells of all of them where the means are close, else of the log-ratios of p's."""
-    return to_negative_binomial(n, p, 1.0 - p, count, q, 1.0 - q, log(q) if q > 0.0 else -math.inf, log1p(-q))
+    return to_negative_binomial(n, p, 1.0 - p, count, q, 1.0 - q, log(q) if q > 0.0 else -math.inf, log1p(-q), 0.0)
 
 
 def binomial_negative_binomial_logits(
     n: float, a: float, count: float, b: float, a_low: float = 0.0, b_low: float = 0.0
 ) -> float:
     """`binomial_negative_binomial_probs` from log-odds."""
-    p, other, q, rest = sigmoid(a, a_low), sigmoid(-a, -a_low), sigmoid(b, b_low), sigmoid(-b, -b_low)
-    return to_negative_binomial(n, p, other, count, q, rest, -softplus(-b, -b_low), -softplus(b, b_low))
+    (p, p_more), other = sigmoid_twofold(a, a_low), sigmoid(-a, -a_low)
+    (q, q_more), rest = sigmoid_twofold(b, b_low), sigmoid(-b, -b_low)
+    log_q, log_rest, low = -softplus(-b, -b_low), -softplus(b, b_low), n * p_more - count * q_more / rest / rest
+    return to_negative_binomial(n, p, other, count, q, rest, log_q, log_rest, low)
 
 
 def binomial_geometric_probs(n: float, p: float, q: float) -> float:
     """That to the negative binomial distribution of count 1."""
     log_rest = log1p(-q) if q < 1.0 else -math.inf
-    return to_negative_binomial(n, p, 1.0 - p, 1.0, 1.0 - q, q, log_rest, log(q))
+    return to_negative_binomial(n, p, 1.0 - p, 1.0, 1.0 - q, q, log_rest, log(q), 0.0)
 
 
 def binomial_geometric_logits(n: float, a: float, b: float, a_low: float = 0.0, b_low: float = 0.0) -> float:
@@ -179,21 +214,8 @@ def binomial_geometric_logits(n: float, a: float, b: float, a_low: float = 0.0, 
     return binomial_negative_binomial_logits(n, a, 1.0, -b, a_low, -b_low)
 
 
-# Plain functions, as a sum of cells that depends on where the mean lies has no derivatives here.
-TO_NEGATIVE_BINOMIAL = by_form(binomial_negative_binomial_probs, binomial_negative_binomial_logits)
-TO_GEOMETRIC = by_form(binomial_geometric_probs, binomial_geometric_logits)
-
-
-@register_kl(Binomial, NegativeBinomial)
-def binomial_negative_binomial(p: Binomial, q: NegativeBinomial) -> Any:
-    """A sum over the counts: of the cells of all of them where the means are close, else of the log-ratios of p's."""
-    return TO_NEGATIVE_BINOMIAL(p, q)
-
-
-@register_kl(Binomial, Geometric)
-def binomial_geometric(p: Binomial, q: Geometric) -> Any:
-    """That to the negative binomial distribution of count 1."""
-    return TO_GEOMETRIC(p, q)
+register_kl(Binomial, NegativeBinomial)(by_form(binomial_negative_binomial_probs, binomial_negative_binomial_logits))
+register_kl(Binomial, Geometric)(by_form(binomial_geometric_probs, binomial_geometric_logits))
 
 
 # --- geometric and negative binomial of count 1 -----------------------------------------------------------------------
@@ -234,16 +256,17 @@ def _one_count(p: Odds, q: Odds) -> None:
         raise NotImplementedError(f"KL({names}) has a closed form for a total_count of 1; method='sum' adds up")
 
 
-# Plain functions, as the derivative by the count is that of a divergence which has no closed form.
-@register_kl(Geometric, NegativeBinomial)
-def geometric_negative_binomial(p: Geometric, q: NegativeBinomial) -> Any:
-    """That of the chances of success, q's 1 - probs; `total_count` must be 1."""
+def geometric_negative_binomial(p: Geometric, q: NegativeBinomial) -> Chosen:
+    """The formula, which serves a count of 1."""
     _one_count(p, q)
-    return TO_ONE_FAILURE(p, q)
+    return TO_ONE_FAILURE.choose(p, q)
 
 
-@register_kl(NegativeBinomial, Geometric)
-def negative_binomial_geometric(p: NegativeBinomial, q: Geometric) -> Any:
-    """That of the chances of success, p's 1 - probs; `total_count` must be 1."""
+def negative_binomial_geometric(p: NegativeBinomial, q: Geometric) -> Chosen:
+    """The formula, which serves a count of 1."""
     _one_count(p, q)
-    return FROM_ONE_FAILURE(p, q)
+    return FROM_ONE_FAILURE.choose(p, q)
+
+
+register_kl(Geometric, NegativeBinomial)(ByForm(geometric_negative_binomial, geometric_first_failure_probs.__doc__))
+register_kl(NegativeBinomial, Geometric)(ByForm(negative_binomial_geometric, first_failure_geometric_probs.__doc__))

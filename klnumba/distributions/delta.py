@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 from klnumba.distributions.bernoulli import Bernoulli
@@ -12,9 +11,9 @@ from klnumba.distributions.constraint import REAL
 from klnumba.distributions.distribution import Distribution, Parameter, Support
 from klnumba.distributions.geometric import Geometric
 from klnumba.distributions.negative_binomial import NegativeBinomial
-from klnumba.distributions.odds import Odds, of_two, of_two_far, sigmoid, softplus
+from klnumba.distributions.odds import by_form_of_q, of_two, of_two_far, sigmoid, softplus
 from klnumba.distributions.poisson import Poisson
-from klnumba.distributions.registry import ByForm, Chosen, register_kl
+from klnumba.distributions.registry import register_kl
 from klnumba.formulas.divergences import generalized_kl
 from klnumba.formulas.elementary import log, log1p
 from klnumba.formulas.special import HALF_LOG_2PI, log_of_products, stirling
@@ -74,16 +73,6 @@ def delta_delta(v: float, w: float) -> float:
     return 0.0 if v == w else math.inf
 
 
-def by_form_of_q(by_probs: Callable[..., float], by_logits: Callable[..., float]) -> ByForm:
-    """A rule that takes the formula of probabilities or that of log-odds, as q was given."""
-
-    def choose(p: Delta, q: Odds) -> Chosen:
-        form, formula = ("probs", by_probs) if "probs" in q._given else ("logits", by_logits)
-        return formula, p.parameters, q._in(form)
-
-    return ByForm(choose, by_probs.__doc__)
-
-
 # --- formulas: minus the logarithm of a probability -------------------------------------------------------------------
 
 
@@ -126,16 +115,6 @@ def binomial_logits(v: float, n: float, a: float) -> float:
     return times(v, softplus(-a)) + times(n - v, softplus(a))
 
 
-def bernoulli_probs(v: float, p: float) -> float:
-    """-log of the probability of v."""
-    return binomial_probs(v, 1.0, p)
-
-
-def bernoulli_logits(v: float, a: float) -> float:
-    """`bernoulli_probs` from log-odds."""
-    return binomial_logits(v, 1.0, a)
-
-
 def geometric_probs(v: float, p: float) -> float:
     """-log of the probability of v."""
     return math.inf if no_count(v) else times(v, -log1p(-p)) - log(p)
@@ -166,7 +145,7 @@ def negative_binomial_logits(v: float, r: float, a: float) -> float:
     return found + log_of_products(v + r, 1.0, r, 1.0)
 
 
-register_kl(Delta, Bernoulli)(by_form_of_q(bernoulli_probs, bernoulli_logits))
+register_kl(Delta, Bernoulli)(by_form_of_q(binomial_probs, binomial_logits, Binomial))
 register_kl(Delta, Binomial)(by_form_of_q(binomial_probs, binomial_logits))
 register_kl(Delta, Geometric)(by_form_of_q(geometric_probs, geometric_logits))
 register_kl(Delta, NegativeBinomial)(by_form_of_q(negative_binomial_probs, negative_binomial_logits))

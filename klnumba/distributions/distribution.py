@@ -177,15 +177,22 @@ class Distribution(Parametric):
     @staticmethod
     def together(distributions: Sequence[Distribution]) -> Distribution | None:
         """The batch of single distributions of one family, given in one form and size; None if they are not."""
-        kinds = {(type(x), tuple((name, value.shape) for name, value in x._given.items())) for x in distributions}
+        kinds = {
+            (type(x), x._unchecked, tuple((name, value.shape) for name, value in x._given.items()))
+            for x in distributions
+        }
         first = distributions[0] if distributions else None
         if first is None or len(kinds) != 1 or not first._given:
             return None
         return first._rebuilt({name: np.stack([x._given[name] for x in distributions]) for name in first._given})
 
     def _rebuilt(self, given: dict[str, np.ndarray]) -> Self:
-        """One of the same family with other numbers."""
-        return cast(Self, cast(Any, type(self))(**given))
+        """One of the same family with other numbers, which are checked if these were."""
+        return cast(Self, cast(Any, type(self))(**given, **self._checked))
+
+    @property
+    def _checked(self) -> dict[str, bool]:
+        return {"validate_args": False} if self._unchecked else {}
 
     def _reshaped(self, shape: Callable[[tuple[int, ...], tuple[int, ...]], tuple[int, ...]]) -> Self:
         """The same numbers, each parameter of the shape that its batch and its event shape give."""

@@ -12,12 +12,16 @@ from klnumba.distributions.distribution import Parameter, Support
 from klnumba.distributions.odds import (
     Odds,
     by_form,
+    cell,
     complement,
     from_logits,
     from_probs,
+    log_of_ratio,
     odds_arguments,
     per_success,
     per_success_logits,
+    sigmoid,
+    softplus,
 )
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.divergences import bregman
@@ -87,10 +91,20 @@ class Geometric(Odds):
 register_kl(Geometric, Geometric)(by_form(per_success, per_success_logits))
 
 
-@register_kl(Bernoulli, Geometric, compiled=True)
-def bernoulli_geometric(p: float, q: float) -> float:
+def bernoulli_geometric_probs(p: float, q: float) -> float:
     """The cells of 0 and 1, and what q has elsewhere."""
     other = 1.0 - q
     none, low = two_sum(1.0, -p)
     first = bregman(none, q, none - q, low)
     return first + (bregman(p, q * other, fma(-q, other, p), 0.0) + other * other)
+
+
+def bernoulli_geometric_logits(a: float, b: float, a_low: float = 0.0, b_low: float = 0.0) -> float:
+    """`bernoulli_geometric_probs` from log-odds."""
+    q, other = sigmoid(b, b_low), sigmoid(-b, -b_low)
+    first = cell(sigmoid(-a, -a_low), q, log_of_ratio(-a, b, -a_low, b_low))
+    one = log_of_ratio(a, -b, a_low, -b_low) + softplus(-b, -b_low)
+    return first + (cell(sigmoid(a, a_low), q * other, one) + other * other)
+
+
+register_kl(Bernoulli, Geometric)(by_form(bernoulli_geometric_probs, bernoulli_geometric_logits))

@@ -22,19 +22,23 @@ from klnumba.distributions.constraint import COUNT
 from klnumba.distributions.continuous_bernoulli import log_odds
 from klnumba.distributions.delta import Delta
 from klnumba.distributions.distribution import Distribution
+from klnumba.distributions.geometric import Geometric
 from klnumba.distributions.infinite import infinite
 from klnumba.distributions.multivariate_normal import MultivariateNormal
+from klnumba.distributions.negative_binomial import NegativeBinomial
 from klnumba.distributions.odds import sigmoid
 from klnumba.distributions.poisson import Poisson
 from klnumba.distributions.registry import ByForm, Pair, divergence, find
 from klnumba.duals.twin import slopes, twin
 
+FORMS = ("probs", "logits")
 # Where the divergence is finite at single points of a parameter of p only, or of q, it has no derivative by that.
 SINGLE_POINTS: tuple[tuple[type[Distribution], type[Distribution], str, str], ...] = (
     (Delta, Distribution, "v", ""),
     (Delta, Delta, "v", "v"),
     (Poisson, Bernoulli, "rate", ""),
     (Poisson, Binomial, "rate", ""),
+    *((p, q, form, "") for p in (Geometric, NegativeBinomial) for q in (Bernoulli, Binomial) for form in FORMS),
 )
 CONVERTED = {("probs", "logits"): twin(log_odds), ("logits", "probs"): twin(sigmoid)}
 
@@ -81,14 +85,14 @@ def kl_divergence_grad(p: Distribution, q: Distribution) -> tuple[Any, Gradient]
     A derivative is NaN where the divergence is infinite, and where it is no finite number itself, as that by the rate
     of p at ``Poisson(0)``. Where a parameter can move to one side only without the divergence becoming infinite, as
     the ends of two equal `Uniform` or `LogUniform` distributions, or the scale of `Pareto`, the derivative is that of
-    the finite side. Otherwise all derivatives at p = q are 0. By a parameter that cannot move at all, `v` of `Delta`,
-    the derivative is NaN. Parameters that are more than some 1e18 apart may cost digits, and such as overflow on the
-    way give NaN.
+    the finite side, and so is that by a probability of 0 or 1 of q, or a rate of 0. Otherwise all derivatives at p = q
+    are 0. By a parameter that cannot move at all, `v` of `Delta` or p's where q's is 0, the derivative is NaN.
+    Parameters that are more than some 1e18 apart may cost digits, and such as overflow on the way give NaN.
 
     A probability is derived by in the form in which it was given, ``probs`` or ``logits``. There are no derivatives by
     a ``total_count`` that is an integer. Where the closed form holds for equal scales (`Logistic`) or counts
     (`NegativeBinomial`) only, the derivatives by these are those of the divergence itself, which goes on where they
-    differ.
+    differ. So are those of `Geometric` and `NegativeBinomial` from each other, which ask for a count of 1.
 
     Examples
     --------
@@ -106,14 +110,13 @@ def kl_divergence_grad(p: Distribution, q: Distribution) -> tuple[Any, Gradient]
             raise TypeError(f"{name}: a distribution of klnumba.distributions, not {type(x).__name__}")
     if isinstance(p, MultivariateNormal) and isinstance(q, MultivariateNormal):
         return divergence(p, q), Gradient(*normal_gradient.gradient(p, q))
+    value = divergence(p, q)
     if (type(p), type(q)) in vector_gradients.RULES:
-        value = divergence(p, q)
         return value, Gradient(*vector_gradients.gradient(p, q, value))
     formula, of_p, of_q = _scalar(find(type(p), type(q)), p, q)
-    value = divergence(p, q)
     shape, dtype = np.shape(value), np.result_type(p.dtype, q.dtype)
     columns = [np.broadcast_to(x._column(name), shape).reshape(-1) for x, of in ((p, of_p), (q, of_q)) for name in of]
-    rows = slopes(formula, columns)
+    rows = _slopes(formula, columns, p, q)
     with np.errstate(over="ignore", under="ignore"):
         found = [_finite(row.reshape(shape).astype(dtype), value) for row in rows]
     single_p, single_q = _single_points(type(p), type(q))
@@ -121,6 +124,17 @@ def kl_divergence_grad(p: Distribution, q: Distribution) -> tuple[Any, Gradient]
         _named(p, of_p, found[: len(of_p)], single_p),
         _named(q, of_q, found[len(of_p) :], single_q),
     )
+
+
+def _slopes(formula: Callable[..., Any], columns: list[np.ndarray], p: Distribution, q: Distribution) -> Any:
+    """The derivatives, or why there are none."""
+    try:
+        return slopes(formula, columns)
+    except TypeError as reason:
+        raise NotImplementedError(
+            f"KL({type(p).__name__} || {type(q).__name__}): the formula does something that has no rule for "
+            f"derivatives, {reason}"
+        ) from reason
 
 
 def _finite(slope: np.ndarray, value: Any) -> Any:
@@ -135,7 +149,12 @@ def _single_points(p: type[Distribution], q: type[Distribution]) -> tuple[set[st
 
 
 def _named(x: Distribution, names: tuple[str, ...], values: list[Any], single: set[str]) -> Mapping[str, Any]:
-    found = {name: value for name, value in zip(names, values, strict=True) if not is_count(type(x), name)}
+    """Those by what was given, and is no integer: a formula may take what a family derives from it."""
+    found = {
+        name: value
+        for name, value in zip(names, values, strict=True)
+        if name in x._given and not is_count(type(x), name)
+    }
     return MappingProxyType({name: value * math.nan if name in single else value for name, value in found.items()})
 
 

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.distributions import binomial, mixed_odds, negative_binomial, odds
+from klnumba.distributions import binomial, count_pairs, geometric, mixed_odds, negative_binomial, odds
 from klnumba.distributions.continuous_bernoulli import log_odds
 from klnumba.distributions.evaluate import evaluate
 from klnumba.duals import twofold as tf
 from klnumba.duals.dual import chain, value_of
 from klnumba.duals.rules import rule
-from klnumba.duals.twin import twin
+from klnumba.duals.twin import rebuilt, twin
 from klnumba.duals.twofold import Twofold, where
 
 
@@ -34,6 +34,12 @@ def sigmoid(a: Any, low: Any = 0.0) -> Any:
     """The derivative of 1/(1 + exp(-a)) is that itself times 1/(1 + exp(a))."""
     p, rest = _odds(value_of(a))
     return chain(p, (a, p * rest))
+
+
+@rule(odds.sigmoid_twofold)
+def sigmoid_twofold(a: Any, low: Any = 0.0) -> tuple[Any, float]:
+    """The probability has digits enough: there is no second part."""
+    return sigmoid(a), 0.0
 
 
 @rule(odds.softplus)
@@ -148,13 +154,15 @@ def negative_binomial_logits(r: Any, a: Any, s: Any, b: Any, *lows: Any) -> Any:
 def binomial_probs(n: Any, p: Any, m: Any, q: Any) -> Any:
     """By p: n times the mean, over n - 1 draws, of what one success more adds to the log-ratio of the probabilities."""
     v, w, counts, more = (value_of(x) for x in (p, q, n, m))
-    same = (counts.hi == more.hi) & (v.hi == w.hi)
+    moves = (v.hi > 0.0) & (v.hi < 1.0)
+    same = (counts.hi == more.hi) & (v.hi == w.hi) & moves
     logs = tf.log_of_quotient(v, w) - tf.log_of_quotient(1.0 - v, 1.0 - w)
     of_p = counts * (_more_ways(counts, v, 1.0 - v, more) + logs)
     sure = (v.hi == 1.0) & (counts.hi == more.hi)
     shift = where(counts.hi == more.hi, counts * (w - v), more * w - counts * v)
     of_q = where(v.hi == 0.0, more / (1.0 - w), where(sure, -counts / w, shift / (w * (1.0 - w))))
     value = _each(binomial.binomial_probs, n, p, m, q)
+    of_p = where(moves, of_p, math.inf)
     return chain(value, (p, where(same | (counts.hi == 0.0), 0.0, of_p)), (q, where(same, 0.0, of_q)))
 
 
@@ -194,6 +202,47 @@ def _to_poisson(counts: Twofold, p: Twofold, other: Twofold, rate: Twofold) -> t
     return where(counts.hi == 0.0, 0.0, slope), where(counts.hi * p.hi == 0.0, 1.0, 1.0 - counts * p / rate)
 
 
+@rule(count_pairs.one_to_negative_binomial)
+def one_to_negative_binomial(p: Any, *others: Any) -> Any:
+    """Its text, and at 0 what that leaves out: there the slope of p*log(p) is -inf."""
+    found = rebuilt(count_pairs.one_to_negative_binomial)(p, *others)
+    return found + chain(Twofold(0.0), (p, Twofold(math.inf))) if p == 0.0 else found
+
+
+@rule(count_pairs.to_negative_binomial)
+def to_negative_binomial(n: Any, p: Any, other: Any, count: Any, q: Any, rest: Any, *logs: Any) -> Any:
+    """By p as of binomial distributions, by q r/(1 - q) - n*p/q, by r E(digamma(r) - digamma(r + K)) - log(1 - q)."""
+    value = _each(count_pairs.to_negative_binomial, n, p, other, count, q, rest, *logs)
+    counts, r, v, w = (value_of(x) for x in (n, count, p, q))
+    log_odds, log_q, log_rest = tf.log(v) - tf.log(1.0 - v), tf.log(w), tf.log(1.0 - w)
+    of_p, of_r = _to_negative_binomial(counts, v, 1.0 - v, r, log_odds - log_q, log_rest)
+    return chain(value, (p, of_p), (count, of_r), (q, r / (1.0 - w) - _over(counts * v, w)))
+
+
+@rule(count_pairs.binomial_negative_binomial_logits)
+def binomial_negative_binomial_logits(n: Any, a: Any, count: Any, b: Any, *lows: Any) -> Any:
+    """The same times p*(1 - p), and times q*(1 - q)."""
+    counts, r, v, w = (value_of(x) for x in (n, count, a, b))
+    (p, rest_p), (q, rest_q) = _odds(v), _odds(w)
+    of_p, of_r = _to_negative_binomial(counts, p, rest_p, r, v + _softplus(-w), -_softplus(w))
+    value = _each(count_pairs.binomial_negative_binomial_logits, n, a, count, b)
+    return chain(value, (a, _times(p * rest_p, of_p)), (count, of_r), (b, r * q - counts * p * rest_q))
+
+
+def _to_negative_binomial(
+    n: Twofold, p: Twofold, other: Twofold, r: Twofold, log_ratio: Twofold, log_rest: Twofold
+) -> tuple[Twofold, Twofold]:
+    """By p, and by r; `log_ratio` is log(p/(1 - p)/q), and `log_rest` log(1 - q)."""
+    ways = _mean_over(n, p, other, lambda k, n, r: tf.log(n - k) - tf.log(Twofold(k) + r), r)
+    climb = _mean_over(n + 1.0, p, other, lambda k, n, r: tf.digamma(Twofold(k) + r) - tf.digamma(r), r)
+    return where(n.hi == 0.0, 0.0, n * (ways + log_ratio)), -(climb + log_rest)
+
+
+def _over(x: Twofold, y: Twofold) -> Twofold:
+    """x/y, 0 where x is 0."""
+    return where(x.hi == 0.0, 0.0, x / where(x.hi == 0.0, 1.0, y))
+
+
 def _each(formula: Callable[..., float], *numbers: Any) -> Twofold:
     """The formula of plain numbers, as it is compiled for the divergence itself."""
     columns = np.broadcast_arrays(*(value_of(x).hi for x in numbers))
@@ -201,26 +250,71 @@ def _each(formula: Callable[..., float], *numbers: Any) -> Twofold:
 
 
 def _more_ways(n: Twofold, p: Twofold, other: Twofold, m: Twofold) -> Twofold:
-    """E log((n - K)/(m - K)) over K successes of n - 1 draws."""
-    return _mean_over(n, p, other, lambda k, n, m: tf.log(Twofold(n - k) / (m - k)), m)
+    """E log((n - K)/(m - K)) over K successes of n - 1 draws, n < m; else 0."""
+    fewer = where(n.hi < m.hi, n, 0.0)
+    return _mean_over(fewer, p, other, lambda k, n, m: tf.log(Twofold(n - k) / (m - k)), m)
 
 
 def _mean_over(counts: Twofold, p: Twofold, other: Twofold, of: Callable[..., Twofold], *more: Twofold) -> Twofold:
-    """E of(K, n, more) over K successes of n - 1 draws, cell by cell."""
+    """E of(K, n, more) over K successes of n - 1 draws, cell by cell; symmetric in k and n - 1 - k to the last bit."""
     found = []
     for n, x, y, x_low, y_low, *others in zip(
         *np.broadcast_arrays(counts.hi, p.hi, other.hi, p.lo, other.lo, *(z.hi for z in more)), strict=True
     ):
-        if n < 1.0 or any(z <= n for z in others):
+        if n < 1.0:
             found.append((0.0, 0.0))
             continue
         last = n - 1.0
         reach = binomial.width_of_sum(last, float(x), float(y))
         k = np.arange(max(math.floor(last * x - reach), 0.0), min(last, math.ceil(last * x + reach)) + 1.0)
-        ways = tf.log_gamma(last + 1.0) - tf.log_gamma(k + 1.0) - tf.log_gamma(last - k + 1.0)
+        ways = tf.log_gamma(last + 1.0) - (tf.log_gamma(k + 1.0) + tf.log_gamma(last - k + 1.0))
         of_p, of_other = tf.log(Twofold(x, x_low)), tf.log(Twofold(y, y_low))
-        logs = ways + where(k == 0.0, 0.0, k * of_p) + where(k == last, 0.0, (last - k) * of_other)
+        logs = ways + (where(k == 0.0, 0.0, k * of_p) + where(k == last, 0.0, (last - k) * of_other))
         terms = tf.exp(logs) * of(k, n, *others)
         high = math.fsum(terms.hi)
         found.append((high, math.fsum([*terms.hi, -high, *terms.lo])))
     return Twofold(*np.array(found).reshape(-1, 2).T)
+
+
+# --- geometric distributions, and negative binomial ones of one failure -----------------------------------------------
+
+
+@rule(geometric.bernoulli_geometric_logits)
+def bernoulli_geometric_logits(a: Any, b: Any, *lows: Any) -> Any:
+    """p*(1 - p)*(a + s(b)), and p*q - (1 - q)."""
+    v, w = value_of(a), value_of(b)
+    (p, rest), (q, other) = _odds(v), _odds(w)
+    value = _each(geometric.bernoulli_geometric_logits, a, b)
+    return chain(value, (a, _times(p * rest, v + _softplus(w))), (b, p * q - other))
+
+
+@rule(count_pairs.geometric_first_failure_probs)
+def geometric_first_failure_probs(p: Any, count: Any, q: Any) -> Any:
+    """By the count, as E digamma(1 + X) - digamma(1) = -log(p): log(p/(1 - q))."""
+    of_count = tf.log_of_quotient(value_of(p), 1.0 - value_of(q))
+    found = rebuilt(count_pairs.geometric_first_failure_probs)(p, count, q)
+    return found + chain(Twofold(0.0), (count, of_count))
+
+
+@rule(count_pairs.geometric_first_failure_logits)
+def geometric_first_failure_logits(a: Any, count: Any, b: Any, *lows: Any) -> Any:
+    """The same: s(b) - s(-a)."""
+    of_count = _softplus(value_of(b)) - _softplus(-value_of(a))
+    return per_success_logits(a, -b) + chain(Twofold(0.0), (count, of_count))
+
+
+@rule(count_pairs.first_failure_geometric_probs)
+def first_failure_geometric_probs(count: Any, p: Any, q: Any) -> Any:
+    """By the count, as the log-ratio of the probabilities is linear in X: E(X)*log(p/(1 - q))."""
+    v = value_of(p)
+    nothing = v.hi == 0.0
+    of_count = v / (1.0 - v) * tf.log_of_quotient(where(nothing, 1.0, v), 1.0 - value_of(q))
+    found = rebuilt(count_pairs.first_failure_geometric_probs)(count, p, q)
+    return found + chain(Twofold(0.0), (count, where(nothing, 0.0, of_count)))
+
+
+@rule(count_pairs.first_failure_geometric_logits)
+def first_failure_geometric_logits(count: Any, a: Any, b: Any, *lows: Any) -> Any:
+    """The same: exp(a)*(s(b) - s(-a))."""
+    of_count = -_per_success(-value_of(a), value_of(b))
+    return per_success_logits(-a, b) + chain(Twofold(0.0), (count, of_count))

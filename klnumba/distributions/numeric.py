@@ -126,11 +126,13 @@ def monte_carlo(p: Distribution, q: Distribution, samples: int, rng: np.random.G
 def each(
     method: Callable[[Distribution, Distribution], Result], p: Distribution, q: Distribution
 ) -> tuple[np.ndarray, np.ndarray]:
-    """A method on every pair of two broadcast batches: the values, and their errors."""
+    """A method on every pair of two broadcast batches: the values and their errors; NaN of broken parameters."""
     shape = common_shape(p, q)
-    values, errors = np.empty(shape), np.empty(shape)
+    values, errors = np.full(shape, np.nan), np.full(shape, np.nan)
+    broken = np.isnan(q.nan_where_broken(p.nan_where_broken(np.zeros(shape))))
     for at in np.ndindex(shape):
-        values[at], errors[at] = method(p.one(at, shape), q.one(at, shape))
+        if not broken[at]:
+            values[at], errors[at] = method(p.one(at, shape), q.one(at, shape))
     return values, errors
 
 

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from klnumba.distributions.distribution import Distribution, exactly_one
-from klnumba.distributions.mixed_odds import MIXED
+from klnumba.distributions.mixed_odds import MIXED, log_odds_twofold
 from klnumba.distributions.registry import ByForm, Chosen
 from klnumba.formulas.divergences import bregman, generalized_kl
 from klnumba.formulas.elementary import exp, expm1, log, log1p, two_sum
@@ -29,8 +29,10 @@ class Odds(Distribution):
 
     others: ClassVar[tuple[str, ...]] = ()  # the parameters before it
 
-    def _in(self, form: str) -> tuple[str, ...]:
-        return (*self.others, form)
+    @property
+    def _form(self) -> str:
+        """The form in which the probability was given."""
+        return "probs" if "probs" in self._given else "logits"
 
 
 def odds_arguments(owner: str, probs: Any, logits: Any) -> dict[str, Any]:
@@ -61,19 +63,44 @@ def complement(distribution: Any) -> np.ndarray:
     return np.asarray(np.where(logits <= 0, 1.0, small) / (1.0 + small), logits.dtype)
 
 
-def by_form(by_probs: Callable[..., Any], by_logits: Callable[..., Any]) -> ByForm:
+def by_form(
+    by_probs: Callable[..., Any],
+    by_logits: Callable[..., Any],
+    p_as: type[Odds] | None = None,
+    q_as: type[Odds] | None = None,
+) -> ByForm:
     """A rule that takes the formula of probabilities if both distributions have been given these, else of log-odds.
 
-    The formula of log-odds takes as its last two arguments what is to be added to those of p, and to those of q.
+    The formula of log-odds takes as its last two arguments what is to be added to those of p, and to those of q. With
+    `p_as` or `q_as` the formulas take the parameters of that family, which p or q derives from its own.
     """
     formulas = {("probs", "probs"): by_probs, ("logits", "logits"): by_logits}
 
     def choose(p: Odds, q: Odds) -> Chosen:
-        first, second = ("probs" if "probs" in x._given else "logits" for x in (p, q))
+        first, second = p._form, q._form
+        of_p, of_q = (p_as or type(p)).others, (q_as or type(q)).others
         if (first, second) not in formulas:
-            mixed = MIXED[len(p.others), len(q.others)](by_logits)
+            mixed = MIXED[len(of_p), len(of_q)](by_logits)
             formulas["probs", "logits"], formulas["logits", "probs"] = mixed
-        return formulas[first, second], p._in(first), q._in(second)
+        return formulas[first, second], (*of_p, first), (*of_q, second)
+
+    return ByForm(choose, by_probs.__doc__)
+
+
+def by_form_of_p(by_probs: Callable[..., Any], by_logits: Callable[..., Any]) -> ByForm:
+    """The same by the form of p alone, where q has no probability."""
+
+    def choose(p: Odds, q: Distribution) -> Chosen:
+        return (by_probs if p._form == "probs" else by_logits), (*p.others, p._form), q.parameters
+
+    return ByForm(choose, by_probs.__doc__)
+
+
+def by_form_of_q(by_probs: Callable[..., Any], by_logits: Callable[..., Any], q_as: type[Odds] | None = None) -> ByForm:
+    """The same by the form of q alone, where p has no probability."""
+
+    def choose(p: Distribution, q: Odds) -> Chosen:
+        return (by_probs if q._form == "probs" else by_logits), p.parameters, (*(q_as or type(q)).others, q._form)
 
     return ByForm(choose, by_probs.__doc__)
 
@@ -105,6 +132,15 @@ def sigmoid(a: float, low: float = 0.0) -> float:
     both = 1.0 + small
     large, small = 1.0 / both, small / both
     return large * (1.0 + small * low) if a >= 0.0 else small * (1.0 + large * low)
+
+
+def sigmoid_twofold(a: float, low: float = 0.0) -> tuple[float, float]:
+    """1/(1 + exp(-a - low)), where that is below 1/2 as the sum of two numbers."""
+    p = sigmoid(a, low)
+    if a > 0.0 or p < 1e-290:
+        return p, 0.0
+    found, more = log_odds_twofold(p)
+    return p, p * sigmoid(-a) * (((a - found) - more) + low)
 
 
 def softplus(x: float, low: float = 0.0) -> float:

@@ -8,10 +8,10 @@ from typing import Any
 from klnumba.distributions.bernoulli import Bernoulli
 from klnumba.distributions.constraint import NON_NEGATIVE
 from klnumba.distributions.distribution import Distribution, Parameter, Support, unmoved
-from klnumba.distributions.odds import softplus
-from klnumba.distributions.registry import ByForm, Chosen, register_kl
+from klnumba.distributions.odds import by_form_of_p, sigmoid, sigmoid_twofold, softplus
+from klnumba.distributions.registry import register_kl
 from klnumba.formulas.divergences import bregman, generalized_kl
-from klnumba.formulas.elementary import exp, log, log1p
+from klnumba.formulas.elementary import exp, log, log1p, two_sum
 from klnumba.formulas.special import HALF_LOG_2PI, log_gamma
 
 
@@ -82,10 +82,21 @@ class Poisson(Distribution):
 register_kl(Poisson, Poisson, compiled=True)(generalized_kl)
 
 
-@register_kl(Bernoulli, Poisson, compiled=True)
-def bernoulli_poisson(p: float, rate: float) -> float:
+def bernoulli_poisson_probs(p: float, rate: float) -> float:
     """The cell of 1, and (1 - p)*log(1 - p) + p."""
     return generalized_kl(p, rate) + bregman(1.0 - p, 1.0, -p, 0.0)
+
+
+def bernoulli_poisson_logits(a: float, rate: float) -> float:
+    """`bernoulli_poisson_probs` from log-odds."""
+    if rate == 0.0 and a > -math.inf:
+        return math.inf
+    p, more = sigmoid_twofold(a)
+    d, low = two_sum(p, -rate)
+    return bregman(p, rate, d, low + more) + bregman(sigmoid(-a), 1.0, -p, -more)
+
+
+register_kl(Bernoulli, Poisson)(by_form_of_p(bernoulli_poisson_probs, bernoulli_poisson_logits))
 
 
 def nothing_to_probs(rate: float, count: float, probs: float) -> float:
@@ -95,27 +106,8 @@ def nothing_to_probs(rate: float, count: float, probs: float) -> float:
     return 0.0 if count == 0.0 else -count * log1p(-probs)
 
 
-def nothing_to_logits(rate: float, count: float, logits: float) -> float:
+def nothing_to_logits(rate: float, count: float, logits: float, low: float = 0.0) -> float:
     """`nothing_to_probs` from log-odds."""
     if rate > 0.0:
         return math.inf
-    return 0.0 if count == 0.0 else count * softplus(logits)
-
-
-def nothing_to_one_probs(rate: float, probs: float) -> float:
-    """`nothing_to_probs` of a single draw."""
-    return nothing_to_probs(rate, 1.0, probs)
-
-
-def nothing_to_one_logits(rate: float, logits: float) -> float:
-    """`nothing_to_logits` of a single draw."""
-    return nothing_to_logits(rate, 1.0, logits)
-
-
-def poisson_to_bernoulli(p: Poisson, q: Bernoulli) -> Chosen:
-    """The formula by the form of q."""
-    form, formula = ("probs", nothing_to_one_probs) if "probs" in q._given else ("logits", nothing_to_one_logits)
-    return formula, ("rate",), (form,)
-
-
-register_kl(Poisson, Bernoulli)(ByForm(poisson_to_bernoulli, "Infinite unless the rate is 0."))
+    return 0.0 if count == 0.0 else count * softplus(logits, low)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import types
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
@@ -55,8 +56,8 @@ def register_kl(p: type, q: type, *, compiled: bool = False, replace: bool = Fal
     Raises
     ------
     TypeError
-        If `p` or `q` is no subclass of `Distribution`, what is decorated cannot be called, or a compiled function takes
-        another number of arguments, or a vector or matrix.
+        If `p` or `q` is no subclass of `Distribution`, what is decorated cannot be called, or a compiled function is
+        none that was written in Python, or takes another number of arguments, or a vector or matrix.
     ValueError
         If the pair is registered already.
 
@@ -91,7 +92,7 @@ def register_kl(p: type, q: type, *, compiled: bool = False, replace: bool = Fal
         if not callable(function):
             raise TypeError(f"register_kl: decorates a function, not {function!r}")
         if compiled:
-            _check_count(p, q, function)
+            _check_formula(p, q, function)
         _pairs[p, q] = Pair(p, q, function, compiled)
         _found.clear()
         return function
@@ -99,7 +100,7 @@ def register_kl(p: type, q: type, *, compiled: bool = False, replace: bool = Fal
     return register
 
 
-def _check_count(p: type[Distribution], q: type[Distribution], function: Callable[..., Any]) -> None:
+def _check_formula(p: type[Distribution], q: type[Distribution], function: Callable[..., Any]) -> None:
     for family in (p, q):
         for parameter in family.parameters:
             axes = getattr(getattr(family, parameter, None), "event_dims", 0)
@@ -107,14 +108,15 @@ def _check_count(p: type[Distribution], q: type[Distribution], function: Callabl
                 what = "a vector" if axes == 1 else "a matrix"
                 raise TypeError(f"compiled=True: takes numbers, but {family.__name__}.{parameter} is {what}")
     wanted = [f"{p.__name__}.{name}" for name in p.parameters] + [f"{q.__name__}.{name}" for name in q.parameters]
-    try:
-        taken = len(inspect.signature(function).parameters)
-    except ValueError:
-        raise TypeError(f"register_kl: the parameters of {function!r} cannot be read") from None
-    if taken != len(wanted):
-        found = getattr(function, "__name__", function)
+    if not isinstance(function, types.FunctionType):
+        raise TypeError(f"compiled=True: takes a function written in Python, with def or lambda, not {function!r}")
+    taken = inspect.signature(function).parameters.values()
+    if any(one.kind in (one.KEYWORD_ONLY, one.VAR_POSITIONAL, one.VAR_KEYWORD) for one in taken):
+        raise TypeError(f"{function.__name__}: a compiled function takes numbers by their position, each by a name")
+    if len(taken) != len(wanted):
         raise TypeError(
-            f"{found}: takes {taken} arguments, but there are {len(wanted)} parameters: {', '.join(wanted)}"
+            f"{function.__name__}: takes {len(taken)} arguments, but there are {len(wanted)} parameters: "
+            f"{', '.join(wanted)}"
         )
 
 
@@ -149,7 +151,7 @@ def divergence(p: Any, q: Any, base: float | None = None) -> Any:
         try:
             result = over(formula, p, of_p, q, of_q, unit)
         except Exception as reason:
-            if not type(reason).__module__.startswith("numba."):
+            if not (type(reason).__module__.startswith("numba.") or isinstance(reason, RecursionError)):
                 raise
             raise _refusal(pair, reason) from None
     else:
@@ -163,8 +165,12 @@ def divergence(p: Any, q: Any, base: float | None = None) -> Any:
 
 def _refusal(pair: Pair, reason: Exception) -> TypeError:
     """What the compiler says of a formula, in a line."""
-    words = next((line for line in str(reason).splitlines()[1:] if line.strip()), str(reason))
-    return TypeError(f"{_named(pair)} cannot be compiled: {words.strip()}")
+    if isinstance(reason, RecursionError):
+        return TypeError(f"{_named(pair)} cannot be compiled: it calls itself, or calls too deep")
+    lines = [line for line in (line.strip(" ->") for line in str(reason).splitlines()) if line]
+    told = [line for line in lines if not line.startswith("Failed in nopython mode")] or lines
+    words = " ".join(told[: 2 if told[0].endswith(":") else 1])
+    return TypeError(f"{_named(pair)} cannot be compiled: {words}")
 
 
 def _named(pair: Pair) -> str:

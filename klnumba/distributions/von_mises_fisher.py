@@ -87,7 +87,8 @@ class SphericalUniform(VonMisesFisher):
         return self.event_shape[0]
 
     def _rebuilt(self, given: dict[str, np.ndarray]) -> Self:
-        return cast(Self, cast(Any, VonMisesFisher)(**given))  # a batch, which this family does not have
+        # a batch, which this family does not have
+        return cast(Self, cast(Any, VonMisesFisher)(**given, **self._checked))
 
     def __repr__(self) -> str:
         return f"SphericalUniform(dimension={self.dimension})"

@@ -263,7 +263,7 @@ def sharp_log_ratio(p: Any, q: Any, d: Any, low: Any) -> Any:
 def bregman(p: Any, q: Any, d: Any, low: Any) -> Any:
     """p*log(p/q) - p + q changes by log(p/q)*dp + (q - p)/q*dq.
 
-    At p = 0 < q the slope by p is -inf; at p = q = 0, where the text is 0, both are 0.
+    At p = 0 < q the slope by p is -inf, and at p = q = 0, from where p cannot move, inf; that by q is 1 there too.
     """
     a, b = value_of(p), value_of(q)
     rise = value_of(d) + value_of(low)
@@ -271,7 +271,7 @@ def bregman(p: Any, q: Any, d: Any, low: Any) -> Any:
     small = np.abs(t.hi) < 0.5
     log_of = where(small, tf.log1p(where(small, t, 0.0)), tf.log(a) - tf.log(b))
     nothing = (a.hi == 0.0) & (b.hi == 0.0)
-    log_of, t = where(nothing, 0.0, log_of), where(nothing, 0.0, t)
+    log_of, t = where(nothing, math.inf, log_of), where(nothing, -1.0, t)
     value = where(a.hi == 0.0, b, a * log_of - rise)
     return chain(value, (p, log_of), (q, -t))
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
+import re
 import warnings
 
 import numpy as np
@@ -13,6 +15,7 @@ import klnumba as kl
 from klnumba import distributions as D
 from klnumba.distributions import registry
 from klnumba.distributions.constraint import POSITIVE
+from klnumba.formulas import special
 from klnumba.formulas.special import excess_of_products
 from tests.kernels import sub
 from tests.reference.distributions import CLOSED
@@ -148,6 +151,49 @@ def test_registering_twice_is_refused(own):
 def test_a_compiled_formula_takes_every_parameter(own):
     with pytest.raises(TypeError, match=r"takes 1 arguments, but there are 2 parameters: Rayleigh.scale, Rayl"):
         D.register_kl(Rayleigh, Rayleigh, compiled=True)(lambda scale: scale)
+
+
+def calls_itself(scale_p, scale_q):
+    return calls_itself(scale_p, scale_q) if scale_p > scale_q else 0.0
+
+
+@pytest.mark.parametrize(
+    ("formula", "text"),
+    [
+        (functools.partial(max, 1.0), "takes a function written in Python, with def or lambda, not functools.partial"),
+        (math.pow, "takes a function written in Python, with def or lambda, not <built-in function pow>"),
+        (lambda a, *, b: a, "<lambda>: a compiled function takes numbers by their position"),
+        (lambda *a: 0.0, "<lambda>: a compiled function takes numbers by their position"),
+    ],
+)
+def test_what_cannot_be_compiled_is_not_registered(own, formula, text):
+    with pytest.raises(TypeError, match=re.escape(text)):
+        D.register_kl(Rayleigh, Rayleigh, compiled=True)(formula)
+    with pytest.raises(NotImplementedError, match="is not registered"):
+        kl.kl_divergence(Rayleigh(1.0), Rayleigh(2.0))
+
+
+@pytest.mark.parametrize(
+    ("formula", "text"),
+    [
+        (calls_itself, "calls_itself cannot be compiled: it calls itself"),
+        (lambda a, b: None, r"cannot be compiled: No implementation of function .*\(none\)"),
+        (lambda a, b: special.digamma(a), "cannot be compiled: Unknown attribute 'digamma' of type Module"),
+    ],
+)
+def test_the_reason_why_a_formula_does_not_compile(own, formula, text):
+    D.register_kl(Rayleigh, Rayleigh, compiled=True)(formula)
+    for function in (kl.kl_divergence, D.kl_divergence_grad):
+        with pytest.raises(TypeError, match=r"KL\(Rayleigh \|\| Rayleigh\): .*" + text):
+            function(Rayleigh(2.0), Rayleigh(1.0))
+
+
+@pytest.mark.parametrize("formula", [lambda a, b: np.log(a / b) ** 2, lambda a, b: a // b])
+def test_a_formula_without_derivatives_says_so(own, formula):
+    D.register_kl(Rayleigh, Rayleigh, compiled=True)(formula)
+    assert kl.kl_divergence(Rayleigh(2.0), Rayleigh(1.0)) > 0.0
+    with pytest.raises(NotImplementedError, match=r"KL\(Rayleigh \|\| Rayleigh\): .* no rule for derivatives"):
+        D.kl_divergence_grad(Rayleigh(2.0), Rayleigh(1.0))
 
 
 def test_a_missing_pair_names_those_there_are():

@@ -295,6 +295,9 @@ def cauchy_student_t(m: Number, s: Number, n: Number, k: Number, t: Number) -> N
 
 CROSS_CLOSED: dict[tuple[str, str], Any] = {
     ("Bernoulli", "NegativeBinomial"): bernoulli_negative_binomial,
+    ("Bernoulli.logits", "NegativeBinomial.logits"): lambda a, r, b: bernoulli_negative_binomial(
+        1 / (1 + mp.exp(-a)), r, 1 / (1 + mp.exp(-b))
+    ),
     ("Binomial", "NegativeBinomial"): binomial_negative_binomial,
     ("Binomial.logits", "NegativeBinomial.logits"): lambda n, a, r, b: binomial_negative_binomial(
         n, 1 / (1 + mp.exp(-a)), r, 1 / (1 + mp.exp(-b))

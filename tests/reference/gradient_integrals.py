@@ -12,6 +12,7 @@ from typing import Any
 
 from mpmath import mp, mpf
 
+from tests.reference.entropies import x_log
 from tests.reference.further_distributions import FURTHER_CLOSED
 
 DIGITS = 60
@@ -62,9 +63,60 @@ def negative_binomial(i: int, at: tuple[Any, ...]) -> Any:
     return total - mp.log1p(-q) if i == 2 else total
 
 
-def negative_binomial_of_logits(i: int, at: tuple[Any, ...]) -> Any:
-    r, a, s, b = at
-    return negative_binomial(i, (r, 1 / (1 + mp.exp(-a)), s, 1 / (1 + mp.exp(-b))))
+def binomial_negative_binomial(i: int, at: tuple[Any, ...]) -> Any:
+    """By the probability of p, and the count and the probability of q: the sum differentiated under its sign."""
+    n, p, r, q = at
+    mass, ratio, climb, total = (1 - p) ** n, mpf(1), mpf(0), mpf(0)  # `ratio` is that of the coefficients
+    for k in range(int(n) + 1):
+        if i == 1:
+            log_ratio = mp.log(ratio) + x_log(k, p / q) + x_log(n - k, 1 - p) - r * mp.log(1 - q)
+            total += mass * (k / p - (n - k) / (1 - p)) * log_ratio
+        elif i == 2:
+            total -= mass * (climb + mp.log(1 - q))
+        else:
+            total += mass * (r / (1 - q) - k / q)
+        climb += 1 / (r + k)
+        ratio *= (n - k) / (r + k)
+        mass *= (n - k) / (k + 1) * p / (1 - p)
+    return total
+
+
+def _of_logits(formula: Derivative, at_p: int, at_q: int) -> Derivative:
+    """The same by log-odds, of the probabilities at these places."""
+
+    def run(i: int, at: tuple[Any, ...]) -> Any:
+        probs = {j: 1 / (1 + mp.exp(-at[j])) for j in (at_p, at_q)}
+        slope = formula(i, tuple(probs.get(j, x) for j, x in enumerate(at)))
+        return slope * probs[i] * (1 - probs[i]) if i in probs else slope
+
+    return run
+
+
+def binomial_geometric(i: int, at: tuple[Any, ...]) -> Any:
+    n, p, q = at
+    slope = binomial_negative_binomial({1: 1, 2: 3}[i], (n, p, mpf(1), 1 - q))
+    return slope if i == 1 else -slope
+
+
+def one_failure(i: int, at: tuple[Any, ...]) -> Any:
+    """By a count of 1, of the divergence of a geometric distribution p from a negative binomial one: a sum."""
+    p, r, q = at
+    if 1 - p > MOST:
+        return None
+    mass, climb, k, total = p, mpf(0), 0, mpf(0)
+    while mass * (1 + k) > mpf(10) ** -DIGITS or k < 10:
+        total -= mass * climb
+        climb += 1 / (r + k)
+        mass *= 1 - p
+        k += 1
+    slope = total - mp.log(1 - q)
+    return slope if abs(slope) > SUSPICIOUS else mpf(0)  # of the tail that was left out
+
+
+def of_one_failure(i: int, at: tuple[Any, ...]) -> Any:
+    """The same of p, from a geometric distribution."""
+    r, p, q = at
+    return negative_binomial(0, (r, p, r, 1 - q))
 
 
 def _difference(formula: Callable[..., Any]) -> Derivative:
@@ -91,7 +143,15 @@ def unless_of_the_step(slope: Any, with_twice_the_step: Callable[[], Any], unit:
 BY_COUNTS_OR_SCALES: dict[tuple[str, str], tuple[Derivative, set[int]]] = {
     ("Logistic", "Logistic"): (logistic, {1, 3}),
     ("NegativeBinomial", "NegativeBinomial"): (negative_binomial, {0, 2}),
-    ("NegativeBinomial.logits", "NegativeBinomial.logits"): (negative_binomial_of_logits, {0, 2}),
+    ("NegativeBinomial.logits", "NegativeBinomial.logits"): (_of_logits(negative_binomial, 1, 3), {0, 2}),
+    ("Binomial", "NegativeBinomial"): (binomial_negative_binomial, {1, 2, 3}),
+    ("Binomial.logits", "NegativeBinomial.logits"): (_of_logits(binomial_negative_binomial, 1, 3), {1, 2, 3}),
+    ("Binomial", "Geometric"): (binomial_geometric, {1, 2}),
+    ("Binomial.logits", "Geometric.logits"): (_of_logits(binomial_geometric, 1, 2), {1, 2}),
+    ("Geometric", "NegativeBinomial"): (one_failure, {1}),
+    ("Geometric.logits", "NegativeBinomial.logits"): (_of_logits(one_failure, 0, 2), {1}),
+    ("NegativeBinomial", "Geometric"): (of_one_failure, {0}),
+    ("NegativeBinomial.logits", "Geometric.logits"): (_of_logits(of_one_failure, 1, 2), {0}),
     **{
         pair: (_difference(FURTHER_CLOSED[pair]), {0, 1, 2, 3})
         for pair in (("Kumaraswamy", "Kumaraswamy"), ("Kumaraswamy", "Beta"))
@@ -102,7 +162,8 @@ BY_COUNTS_OR_SCALES: dict[tuple[str, str], tuple[Derivative, set[int]]] = {
 def derivative(p: str, q: str, numbers: tuple[float, ...], i: int) -> Any:
     """By the i-th parameter; None where it is not known."""
     formula, _ = BY_COUNTS_OR_SCALES[p, q]
-    with mp.workdps(DIGITS + (450 if "logits" in p else 0)):  # 1 - p of log-odds up to 1,000
+    more = 450 if "logits" in p else 220 if "Geometric" in (p, q) else 0  # 1 - p of log-odds up to 1,000, or of 1e-200
+    with mp.workdps(DIGITS + more):
         return formula(i, tuple(mpf(float(x)) for x in numbers))
 
 

@@ -54,16 +54,37 @@ WANTED = 1e-12
 ODDS = ("Bernoulli", "Geometric", "Binomial", "NegativeBinomial", "ContinuousBernoulli")
 LARGEST, SMALLEST = mpf(10) ** 300, mpf(10) ** -290  # beyond, a derivative or its terms leave the range
 
+
+def _bare(family: str) -> str:
+    """The name without the form of its probability."""
+    return family.partition(".")[0]
+
+
+def _sigmoid(a: Any) -> Any:
+    return 1 / (1 + mp.exp(-a))
+
+
+def _per_success(p: Any, q: Any) -> Any:
+    """KL of two geometric distributions."""
+    return mp.log(p / q) + (1 - p) / p * mp.log((1 - p) / (1 - q))
+
+
 CLOSED = dict(reference.CLOSED)
 CLOSED["NormalGamma", "NormalGamma"] = lambda m, s, a, b, n, t, c, d: (
     reference.gamma(a, b, c, d) + (t / s - 1 - mp.log(t / s) + t * a / b * (m - n) ** 2) / 2
 )
+CLOSED["Geometric", "NegativeBinomial"] = lambda p, r, q: _per_success(p, 1 - q)
+CLOSED["Geometric.logits", "NegativeBinomial.logits"] = lambda a, r, b: _per_success(_sigmoid(a), _sigmoid(-b))
+CLOSED["NegativeBinomial", "Geometric"] = lambda r, p, q: _per_success(1 - p, q)
+CLOSED["NegativeBinomial.logits", "Geometric.logits"] = lambda r, a, b: _per_success(_sigmoid(-a), _sigmoid(b))
+ONE_FAILURE = {pair for pair in CLOSED if {_bare(x) for x in pair} == {"Geometric", "NegativeBinomial"}}
 PARAMETERS = dict(reference.PARAMETERS)
 PARAMETERS["NormalGamma"] = [(0.0, 1.0, 1.0, 1.0), (1.5, 0.3, 2.5, 0.7), (-3.0, 1e-3, 0.3, 40.0), (1e5, 1e6, 1e4, 1e2)]
 
 REGISTERED = {(x.p.__name__, x.q.__name__) for x in registered_pairs() if has_derivatives(x)}
-NONE = {("Delta", "Delta")}  # finite at a single point
-COMPILED = [pair for pair in CLOSED if tuple(name.partition(".")[0] for name in pair) in REGISTERED - NONE]
+# Finite at a single point of p.
+NONE = {("Delta", "Delta"), *product(("Geometric", "NegativeBinomial"), ("Bernoulli", "Binomial"))}
+COMPILED = [pair for pair in CLOSED if tuple(map(_bare, pair)) in REGISTERED - NONE]
 COMPILED.append(("Chi2", "Chi2"))  # a subclass, by its own parameter
 
 
@@ -111,11 +132,26 @@ def _digits(p: str, q: str, numbers: tuple[float, ...]) -> int:
 def _cases(p: str, q: str) -> Iterator[tuple[float, ...]]:
     if (p, q) == ("Binomial", "Bernoulli"):  # finite for one draw only
         yield from ((1.0, *first, *second) for first, second in product(PARAMETERS[q], repeat=2))
+    if (p, q) in ONE_FAILURE:
+        yield from _of_one_failure(p, q)
+        return
     if (p, q) in reference.CLOSED:
         yield from reference.cases(p, q)
         return
     yield from (first + second for first, second in product(PARAMETERS[p], PARAMETERS[q]))
     yield from (first + second for first in PARAMETERS[p] for second in reference.near(p, first))
+
+
+def _of_one_failure(p: str, q: str) -> Iterator[tuple[float, ...]]:
+    """Of a geometric and a negative binomial distribution, whose probability is that of the opposite."""
+    geometric = next(x for x in (p, q) if _bare(x) == "Geometric")
+    chances = [x for (x,) in PARAMETERS[geometric]]
+    close = [(x, y) for (x,) in PARAMETERS[geometric] for (y,) in reference.near(geometric, (x,))]
+    for x, y in [*product(chances, repeat=2), *close]:
+        if p == geometric:
+            yield (x, 1.0, -y if "logits" in q else 1.0 - y)
+        else:
+            yield (1.0, -x if "logits" in p else 1.0 - x, y)
 
 
 def points(p: str, q: str) -> list[tuple[float, ...]]:
@@ -246,7 +282,7 @@ def row(p: str, q: str) -> dict[str, Any]:
 
 
 def _family(name: str) -> type[distributions.Distribution]:
-    found: type[distributions.Distribution] = getattr(distributions, name.partition(".")[0])
+    found: type[distributions.Distribution] = getattr(distributions, _bare(name))
     return found
 
 

@@ -66,6 +66,8 @@ NEAR: dict[tuple[str, str], Callable[[float, float], list[tuple[float, ...]]]] =
     ],
     ("Bernoulli", "Poisson"): lambda e, f: [(p, p * (1 + e)) for p in P],
     ("Bernoulli", "Geometric"): lambda e, f: [(p, (1 + e * p) / (1 + p)) for p in P],
+    ("Bernoulli.logits", "Geometric.logits"): lambda e, f: [(log(p), -log(p) + e) for p in P],
+    ("Bernoulli.logits", "Poisson"): lambda e, f: [(log(p), p * (1 + e)) for p in P],
     ("Bernoulli", "Binomial"): lambda e, f: [(p, n, p / n * (1 + e)) for p in P for n in (2.0, 25.0, 1000.0)],
     ("Binomial", "Poisson"): lambda e, f: [(n, p, n * p * (1 + e)) for n in (3.0, 50.0, 600.0) for p in P],
     ("Binomial", "Binomial"): lambda e, f: [
