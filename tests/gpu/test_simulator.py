@@ -17,7 +17,7 @@ def test_in_the_simulator(file):
     path = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH", "")]))
     env = os.environ | {"NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": path}
     env = {name: value for name, value in env.items() if not name.startswith("PYTEST_")}
-    program = [sys.executable, "-m", "pytest", "-q", "-m", "not slow", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    program = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
     process = subprocess.run(
         [*program, str(HERE / "on_device" / file)], cwd=root, env=env, capture_output=True, text=True, check=False
     )

@@ -1,9 +1,11 @@
-import sys
-
 import pytest
 
-# A simulated thread is a thread of Python; one that waits for the others would hold them up for 5 ms each time.
-sys.setswitchinterval(1e-6)
+from tests.gpu.on_device.arrays import SIMULATED
+
+if SIMULATED:
+    from tests.gpu.on_device import simulator
+
+    simulator.install()
 
 
 def pytest_collection_modifyitems(items):

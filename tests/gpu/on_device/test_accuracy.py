@@ -14,7 +14,7 @@ NARROW = 6.0
 # KL from logarithms of 16 bits a cell: powers come from an instruction that is off by 2**-22, 4 ulp of a number just
 # below 1. In the simulator every one is as far off as that, also in a sum of few cells and in what it is divided by.
 SHORT_LOGARITHMS = 9.0
-LENGTHS = (2, 37, *(pytest.param(d, marks=pytest.mark.slow) for d in (4, 5, 16, 17, 63, 64, 131)))
+LENGTHS = (2, 4, 5, 16, 17, 37, 63, 64, 131)
 
 
 def limit(kind, dtype):
@@ -56,7 +56,7 @@ def test_families(dtype, setting, d):
 
 @pytest.mark.parametrize("kind", ["prob", "log_prob", "logit"])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-@pytest.mark.parametrize("d", [17, *(pytest.param(d, marks=pytest.mark.slow) for d in (5, 131))])
+@pytest.mark.parametrize("d", [5, 17, 131])
 def test_short_dtypes(dtype, kind, d):
     """The families of float32 whose cells a float16 can hold."""
     rng = np.random.default_rng([2, d])

@@ -53,10 +53,7 @@ BY_FORM = {
 }
 
 
-SLOW = {"Binomial", "Binomial-Poisson", "NegativeBinomial", "Delta-Geometric"}  # others stand for them
-
-
-@pytest.mark.parametrize("name", [pytest.param(x, marks=pytest.mark.slow if x in SLOW else ()) for x in BY_FORM])
+@pytest.mark.parametrize("name", BY_FORM)
 def test_formulas_that_go_by_the_form_of_the_parameters(name):
     found = get(kl.kl_divergence(*BY_FORM[name](put)))
     np.testing.assert_allclose(found, kl.kl_divergence(*BY_FORM[name](np.asarray)), rtol=1e-13)

@@ -10,9 +10,8 @@ from klnumba.reduction import SOURCES
 from tests.gpu.on_device.arrays import get, put
 
 LONG = choice.SPLIT + 5
-LENGTHS = (3, *(pytest.param(d, marks=pytest.mark.slow) for d in (40, 100)), LONG)
-LIKE = ("jeffreys_divergence", "cross_entropy")  # what js_divergence and entropy do
-DIVERGENCES = ("kl_divergence", "js_divergence", "entropy", *(pytest.param(x, marks=pytest.mark.slow) for x in LIKE))
+LENGTHS = (3, 40, 100, LONG)
+DIVERGENCES = ("kl_divergence", "js_divergence", "jeffreys_divergence", "entropy", "cross_entropy")
 SIDES = {"pq": (0, 1), "qp": (1, 0), "pp": (0, 0), "qq": (1, 1)}
 
 
@@ -42,9 +41,7 @@ def test_one_launch_and_two_for_long_rows(function, kind, d, started):
     assert len(started) == (2 if d == LONG else 1), started
 
 
-@pytest.mark.parametrize(
-    "settings", [{}, {"kind": "logit", "temperature": 3.0}, pytest.param({"normalize": False}, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("settings", [{}, {"kind": "logit", "temperature": 3.0}, {"normalize": False}])
 @pytest.mark.parametrize("d", LENGTHS)
 def test_statistics_in_one_launch_with_the_bits_of_each_alone(d, settings, started):
     cells = rows(d, 5)

@@ -50,9 +50,7 @@ def both(options, batches, alone):
 
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("weights", [None, WEIGHTS, 0.5])
-@pytest.mark.parametrize(
-    "groups", [None, GROUPS, *(pytest.param(x, marks=pytest.mark.slow) for x in (GROUPS > 4, TEXTS))]
-)
+@pytest.mark.parametrize("groups", [None, GROUPS, GROUPS > 4, TEXTS])
 def test_the_state_has_the_same_bits(options, weights, groups, alone):
     here, there = both(options, [(VALUES, weights, groups)], alone)
     assert there.rows == here.rows

@@ -15,7 +15,7 @@ FAMILIES = ("ordinary", "sum to one", "near", "counts", "peaked")
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=settings_name)
-@pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_families(dtype, setting):
     kind, normalize = setting
     rng = np.random.default_rng([1, len(kind)])
@@ -43,7 +43,7 @@ def test_statistics():
 
 
 @pytest.mark.skipif(not SIMULATED, reason="the grid of a device is its own")
-@pytest.mark.parametrize("d", [3, *(pytest.param(d, marks=pytest.mark.slow) for d in (12, 40)), 90, D])
+@pytest.mark.parametrize("d", [3, 12, 40, 90, D])
 def test_the_grid_does_not_matter(d, monkeypatch):
     p, q = np.random.default_rng(4).gamma(1.0, size=(2, 7, d)) + 0.01
     q[2] = p[2] * 3
