@@ -67,15 +67,13 @@ def ours(value: Any, name: str) -> Distribution:
     """A distribution of ours, or one that equals it."""
     if isinstance(value, Distribution):
         return value
-    library = library_of(value)
-    if library == "torch":
-        return _from_torch(value, name)
-    if library == "scipy":
-        try:
-            return scipy_objects.of_scipy(value)
-        except (ValueError, TypeError) as reason:
-            raise _named(reason, name) from None
-    raise TypeError(f"{name}: a distribution like the other argument, not {type(value).__name__}")
+    converter = {"torch": _of_torch, "scipy": scipy_objects.of_scipy}.get(library_of(value) or "")
+    if converter is None:
+        raise TypeError(f"{name}: a distribution like the other argument, not {type(value).__name__}")
+    try:
+        return converter(value)
+    except (ValueError, TypeError) as reason:
+        raise _named(reason, name) from None
 
 
 def _named(reason: Exception, name: str) -> Exception:
@@ -161,7 +159,7 @@ def _locations(one: Placed, other: Placed) -> list[Any]:
     return found + [x.loc + 1.0 for x in (one, other) if x.name == "geom"]
 
 
-def _from_torch(value: Any, name: str) -> Distribution:
+def _of_torch(value: Any) -> Distribution:
     from klnumba.distributions.torch_relatives import NONE, RELATIVES
 
     for base in type(value).__mro__:
@@ -169,7 +167,7 @@ def _from_torch(value: Any, name: str) -> Distribution:
         if not base.__module__.startswith("torch.distributions"):
             continue
         if kind in NONE:
-            raise TypeError(f"{name}: torch.distributions' {kind} has no counterpart here: {NONE[kind]}")
+            raise TypeError(f"torch.distributions' {kind} has no counterpart here: {NONE[kind]}")
         if kind in RELATIVES:
             return RELATIVES[kind](value, _numbers)  # type: ignore[no-any-return]
         if kind in TORCH:
@@ -178,15 +176,15 @@ def _from_torch(value: Any, name: str) -> Distribution:
             odds = _odds(value)
             return family(kind)(**{x: _numbers(getattr(value, x)) for x in (*TORCH_ODDS[kind], odds)})  # type: ignore[no-any-return]
         if kind == "Independent":
-            inner = ours(value.base_dist, name)
+            inner = _of_torch(value.base_dist)
             return family(kind)(inner, value.reinterpreted_batch_ndims)  # type: ignore[no-any-return]
         if kind == "MixtureSameFamily":
             parts = value.mixture_distribution, value.component_distribution
-            return family("Mixture")(*(ours(x, name) for x in parts))  # type: ignore[no-any-return]
+            return family("Mixture")(*(_of_torch(x) for x in parts))  # type: ignore[no-any-return]
         if kind == "TransformedDistribution" and _has_counterpart(value):
             chain = [_transform(x) for x in value.transforms]
-            return family(kind)(ours(value.base_dist, name), chain)  # type: ignore[no-any-return]
-    raise TypeError(f"{name}: torch.distributions' {type(value).__name__} has no counterpart here")
+            return family(kind)(_of_torch(value.base_dist), chain)  # type: ignore[no-any-return]
+    raise TypeError(f"torch.distributions' {type(value).__name__} has no counterpart here")
 
 
 def _has_counterpart(value: Any) -> bool:

@@ -97,7 +97,7 @@ def coded(series: Any, known: Sequence[str]) -> Coded:
         return np.concatenate(parts), labels
     table = Vocabulary(known, MOST_UNSEEN)
     numbers = np.concatenate([np.empty(0, np.int32), *(table.codes(_words(chunk)) - 1 for chunk in chunks)])
-    numbers[numbers >= table.most] -= table.most - table.size
+    numbers[numbers >= table.named] -= table.named - table.size
     return numbers, _labels(table)
 
 

@@ -28,6 +28,7 @@ ROOM = 256  # words for which there is room at first
 LARGE = 1 << 18  # words from which on a table takes more than 20 MiB
 MANY = 1 << 16  # words from which on the tables of counts would be larger than a cache
 BLOCK = 1 << 15  # rows whose numbers are held at a time
+REMEMBERED = 1 << 14  # words without a name of their own of which a table knows the bucket; of others, row by row
 
 
 NOTHING = frozen(np.empty(0, np.uint8))
@@ -108,6 +109,8 @@ class Vocabulary:
 
     Attributes
     ----------
+    named : int
+        How many words can have a number of their own.
     forgetful : bool
         Whether words were forgotten, so that there are more than `MOST`.
     """
@@ -115,7 +118,8 @@ class Vocabulary:
     forgetful = False
 
     def __init__(self, known: Sequence[str] = (), new: int | None = None) -> None:
-        self.most = MOST if new is None else len(known) + new
+        self.named = MOST if new is None else len(known) + new
+        self.most = MOST if new is None else self.named + REMEMBERED
         self.closed = new is not None
         self._make(min(self.most, ROOM + len(known)), 0)
         if known:
@@ -141,19 +145,25 @@ class Vocabulary:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         words = state["words"]
-        self.most, self.closed, self.forgetful = MOST, False, state["forgetful"]
+        self.named = self.most = MOST
+        self.closed, self.forgetful = False, state["forgetful"]
         self._make(state["room"], words.data.size)
         self.codes(Words(frozen(words.offsets), frozen(words.data), NOTHING))
         self.counts[0, 1 : self.size + 2] = state["totals"]
 
     @property
     def size(self) -> int:
-        """How many words there are."""
+        """How many words have a number of their own."""
+        return min(self._size, self.named)
+
+    @property
+    def _size(self) -> int:
+        """How many words there are, with those of which the bucket is remembered."""
         return int(self.starts[0])
 
     def _held(self) -> Words:
-        """The words that have a number."""
-        return Words(frozen(self.starts[1 : self.size + 2]), frozen(self.pool), NOTHING)
+        """The words that there are."""
+        return Words(frozen(self.starts[1 : self._size + 2]), frozen(self.pool), NOTHING)
 
     def count(self, words: Words) -> None:
         """Count words in."""
@@ -189,14 +199,24 @@ class Vocabulary:
         self.absorb(other._held(), other.totals()[1:])
 
     def codes(self, words: Words) -> Array:
-        """The number of each word; 0 where it is missing."""
+        """The number of each word, or of its bucket: these begin behind `named`; 0 where it is missing."""
         found = np.empty(words.rows, np.int32)
         done = 0
         while done < words.rows:
             done += self._number(words, done, found[done:])
             if done < words.rows:
                 self._widen(words, done)
+        if self._size > self.named:
+            held = np.arange(self.most + 1 + BUCKETS, dtype=np.int32)
+            held[self.named + 1 : self._size + 1] = self.named + 1 + self._buckets()
+            held[self.most + 1 :] -= self.most - self.named
+            return held[found]
         return found
+
+    def _buckets(self) -> Array:
+        """Those of the words without a number of their own."""
+        held = self._held()
+        return _buckets_at(held.offsets, held.data, np.arange(self.size, self._size))
 
     def _number(self, words: Words, start: int, codes: Array) -> int:
         """Fill in the numbers of the words from `start` on; returns how many were done before the room was full."""
@@ -206,28 +226,20 @@ class Vocabulary:
         done = int(loop(offsets, words.data, words.valid, words.bit + start, *table, codes))
         if done < 0:
             raise DamagedWords("holds words whose offsets lie outside of their bytes")
-        if self.closed:
-            self._deal_out(offsets, words.data, codes[:done])
+        if table[-1]:
+            at = np.flatnonzero(codes[:done] > self.most)
+            codes[at] += _buckets_at(offsets, words.data, at).astype(np.int32)
         return done
-
-    def _deal_out(self, offsets: Array, data: Array, codes: Array) -> None:
-        """Give words without a number of their own the one of their bucket."""
-        at = np.flatnonzero(codes > self.most)
-        if at.size:
-            sums = np.empty(at.size, np.uint64)
-            starts, stops = (np.ascontiguousarray(offsets[k], np.int64) for k in (at, at + 1))
-            cpu.checksums()(starts, stops, data, byte_checksums(), sums)
-            codes[at] += of_checksums(sums).astype(np.int32)
 
     def _widen(self, words: Words, row: int) -> None:
         """Make room for a word that has none."""
-        size = self.size
+        size = self._size
         held = self._held()
         if size < self.room:
             end, needed = int(held.offsets[-1]), int(words.offsets[row + 1] - words.offsets[row])
             self.pool = np.concatenate([self.pool[:end], np.empty(end + needed, np.uint8)])
             return
-        counts = self.totals()[: size + 1]
+        counts = self._sums()[: size + 1]
         kept = np.ones(size, bool)
         if size == self.most:
             kept[np.argsort(-counts[1:], kind="stable")[size // 2 :]] = False
@@ -237,12 +249,20 @@ class Vocabulary:
             turns.wait()
         self._make(room, self.pool.size)
         self.codes(Words(held.offsets, held.data, frozen(np.packbits(kept, bitorder="little"))))
-        self.counts[0, 1 : self.size + 2] = counts[np.r_[True, kept]]
+        self.counts[0, 1 : self._size + 2] = counts[np.r_[True, kept]]
+
+    def _sums(self) -> Array:
+        """The counts of all threads: of what is missing, of each word, then of each bucket."""
+        found: Array = self.counts.sum(axis=0)[1:]  # the loop that counts begins with -1
+        return found
 
     def totals(self) -> Array:
         """How often what is missing was counted, then each word, then, if the rest has numbers, each bucket."""
-        total = self.counts.sum(axis=0)[1:]  # the loop that counts begins with -1
-        found: Array = np.append(total[: self.size + 1], total[self.room + 1 :])
+        total = self._sums()
+        buckets = total[self.room + 1 :]
+        if self._size > self.named:
+            np.add.at(buckets, self._buckets(), total[self.size + 1 : self._size + 1])
+        found: Array = np.append(total[: self.size + 1], buckets)
         return found
 
     def leading(self, count: int) -> dict[str, int]:
@@ -261,6 +281,14 @@ class Vocabulary:
         data = self.pool[: self.starts[self.size + 1]].tobytes()
         ends = self.starts[1 : self.size + 2].tolist()
         return [_text(data[start:stop]) for start, stop in itertools.pairwise(ends)]
+
+
+def _buckets_at(offsets: Array, data: Array, at: Array) -> Array:
+    """The buckets of the words at these places."""
+    sums = np.empty(at.size, np.uint64)
+    starts, stops = (np.ascontiguousarray(offsets[k], np.int64) for k in (at, at + 1))
+    cpu.checksums()(starts, stops, data, byte_checksums(), sums)
+    return of_checksums(sums)
 
 
 def _text(word: bytes) -> str:

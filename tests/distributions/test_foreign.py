@@ -270,6 +270,12 @@ class TestTorch:
         with pytest.raises(TypeError, match=r"p: torch\.distributions' FisherSnedecor has no counterpart here: the KL"):
             kl.kl_divergence(self.of.FisherSnedecor(2.0, 3.0), self.of.Normal(0.0, 1.0))
 
+    def test_refused_parameters_are_named(self):
+        refused = self.of.Normal(0.0, -1.0, validate_args=False)
+        for name, pair in {"p": (refused, D.Normal()), "q": (self.of.Normal(0.0, 1.0), refused)}.items():
+            with pytest.raises(ValueError, match=f"^{name}: Normal: scale must be a finite number > 0"):
+                kl.kl_divergence(*pair)
+
 
 def test_relatives_of_kl():
     p, q = stats.norm(0.0, 1.0), stats.norm(1.0, 2.0)

@@ -192,9 +192,14 @@ def test_the_leading_words(count):
     assert table.leading(count) == {name: totals[name] for name in ordered}
 
 
-def test_buckets_are_those_of_the_checksum():
-    names = [*AWKWARD, *map(str, range(3000))]
-    found = arrow.counted(column([pa.array(names * 2)]), [])
+@pytest.mark.parametrize("count", [3_000, words.REMEMBERED, 40_000])
+def test_buckets_are_those_of_the_checksum(count):
+    names = [*AWKWARD, *map(str, range(count))]
+    two = column([pa.array(names), pa.array([*names[::-1], None])])
+    found = arrow.counted(two, [])
+    codes, labels = arrow.coded(two, [])
+    assert [type(label) for label in labels] == [type(label) for label in found.labels]
+    assert np.bincount(codes + 1, minlength=len(labels) + 1).tolist() == [found.missing, *found.counts]
     got = np.zeros(BUCKETS, int)
     for label, number in zip(found.labels, found.counts.tolist(), strict=True):
         got[label if isinstance(label, Bucket) else buckets_of([label])[0]] += number
@@ -203,6 +208,7 @@ def test_buckets_are_those_of_the_checksum():
 
 def test_large_tables_take_turns(monkeypatch):
     monkeypatch.setattr(words, "LARGE", 4096)
+    monkeypatch.setattr(words, "REMEMBERED", 0)  # else the tables of new names would be large as well
     monkeypatch.setattr(threads, "choose", lambda wanted, cells: 4)
     true_wait, held = turns.wait, []
 
