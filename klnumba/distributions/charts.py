@@ -27,6 +27,7 @@ BENT = 1e-6  # by how much the logarithm of a power may differ from a line over 
 FLAT = 1e-12  # a tail that falls by a smaller power of the distance does not end
 OUT = 1e4  # a logarithm of a density that is larger than minus this does not become -inf by a step
 NARROW = 1e-3  # of t, for a slope
+TURN = 0.25  # of t, for a change of slope
 BISECTIONS = 40
 NOTHING = -800.0  # the logarithm of what is nothing even times the largest number
 EPSILON = float(np.finfo(np.float64).eps)
@@ -287,9 +288,16 @@ def _beyond(field: Field, cuts: Array) -> Found:
         return _square(delta, span, of_p, p)
     if fall > 1.0:  # as an exponential falls, and faster
         return Found(float(sizes[0]) / fall, float(sizes[0]), of_p, of_q, apart)
-    if fall < -1.0 and swell > 0.1:
+    if fall < -1.0 and swell > 0.1 and not _is_turning(field, float(cuts[-1]), float(t[0] - t[1]) * TURN / span):
         return Found(math.inf, 0.0, of_p, of_q, apart)
     return Found(math.nan, math.inf, of_p, of_q, apart)
+
+
+def _is_turning(field: Field, end: float, step: float) -> bool:
+    """Whether the logarithm of the cell rises less and less towards the end, and so may fall beyond it."""
+    with np.errstate(all="ignore"):
+        last, middle, first = np.log(field.sizes(end - step * np.arange(3.0))[0])
+    return bool((middle - first) - (last - middle) > 1e-9 * abs(last))
 
 
 def _slopes(field: Field, end: float, step: float) -> tuple[float, float]:

@@ -314,3 +314,14 @@ def test_entropy_of_gamma_and_its_inverse(concentration):
         inverse = a + mp.log(2) + mp.loggamma(a) - (1 + a) * mp.digamma(a)
     assert float(D.Gamma(concentration, 2.0).entropy()) == pytest.approx(float(gamma), rel=2e-15)
     assert float(D.InverseGamma(concentration, 2.0).entropy()) == pytest.approx(float(inverse), rel=2e-15)
+
+
+@pytest.mark.parametrize(("scale", "concentration"), [(1.7652361259322441e-12, 23.0), (2e-9, 30.0)])
+def test_log_ratios_beyond_the_range_of_numbers_are_not_told(scale, concentration):
+    """The cell rises up to where log q is no number any more, and would fall beyond: it looks infinite."""
+    p, q = D.Exponential(0.35), D.Weibull(scale, concentration)
+    assert np.isfinite(kl.kl_divergence(p, q))
+    with pytest.warns(RuntimeWarning, match="the integral is nan"):
+        value, error = kl.kl_divergence(p, q, method="quadrature", return_error=True)
+    assert np.isnan(value)
+    assert error == np.inf
