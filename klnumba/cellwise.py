@@ -98,7 +98,8 @@ def _plain(loop: Any, first: np.ndarray, second: np.ndarray, result: np.ndarray)
         stop = start + step
         loop(x[start:stop], y[start:stop], z[start:stop])
 
-    threads.run(part, range(0, z.size, step), threads.choose(None, z.size))
+    count = threads.choose(None, z.size)
+    threads.run(part, threads.apart(range(0, z.size, step), count), count)
 
 
 def _readonly(array: np.ndarray) -> np.ndarray:

@@ -44,7 +44,8 @@ def _evaluate(formula: Callable[..., float], columns: Sequence[np.ndarray], shap
         stop = min(start + BLOCK, size)
         loop(tuple(piece(start, stop) for piece in pieces), out[start:stop])
 
-    threads.run(part, range(0, size, BLOCK), threads.choose(None, size))
+    count = threads.choose(None, size)
+    threads.run(part, threads.apart(range(0, size, BLOCK), count), count)
     with np.errstate(over="ignore", under="ignore"):  # beyond the range of float32
         return out.reshape(shape).astype(dtype, copy=False)[()]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -89,6 +89,15 @@ def _executor(size: int) -> ThreadPoolExecutor:
             _pool = ThreadPoolExecutor(size, thread_name_prefix="klnumba")
             _pool_size = size
         return _pool
+
+
+def apart(items: Sequence[Any], threads: int) -> list[Any]:
+    """The items in an order in which so many threads, each taking the next, are at places far from each other.
+
+    For blocks of new memory: two threads that write to one page of 2 MiB for the first time both wait for it.
+    """
+    step = -(-len(items) // threads)
+    return [item for k in range(step) for item in items[k::step]]
 
 
 def run(function: Callable[[Any], None], items: Iterable[Any], threads: int) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import klnumba as kl
+from klnumba.kernels import threads
 from tests.kernels import sub
 
 HEAD = """
@@ -427,3 +428,12 @@ assert caught == 6
 print("fine")
 """
     assert process(program) == "fine"
+
+
+@pytest.mark.parametrize(
+    ("count", "workers", "order"),
+    [(0, 2, []), (3, 1, [0, 1, 2]), (8, 2, [0, 4, 1, 5, 2, 6, 3, 7]), (7, 2, [0, 4, 1, 5, 2, 6, 3]),
+     (10, 4, [0, 3, 6, 9, 1, 4, 7, 2, 5, 8]), (3, 8, [0, 1, 2])],
+)  # fmt: skip
+def test_items_apart(count, workers, order):
+    assert threads.apart(range(count), workers) == order
