@@ -1,6 +1,6 @@
 """Closed forms between distributions against PyTorch's: ``python -m benchmarks.pairs``.
 
-Writes ``benchmarks/results/pairs.json``, from which the documentation takes its table.
+Writes ``benchmarks/results/pairs.json``, from which the documentation takes its tables, one for each machine.
 """
 
 from __future__ import annotations
@@ -106,16 +106,28 @@ def main() -> None:
     made = argparse.ArgumentParser(prog="python -m benchmarks.pairs", description=__doc__)
     made.add_argument("--pairs", type=int, default=PAIRS, help=f"pairs of scalar families (default {PAIRS:,})")
     options = made.parse_args()
-    records = measure(options.pairs)
-    FILE.write_text(json.dumps({"rows": records, "measured": where()}, indent=1) + "\n")
+    store({"machine": computer(), "rows": measure(options.pairs), "measured": when()})
 
 
-def where() -> str:
-    """The date, the machine and the versions."""
+def store(run: dict[str, Any]) -> None:
+    """Put a run first; those of other machines stay, with their dates, for the ratios differ between machines."""
+    runs = json.loads(FILE.read_text())["runs"] if FILE.is_file() else []
+    kept = [one for one in runs if one["machine"] != run["machine"]]
+    FILE.write_text(json.dumps({"runs": [run, *kept]}, indent=1) + "\n")
+
+
+def computer() -> str:
+    """The machine."""
+    found: dict[str, Any] = machine.describe()["machine"]
+    return f"{found['cpu']}, all {found['cores']} cores"
+
+
+def when() -> str:
+    """The date and the versions."""
     about: dict[str, Any] = dict(machine.describe())
-    computer, versions = about["machine"], about["versions"]
-    packages = ", ".join(f"{name} {versions[name]}" for name in ("klnumba", "numba", "numpy", "torch"))
-    return f"{about['date']} (commit {about['commit']}), {computer['cpu']}, all {computer['cores']} cores; {packages}"
+    names = ("klnumba", "numba", "numpy", "torch")
+    packages = ", ".join(f"{name} {about['versions'][name]}" for name in names)
+    return f"{about['date']} (commit {about['commit']}); {packages}"
 
 
 if __name__ == "__main__":

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import gc
+import hashlib
+import os
 import random
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 Call = Callable[[], Any]
 SHORTEST_SAMPLE = 2e-3
 _REST = 8e-3  # OpenMP threads of the contender before spin for some milliseconds after their work
+_BYTES = bytes(1 << 16)
 
 
 def seconds(call: Call, number: int = 1) -> float:
@@ -25,13 +30,23 @@ def seconds(call: Call, number: int = 1) -> float:
 def rested(call: Call, number: int) -> float:
     """`seconds` once the threads of others have gone to sleep and the contender's own are awake.
 
-    The processor is kept busy meanwhile: asleep it would lose its clock rate, and the first call would pay for it.
+    Every processor is kept busy meanwhile: asleep it would lose its clock rate, and the first calls would pay for it.
     """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     end = time.perf_counter() + _REST
-    while time.perf_counter() < end:
-        pass
+    list(_spinning(cores).map(_spin, [end] * cores))
     call()
     return seconds(call, number)
+
+
+@functools.cache
+def _spinning(cores: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(cores)
+
+
+def _spin(end: float) -> None:
+    while time.perf_counter() < end:
+        hashlib.sha256(_BYTES)  # does not hold the interpreter's lock
 
 
 def calls_a_sample(estimate: float) -> int:

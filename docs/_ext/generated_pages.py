@@ -46,7 +46,7 @@ def write_pages(app: Sphinx) -> None:
         "benchmark.md": _markdown_or_not_yet(DATA / "benchmark.md"),
         "gpu_speed.md": _markdown_or_not_yet(DOCS.parent / "benchmarks" / "results" / "gpu.md"),
         "gpu_kernels.md": gpu_kernels(),
-        "pairs_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "pairs.json", "rows"),
+        "pairs_speed.md": by_machine(DOCS.parent / "benchmarks" / "results" / "pairs.json"),
         "accumulators_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "accumulators.json", "rows"),
         "scoring_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "scoring.json", "rows"),
         "benchmark_plot.rst": plot("benchmark.png", "Speed of klnumba and of other libraries"),
@@ -117,9 +117,17 @@ def plot(name: str, alt: str) -> str:
 
 def measured(path: Path, rows: str) -> str:
     """Turn a file of measurements, the list `rows` of ``{column: value}`` and facts about them, into Markdown."""
+    return _measured(json.loads(path.read_text(encoding="utf-8")), rows) if path.is_file() else NOT_YET
+
+
+def by_machine(path: Path) -> str:
+    """The same of a file with a run on each of several machines."""
     if not path.is_file():
         return NOT_YET
-    facts = json.loads(path.read_text(encoding="utf-8"))
+    return "\n".join(_measured(run, "rows") for run in json.loads(path.read_text(encoding="utf-8"))["runs"])
+
+
+def _measured(facts: dict[str, Any], rows: str) -> str:
     records = facts.pop(rows)
     columns = list(dict.fromkeys(name for record in records for name in record))
     lines = [_line(name.replace("_", " ") for name in columns), _line("---" for _ in columns)]

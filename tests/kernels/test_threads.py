@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import klnumba as kl
-from klnumba.kernels import threads
+from klnumba.kernels.threads import apart
 from tests.kernels import sub
 
 HEAD = """
@@ -436,4 +436,4 @@ print("fine")
      (10, 4, [0, 3, 6, 9, 1, 4, 7, 2, 5, 8]), (3, 8, [0, 1, 2])],
 )  # fmt: skip
 def test_items_apart(count, workers, order):
-    assert threads.apart(range(count), workers) == order
+    assert apart(range(count), workers) == order
