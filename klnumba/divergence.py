@@ -148,7 +148,7 @@ def kl_divergence(
     if between is not None:
         _refuse(where, out, kind, axis, normalize, temperature, reduction, keepdims, dtype, threads, invalid, align)
         return between(p, q, base=base, method=method, return_error=return_error, samples=samples, rng=rng)
-    if (method, return_error, samples, rng) != ("auto", False, 1_000_000, None):
+    if rng is not None or (method, return_error, samples) != ("auto", False, 1_000_000):
         raise ValueError("method, return_error, samples, rng: for distributions; of arrays, every cell is summed")
     return reduce(
         "kl", p, q, kind, axis, normalize, base, temperature, reduction, where, keepdims, out, dtype, threads, invalid,

@@ -17,6 +17,7 @@ from klnumba.reduction import generator, unit_of
 
 SAMPLES = 1_000_000
 ESTIMATES = ("quadrature", "sum", "monte_carlo")
+USUAL = ("auto", False, SAMPLES)
 METHODS = ("auto", "closed", "quadrature", "sum", "bounds", "monte_carlo")
 
 
@@ -25,6 +26,9 @@ def divergence(
     samples: int = SAMPLES, rng: Any = None,
 ) -> Any:  # fmt: skip
     """KL(p || q) of two batches, in closed form or as `method` says; with an estimate of the error, if wanted."""
+    usual = rng is None and (method, return_error, samples) == USUAL
+    if usual and isinstance(p, Distribution) and isinstance(q, Distribution):
+        return closed(p, q, base)  # one pair takes as long as the way to it
     if method not in METHODS:
         raise ValueError(f"method: one of {', '.join(map(repr, METHODS))}, not {method!r}")
     unit = unit_of(base)

@@ -284,10 +284,15 @@ class Distribution(Parametric):
 
     def _numbers(self, names: Sequence[str]) -> tuple[np.ndarray, ...]:
         """The named parameters of a single distribution as the columns of a compiled loop, made once."""
-        made: dict[Sequence[str], tuple[np.ndarray, ...]] = self.__dict__.setdefault("_made", {})
-        if names not in made:
-            made[names] = tuple(column_of_one(self._column(name)) for name in names)
-        return made[names]
+        try:
+            return self._made[names]
+        except KeyError:
+            return self._made.setdefault(names, tuple(column_of_one(self._column(name)) for name in names))
+
+    @cached_property
+    def _made(self) -> dict[Sequence[str], tuple[np.ndarray, ...]]:
+        """What `_numbers` has made."""
+        return {}
 
     def _column(self, name: str) -> np.ndarray:
         """A parameter as it was given, before it is broadcast, or as the family derives it."""

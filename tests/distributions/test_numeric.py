@@ -108,6 +108,8 @@ def test_an_integral_that_is_not_known_says_so():
         (D.VonMises(0.0, 2.0), D.VonMises(1.0, 3.0), {"method": "quadrature"}, NotImplementedError, "on a circle"),
         (D.Poisson(2.0), D.Normal(), {"method": "monte_carlo"}, ValueError, "one is discrete and one continuous"),
         (D.Normal(), D.Normal(), {"samples": 5}, ValueError, "samples, rng: for method 'monte_carlo'"),
+        (D.Normal(), D.Normal(), {"rng": np.array([1, 2])}, ValueError, "samples, rng: for method 'monte_carlo'"),
+        ([0.5, 0.5], [0.1, 0.9], {"rng": np.array([1, 2])}, ValueError, "rng: for distributions"),
         (D.Normal([0, 1], 1), D.Normal([0, 1, 2], 1), {"method": "quadrature"}, ValueError, "do not broadcast"),
         (D.Poisson(1e15), D.Poisson(1.01e15), {"method": "sum"}, ValueError, "does not find the quantiles"),
     ],
