@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.kernels.compiler import eight_bytes, helper
+from klnumba.kernels.compiler import eight_bytes, helper, prefetch
 
 KEYS = 3  # odd 64-bit numbers, by which words are scattered over the table
+AHEAD = 2048  # bytes of words that are asked for: rows that follow hard on each other leave the hardware no time
 NO_WORD = np.uint64(0xFFFFFFFFFFFFFFFF)  # the length of what row 0 of the words holds: no word is so long
 
 _1, _3, _7, _8, _16, _32, _64 = (np.uint64(k) for k in (1, 3, 7, 8, 16, 32, 64))
@@ -94,6 +95,8 @@ def coding() -> Callable[..., int]:
                 if not (np.uint64(valid[at >> _3]) >> (at & _7)) & _1:
                     codes[k] = 0
                     continue
+            prefetch(data, np.int64(start) + AHEAD)
+            prefetch(offsets, row + AHEAD // 4)
             length = stop - start
             if length >= _8:
                 first, last = eight_bytes(data, start), eight_bytes(data, stop - _8)

@@ -96,6 +96,8 @@ def label_of(value: Any) -> Label:
 
     Truth values and what is not finite carry their type: True equals 1, and "inf" is a text.
     """
+    if type(value) is str:  # nearly all are
+        return value
     if isinstance(value, np.generic):
         return label_of(value.item())
     if isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value)):
