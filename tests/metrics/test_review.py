@@ -72,23 +72,26 @@ def test_a_part_that_fails_leaves_the_others(monkeypatch):
 @pytest.mark.skipif(sys.platform == "win32", reason="signals differ there")
 def test_ctrl_c_does_not_part_the_parts():
     code = """
-import _thread, threading, time
+import _thread, signal, threading, time
 import numpy as np
 import klnumba as kl
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have started all this with Ctrl-C ignored
 p, q = np.random.default_rng(0).dirichlet(np.ones(3), (2, 50))
 made = kl.KLDivergence(reduction="none", agreement=True)
 made.update(p, q)
-stop = False
+stop, begin = False, threading.Event()
 def nag():
+    begin.wait()
     while not stop:
         time.sleep(0.0007)
         _thread.interrupt_main()
-nagging = threading.Thread(target=nag)
+nagging = threading.Thread(target=nag, daemon=True)
 nagging.start()
 hits = 0
 end = time.monotonic() + 3
 while time.monotonic() < end:
     try:
+        begin.set()
         while time.monotonic() < end:
             made.update(p, q)
     except KeyboardInterrupt:
