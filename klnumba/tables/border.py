@@ -44,6 +44,8 @@ def _pandas_column(nw: Any, name: str, native: Any) -> Column:
         if kept.dtype != object and kept.inferred_type == "boolean":
             return Numbers(name, "boolean", len(native), lambda: native.to_numpy(np.float64, na_value=np.nan))
         return objects.labels(name, native)
+    if isinstance(dtype, np.dtype) and dtype.kind == "O":  # narwhals looks at the first hundred rows alone
+        return objects.column(name, native)
     return _column(nw, name, nw.from_native(native, series_only=True))
 
 

@@ -14,7 +14,7 @@ from klnumba.tables.comparison import Comparison, Result, Settings
 from klnumba.tables.counting import Tally
 from klnumba.tables.drafting import chosen
 from klnumba.tables.pairing import pair_of
-from klnumba.tables.profile import Profile
+from klnumba.tables.profile import Profile, check_bins
 from klnumba.tables.statistics import adjusted, measure
 
 
@@ -143,8 +143,7 @@ def of_profiles(
 def _reference(reference: Any, columns: list[str] | None, weights: Any, bins: Any, report: Any) -> tuple[Profile, Any]:
     if not isinstance(reference, Profile):
         return Profile.fit(reference, columns=columns, weights=weights, bins=bins, progress=report), reference
-    if not (isinstance(bins, str) and bins == "auto"):
-        raise ValueError("bins: a profile has its cells already")
+    check_bins(reference, bins)
     every = {**reference.cells, **reference.problems}
     return _with(reference, chosen(every, columns, "reference")), None  # a copy, for the caller may update it
 

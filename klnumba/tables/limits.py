@@ -20,7 +20,7 @@ from klnumba.tables.counting import Tally
 from klnumba.tables.drafting import chosen
 from klnumba.tables.gaps import Gaps
 from klnumba.tables.prediction import Sample
-from klnumba.tables.profile import Profile
+from klnumba.tables.profile import Profile, check_bins
 
 METHODS = ("bootstrap", "chi2")
 MOST = 1 << 40  # rows of a table to come: with many more, NumPy's binomial numbers are wrong
@@ -116,6 +116,7 @@ def thresholds(
         raise ValueError(f"missing: one of 'cell', 'drop', not {missing!r}")
     if isinstance(samples, bool) or not isinstance(samples, (int, np.integer)) or samples < 1 / alpha:
         raise ValueError(f"samples: an integer from 1 / alpha = {1 / alpha:.3g} on, not {samples!r}")
+    check_bins(reference, bins)
     profile = reference if isinstance(reference, Profile) else Profile.fit(reference, columns=columns, bins=bins)
     seed = int(generator(rng).integers(1 << 62))
     found, few = {}, []

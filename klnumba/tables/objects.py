@@ -20,12 +20,13 @@ from klnumba.tables.columns import Column, ColumnError, Labels, Numbers, Unusabl
 def labels(name: str, native: Any) -> Labels:
     """A column of categories."""
     return Labels(
-        name, len(native), lambda _: _codes(native), lambda _: codes.counted(*_codes(native)),
-        lambda table: gathering.gathered(_codes(native), table),
+        name, len(native), lambda _: coded(native), lambda _: codes.counted(*coded(native)),
+        lambda table: gathering.gathered(coded(native), table),
     )  # fmt: skip
 
 
-def _codes(native: Any) -> Coded:
+def coded(native: Any) -> Coded:
+    """The codes and the values of a column of categories, truth values apart from the numbers 0 and 1."""
     if hasattr(native, "cat") and hasattr(native.dtype, "categories"):
         kept = native.array.categories
         found = kept.to_numpy(object).tolist()

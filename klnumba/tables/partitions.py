@@ -17,7 +17,7 @@ from klnumba.tables.columns import ColumnError
 from klnumba.tables.comparison import Comparison
 from klnumba.tables.drafting import Drafts, Problems, cells_of, check_names, chosen, draft
 from klnumba.tables.options import report_of, settings, weights_of
-from klnumba.tables.profile import Profile
+from klnumba.tables.profile import Profile, check_bins
 from klnumba.tables.weighting import name_or_rows, split_weights
 
 FEW = 8  # profiles that one task merges
@@ -71,8 +71,7 @@ def compare(
     weights = _name(weights)
     first, second = weights_of(weights, reference, current)
     if isinstance(reference, Profile):
-        if not (isinstance(bins, str) and bins == "auto"):
-            raise ValueError("bins: a profile has its cells already")
+        check_bins(reference, bins)
         fitted = reference
     else:
         fitted = fit(reference, columns=wanted, weights=first, bins=bins)

@@ -306,3 +306,9 @@ def _sum(first: Tally, second: Tally, title: str, name: str) -> Tally:
         return first + second
     except ValueError as error:
         raise ValueError(f"{title}: column {name!r}: {error}") from None
+
+
+def check_bins(reference: Any, bins: Any) -> None:
+    """Refuse bins beside a profile."""
+    if isinstance(reference, Profile) and not (isinstance(bins, str) and bins == "auto"):
+        raise ValueError("bins: a profile has its cells already")

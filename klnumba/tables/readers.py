@@ -14,8 +14,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from klnumba.optional import load
+from klnumba.tables import objects, whole
 from klnumba.tables.border import check_differ, frame_columns
-from klnumba.tables.columns import Column, Unusable
+from klnumba.tables.columns import Column, ColumnError, Unusable
 from klnumba.tables.counting import all_missing
 
 BUFFER = 1 << 20  # bytes of a column that are read at a time
@@ -103,6 +104,7 @@ class Survey(NamedTuple):
 
     names: list[str]
     mixed: set[str]  # columns of one kind in one piece and of another in the next
+    rounded: set[str]  # columns whose numbers may have lost digits
 
 
 @dataclass
@@ -123,21 +125,27 @@ class Untyped(ABC):
         if key not in self.surveys:
             frames = self.frames(columns, None)
             start = [*islice(frames, 2)]
-            if len(start) < 2:
+            if len(start) < 2 and not any(map(self.rounded, start)):
                 yield from start
                 return
-            self.surveys[key] = _surveyed(chain(start, frames))
+            self.surveys[key] = self._surveyed(chain(start, frames))
         yield from self.frames(columns, self.surveys[key])
 
+    def rounded(self, frame: Any) -> set[str]:
+        """The columns of a piece whose numbers may not be those of the file."""
+        return set()
 
-def _surveyed(frames: Iterable[Any]) -> Survey:
-    kinds: dict[str, set[str]] = {}
-    for frame in frames:
-        for name, column in frame_columns(frame, "file").items():
-            held = kinds.setdefault(name, set())
-            if column.kind not in held and _has_values(column):
-                held.add(column.kind)
-    return Survey([*kinds], {name for name, held in kinds.items() if len(held) > 1})
+    def _surveyed(self, frames: Iterable[Any]) -> Survey:
+        kinds: dict[str, set[str]] = {}
+        rounded: set[str] = set()
+        for frame in frames:
+            rounded |= self.rounded(frame)
+            for name, column in frame_columns(frame, "file").items():
+                held = kinds.setdefault(name, set())
+                if column.kind not in held and _has_values(column):
+                    held.add(column.kind)
+        mixed = {name for name, held in kinds.items() if len(held) > 1}
+        return Survey([*kinds], mixed, rounded - mixed)
 
 
 def _has_values(column: Column) -> bool:
@@ -165,10 +173,33 @@ class Csv(Untyped):
     def frames(self, columns: list[str] | None, survey: Survey | None) -> Iterator[Any]:
         """The pieces."""
         self._check()
-        text = dict.fromkeys(survey.mixed if survey is not None else (), str)
+        rounded = survey.rounded if survey is not None else set()
+        text = dict.fromkeys(rounded | survey.mixed if survey is not None else (), str)
         options: dict[str, Any] = {"usecols": columns, "dtype": text, "low_memory": False}
         with load("pandas").read_csv(self.path, chunksize=self.rows, **options) as reader:
-            yield from (frame if columns is None else frame[columns] for frame in reader)
+            for frame in reader:
+                exact = {name: _numbers(frame[name]) for name in frame if name in rounded}
+                yield (frame if columns is None else frame[columns]).assign(**exact)
+
+    def rounded(self, frame: Any) -> set[str]:
+        """Where a value is missing, pandas reads whole numbers as float64."""
+        floats = frame.select_dtypes("float64")
+        large = (floats.abs() >= whole.LIMIT) & np.isfinite(floats)
+        return {name for name in floats if large[name].any()}
+
+
+def _numbers(texts: Any) -> Any:
+    """Numbers as they are written: whole ones as integers of Python's."""
+    found = [None if isinstance(text, float) else _number(text) for text in texts]
+    whole_ones = any(isinstance(one, int) for one in found)
+    return load("pandas").Series(found, index=texts.index, dtype=object if whole_ones else float)
+
+
+def _number(text: str) -> int | float:
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
 
 
 class JsonLines(Untyped):
@@ -226,9 +257,9 @@ def _series(values: list[Any], mixed: bool) -> Any:
     """A column; of a mixed one the values are categories also in a piece that has numbers alone."""
     pd = load("pandas")
     if mixed:
-        with suppress(TypeError):  # lists and objects cannot be told apart; the column's status will say so
-            objects = np.empty(len(values), object)
-            objects[:] = values
-            codes, found = pd.factorize(objects)
+        with suppress(ColumnError):  # lists and objects cannot be told apart; the column's status will say so
+            codes, found = objects.coded(pd.Series(values, dtype=object))
             return pd.Series(pd.Categorical.from_codes(codes, categories=pd.Index(found, dtype=object)))
+    if any(type(one) is int and abs(one) >= whole.LIMIT for one in values):
+        return pd.Series(values, dtype=object)  # beside a missing value pandas would make them float64
     return pd.Series(values, dtype=None if any(one is not None for one in values) else float)

@@ -28,7 +28,7 @@ function show() {
   const text = search.value.trim().toLowerCase();
   let count = 0;
   for (const row of body.rows) {
-    const wanted = filter.value === "all" || row.dataset.state === filter.value;
+    const wanted = filter.value === "all" || row.dataset.states.split(" ").includes(filter.value);
     row.hidden = !(wanted && row.dataset.name.includes(text));
     count += row.hidden ? 0 : 1;
   }

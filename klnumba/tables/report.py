@@ -120,8 +120,9 @@ def _rows(comparison: Comparison) -> list[dict[str, Any]]:
     found = [rows[name] | {"place": places[name]} for name in order]
     level = 1.0 - comparison.settings.confidence
     for row in found:
-        row["changed"] = row["p_adjusted"] < level
-    return found + [rows[name] | {"place": None, "changed": False} for name in comparison.problems]
+        told = comparison.results[row["column"]].empty or row["column"] in comparison.notes
+        row["states"] = ["changed" if row["p_adjusted"] < level else "same", *(["problem"] if told else [])]
+    return found + [rows[name] | {"place": None, "states": ["problem"]} for name in comparison.problems]
 
 
 def _detail(place: int, name: str, found: Result) -> dict[str, Any]:

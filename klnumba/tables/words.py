@@ -116,6 +116,7 @@ class Vocabulary:
     """
 
     forgetful = False
+    dealt: Array = frozen(np.empty(0, np.int64))  # what `_buckets` has found so far
 
     def __init__(self, known: Sequence[str] = (), new: int | None = None) -> None:
         self.named = MOST if new is None else len(known) + new
@@ -215,8 +216,10 @@ class Vocabulary:
 
     def _buckets(self) -> Array:
         """Those of the words without a number of their own."""
-        held = self._held()
-        return _buckets_at(held.offsets, held.data, np.arange(self.size, self._size))
+        held, done = self._held(), self.size + self.dealt.size
+        if done < self._size:
+            self.dealt = np.append(self.dealt, _buckets_at(held.offsets, held.data, np.arange(done, self._size)))
+        return self.dealt
 
     def _number(self, words: Words, start: int, codes: Array) -> int:
         """Fill in the numbers of the words from `start` on; returns how many were done before the room was full."""

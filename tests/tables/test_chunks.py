@@ -301,3 +301,54 @@ def test_columns_that_are_no_names(tmp_path, columns, error):
     path.write_text("x,y\n1,2\n")
     with pytest.raises(error, match="columns: "):
         scan(path, columns=columns)
+
+
+@pytest.mark.parametrize("rows", [50, 120, 1000])
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_columns_that_are_missing_at_first(tmp_path, suffix, rows):
+    flags = pd.Series([None] * 120 + [True, False] * 60, dtype=object)
+    for name, held in {"a": flags, "b": flags[::-1]}.items():
+        frame = pd.DataFrame({"x": held, "k": range(240)})
+        path = tmp_path / f"{name}.{suffix}"
+        frame.to_csv(path, index=False) if suffix == "csv" else frame.to_json(path, orient="records", lines=True)
+    first, second = (scan(tmp_path / f"{name}.{suffix}", rows=rows) for name in "ab")
+    (row,) = compare(first, second, columns=["x"]).rows()
+    assert (row["kind"], row["status"], row["kl"]) == ("boolean", "ok", 0.0)
+
+
+@pytest.mark.parametrize("rows", [1, 4, 7, 100])
+def test_truth_values_and_numbers_of_json_stay_apart(tmp_path, rows):
+    together, apart = [True, True, 1, 1, 1, 0, False], [1, True, 0, 1, False, True, 1]
+    for name, values in {"a": together, "b": apart}.items():
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps({"x": one}) + "\n" for one in values))
+    found = compare(*(scan(tmp_path / f"{name}.jsonl", rows=rows) for name in "ab"))
+    assert found.rows()[0]["kl"] == 0.0
+    assert dict(zip(found.contributions["cell"], found.contributions["n_reference"], strict=True)) == {
+        "1": 3, "True (bool)": 2, "0": 1, "False (bool)": 1,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("rows", [1, 3, 7, 1000])
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_long_whole_numbers_beside_missing_ones_keep_their_digits(tmp_path, suffix, rows):
+    ids = [2**60 + k % 4 for k in range(40)]
+    ids[5] = None
+    path = tmp_path / f"a.{suffix}"
+    lines = ["x,y", *(f"{'' if one is None else one},{k}" for k, one in enumerate(ids))]
+    if suffix == "jsonl":
+        lines = [json.dumps({"x": one, "y": k}) for k, one in enumerate(ids)]
+    path.write_text("\n".join(lines) + "\n")
+    whole = pd.DataFrame({"x": pd.array(ids, dtype="Int64"), "y": range(40)})
+    assert Profile.fit(scan(path, rows=rows)).to_json() == Profile.fit(whole).to_json()
+    (row,) = compare(scan(path, rows=rows), whole, columns=["x"]).rows()
+    assert (row["kl"], row["cells"]) == (0.0, 5)
+
+
+def test_numbers_beyond_all_digits_stay_numbers(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("x\n1.5\n\n2e300\n-inf\n" + "3\n" * 40)
+    whole = pd.read_csv(path, skip_blank_lines=False)
+    values = [1.5, np.nan, 2e300, -np.inf] + [3.0] * 40
+    assert whole["x"].tolist()[2:] == values[2:]
+    path.write_text("x,y\n" + "".join(f"{'' if one != one else one},1\n" for one in values))
+    assert Profile.fit(scan(path)).to_json() == Profile.fit(pd.DataFrame({"x": values, "y": 1})).to_json()

@@ -249,6 +249,7 @@ def test_missing_values_may_be_left_out():
         ({"samples": 3}, "samples: an integer from"),
         ({"missing": "keep"}, "missing: one of"),
         ({"smoothing": "x"}, "smoothing: one of"),
+        ({"reference": Profile.fit(pd.DataFrame({"x": [1]})), "bins": 3}, "bins: a profile has its cells already"),
     ],
 )
 def test_bad_options_are_refused(options, text):
