@@ -60,7 +60,7 @@ class Bernoulli(Odds):
     @property
     def total_count(self) -> Any:
         """1: this is a `Binomial` distribution of one draw."""
-        return self._full(1.0)
+        return self.dtype.type(1.0)
 
     @property
     def support(self) -> Support:

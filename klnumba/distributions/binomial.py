@@ -198,7 +198,7 @@ def binomial_poisson_logits(n: float, a: float, rate: float) -> float:
     return binomial_poisson(n, p, sigmoid(-a), rate, more)
 
 
-register_kl(Binomial, Poisson)(by_form_of_p(binomial_poisson_probs, binomial_poisson_logits))
+register_kl(Binomial, Poisson)(by_form_of_p(binomial_poisson_probs, binomial_poisson_logits, Poisson))
 
 
 def cell_of(x: float, count: float, prob: float, log_prob: float, d: float) -> float:
@@ -283,5 +283,5 @@ register_kl(Binomial, Binomial)(by_form(binomial_probs, binomial_logits))
 
 register_kl(Bernoulli, Binomial)(by_form(binomial_probs, binomial_logits, p_as=Binomial))
 register_kl(Binomial, Bernoulli)(by_form(binomial_probs, binomial_logits, q_as=Binomial))
-register_kl(Poisson, Binomial)(by_form_of_q(nothing_to_probs, nothing_to_logits))
-register_kl(Poisson, Bernoulli)(by_form_of_q(nothing_to_probs, nothing_to_logits, Binomial))
+register_kl(Poisson, Binomial)(by_form_of_q(nothing_to_probs, nothing_to_logits, Poisson))
+register_kl(Poisson, Bernoulli)(by_form_of_q(nothing_to_probs, nothing_to_logits, Poisson, Binomial))

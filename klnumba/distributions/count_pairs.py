@@ -105,6 +105,8 @@ def bernoulli_negative_binomial_logits(
     a: float, count: float, b: float, a_low: float = 0.0, b_low: float = 0.0
 ) -> float:
     """`bernoulli_negative_binomial_probs` from log-odds."""
+    if a > -math.inf and b == -math.inf:
+        return math.inf
     (p, p_more), other, log_other = sigmoid_twofold(a, a_low), sigmoid(-a, -a_low), -softplus(a, a_low)
     (q, q_more), log_q, log_rest = sigmoid_twofold(b, b_low), -softplus(-b, -b_low), -softplus(b, b_low)
     return one_to_negative_binomial(p, other, log_other, count, q, log_q, log_rest, p_more - count * q_more)
@@ -197,6 +199,8 @@ def binomial_negative_binomial_logits(
     n: float, a: float, count: float, b: float, a_low: float = 0.0, b_low: float = 0.0
 ) -> float:
     """`binomial_negative_binomial_probs` from log-odds."""
+    if n > 0.0 and a > -math.inf and b == -math.inf:
+        return math.inf
     (p, p_more), other = sigmoid_twofold(a, a_low), sigmoid(-a, -a_low)
     (q, q_more), rest = sigmoid_twofold(b, b_low), sigmoid(-b, -b_low)
     log_q, log_rest, low = -softplus(-b, -b_low), -softplus(b, b_low), n * p_more - count * q_more / rest / rest

@@ -145,7 +145,7 @@ def negative_binomial_logits(v: float, r: float, a: float) -> float:
     return found + log_of_products(v + r, 1.0, r, 1.0)
 
 
-register_kl(Delta, Bernoulli)(by_form_of_q(binomial_probs, binomial_logits, Binomial))
-register_kl(Delta, Binomial)(by_form_of_q(binomial_probs, binomial_logits))
-register_kl(Delta, Geometric)(by_form_of_q(geometric_probs, geometric_logits))
-register_kl(Delta, NegativeBinomial)(by_form_of_q(negative_binomial_probs, negative_binomial_logits))
+register_kl(Delta, Bernoulli)(by_form_of_q(binomial_probs, binomial_logits, Delta, Binomial))
+register_kl(Delta, Binomial)(by_form_of_q(binomial_probs, binomial_logits, Delta))
+register_kl(Delta, Geometric)(by_form_of_q(geometric_probs, geometric_logits, Delta))
+register_kl(Delta, NegativeBinomial)(by_form_of_q(negative_binomial_probs, negative_binomial_logits, Delta))

@@ -72,7 +72,7 @@ def ours(value: Any, name: str) -> Distribution:
         raise TypeError(f"{name}: a distribution like the other argument, not {type(value).__name__}")
     try:
         return converter(value)
-    except (ValueError, TypeError) as reason:
+    except (ValueError, TypeError, NotImplementedError) as reason:
         raise _named(reason, name) from None
 
 

@@ -149,11 +149,11 @@ def _single_points(p: type[Distribution], q: type[Distribution]) -> tuple[set[st
 
 
 def _named(x: Distribution, names: tuple[str, ...], values: list[Any], single: set[str]) -> Mapping[str, Any]:
-    """Those by what was given, and is no integer: a formula may take what a family derives from it."""
+    """Those by what is no integer, given or derived: to some formulas a Bernoulli distribution has a count of 1."""
     found = {
         name: value
         for name, value in zip(names, values, strict=True)
-        if name in x._given and not is_count(type(x), name)
+        if not is_count(type(x), name) and (name in x._given or name != "total_count")
     }
     return MappingProxyType({name: value * math.nan if name in single else value for name, value in found.items()})
 

@@ -11,6 +11,7 @@ given by its probability and the other by its log-odds, those of the first are t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -87,20 +88,25 @@ def by_form(
     return ByForm(choose, by_probs.__doc__)
 
 
-def by_form_of_p(by_probs: Callable[..., Any], by_logits: Callable[..., Any]) -> ByForm:
-    """The same by the form of p alone, where q has no probability."""
+def by_form_of_p(by_probs: Callable[..., Any], by_logits: Callable[..., Any], q_as: type[Distribution]) -> ByForm:
+    """The same by the form of p alone, where q has no probability: it is given by the parameters of `q_as`."""
 
     def choose(p: Odds, q: Distribution) -> Chosen:
-        return (by_probs if p._form == "probs" else by_logits), (*p.others, p._form), q.parameters
+        return (by_probs if p._form == "probs" else by_logits), (*p.others, p._form), q_as.parameters
 
     return ByForm(choose, by_probs.__doc__)
 
 
-def by_form_of_q(by_probs: Callable[..., Any], by_logits: Callable[..., Any], q_as: type[Odds] | None = None) -> ByForm:
-    """The same by the form of q alone, where p has no probability."""
+def by_form_of_q(
+    by_probs: Callable[..., Any],
+    by_logits: Callable[..., Any],
+    p_as: type[Distribution],
+    q_as: type[Odds] | None = None,
+) -> ByForm:
+    """The same by the form of q alone, where p has no probability: it is given by the parameters of `p_as`."""
 
     def choose(p: Distribution, q: Odds) -> Chosen:
-        return (by_probs if q._form == "probs" else by_logits), p.parameters, (*(q_as or type(q)).others, q._form)
+        return (by_probs if q._form == "probs" else by_logits), p_as.parameters, (*(q_as or type(q)).others, q._form)
 
     return ByForm(choose, by_probs.__doc__)
 
@@ -163,7 +169,9 @@ def cell(p: float, q: float, delta: float) -> float:
     """p*delta - p + q >= 0, given delta = log(p/q)."""
     if abs(delta) <= LN2:
         return p * exp_excess(-delta)
-    return q if p == 0.0 else p * delta + (q - p)
+    if p == 0.0 and delta < math.inf:
+        return q
+    return math.inf if p == 0.0 else p * delta + (q - p)  # a p that underflows is no zero
 
 
 def two_outcomes_logits(a: float, b: float, a_low: float = 0.0, b_low: float = 0.0) -> float:

@@ -96,7 +96,7 @@ def bernoulli_poisson_logits(a: float, rate: float) -> float:
     return bregman(p, rate, d, low + more) + bregman(sigmoid(-a), 1.0, -p, -more)
 
 
-register_kl(Bernoulli, Poisson)(by_form_of_p(bernoulli_poisson_probs, bernoulli_poisson_logits))
+register_kl(Bernoulli, Poisson)(by_form_of_p(bernoulli_poisson_probs, bernoulli_poisson_logits, Poisson))
 
 
 def nothing_to_probs(rate: float, count: float, probs: float) -> float:

@@ -14,7 +14,8 @@ import pytest
 import klnumba as kl
 from klnumba import distributions as D
 from klnumba.distributions import registry
-from klnumba.distributions.constraint import POSITIVE
+from klnumba.distributions.constraint import POSITIVE, REAL
+from klnumba.distributions.distribution import Distribution, Parameter
 from klnumba.formulas import special
 from klnumba.formulas.special import excess_of_products
 from tests.kernels import sub
@@ -258,3 +259,39 @@ print(json.dumps([before, after, value, "scipy.stats" in sys.modules]))
     answer = json.loads(sub.run(program, tmp_path / "work", KLNUMBA_CACHE_DIR=str(tmp_path / "cache")))
     assert answer == [False, False, 0.125, False]
     assert not math.isnan(answer[2])
+
+
+class LogPoisson(D.Poisson):
+    """A Poisson distribution by the logarithm of its rate."""
+
+    parameters = ("log_rate",)
+
+    def __init__(self, log_rate):
+        Distribution.__init__(self, log_rate=log_rate)
+
+    log_rate = Parameter(REAL)
+    rate = property(lambda self: np.exp(self.log_rate))
+
+
+@pytest.mark.parametrize(
+    "one", [D.Bernoulli(0.3), D.Bernoulli(logits=-1.0), D.Binomial(3, 0.3), D.Binomial(3, logits=0.5)]
+)
+def test_formulas_by_form_ask_a_subclass_for_the_parameters_of_its_base(one):
+    assert kl.kl_divergence(one, LogPoisson(0.7)) == kl.kl_divergence(one, D.Poisson(np.exp(0.7)))
+    assert kl.kl_divergence(LogPoisson(0.7), one) == np.inf
+
+
+@pytest.mark.parametrize(
+    ("p", "q"),
+    [
+        (D.Bernoulli(logits=-1000.0), D.Bernoulli(0.0)), (D.Bernoulli(logits=-1000.0), D.Bernoulli(logits=-np.inf)),
+        (D.Bernoulli(logits=-1000.0), D.Geometric(1.0)), (D.Bernoulli(logits=-1000.0), D.NegativeBinomial(3, 0.0)),
+        (D.Binomial(3, logits=-1000.0), D.Binomial(3, 0.0)), (D.Binomial(3, logits=1000.0), D.Binomial(3, 1.0)),
+        (D.Binomial(3, logits=-1000.0), D.NegativeBinomial(3, logits=-np.inf)),
+        (D.Binomial(3, logits=-1000.0), D.Geometric(1.0)), (D.Geometric(logits=1000.0), D.Geometric(logits=np.inf)),
+        (D.NegativeBinomial(2, logits=-1000.0), D.NegativeBinomial(2, 0.0)),
+    ],
+)  # fmt: skip
+def test_a_probability_that_underflows_is_no_zero(p, q):
+    assert kl.kl_divergence(p, q) == np.inf
+    assert np.isfinite(kl.kl_divergence(q, p))
