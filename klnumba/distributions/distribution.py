@@ -297,7 +297,16 @@ class Distribution(Parametric):
     def _column(self, name: str) -> np.ndarray:
         """A parameter as it was given, before it is broadcast, or as the family derives it."""
         found: np.ndarray | None = self._given.get(name)
-        return np.asarray(getattr(self, name)) if found is None else found
+        if found is None:
+            return np.asarray(getattr(self, name))
+        return self._without_broken(name, found) if self._unchecked and not on_device(found) else found
+
+    def _without_broken(self, name: str, values: np.ndarray) -> np.ndarray:
+        """NaN in place of the numbers that break a rule: a formula may count up to them."""
+        parameter: Parameter = getattr(type(self), name)
+        for bad in () if parameter.event_dims else parameter.constraint.broken(values):
+            values = np.where(bad, values.dtype.type(np.nan), values)
+        return values
 
 
 def scipy_arguments(frozen: Any) -> tuple[tuple[Any, ...], Any, Any]:

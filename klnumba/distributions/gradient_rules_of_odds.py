@@ -203,10 +203,10 @@ def _to_poisson(counts: Twofold, p: Twofold, other: Twofold, rate: Twofold) -> t
 
 
 @rule(count_pairs.one_to_negative_binomial)
-def one_to_negative_binomial(p: Any, *others: Any) -> Any:
-    """Its text, and at 0 what that leaves out: there the slope of p*log(p) is -inf."""
-    found = rebuilt(count_pairs.one_to_negative_binomial)(p, *others)
-    return found + chain(Twofold(0.0), (p, Twofold(math.inf))) if p == 0.0 else found
+def one_to_negative_binomial(p: Any, other: Any, *others: Any) -> Any:
+    """Its text, and what that leaves out: at 0 the slope of p*log(p) is -inf, and at 1 that of the other cell."""
+    found = rebuilt(count_pairs.one_to_negative_binomial)(p, other, *others)
+    return found + chain(Twofold(0.0), (p, Twofold(math.inf))) if p == 0.0 or other == 0.0 else found
 
 
 @rule(count_pairs.to_negative_binomial)
@@ -261,7 +261,7 @@ def _mean_over(counts: Twofold, p: Twofold, other: Twofold, of: Callable[..., Tw
     for n, x, y, x_low, y_low, *others in zip(
         *np.broadcast_arrays(counts.hi, p.hi, other.hi, p.lo, other.lo, *(z.hi for z in more)), strict=True
     ):
-        if n < 1.0:
+        if not (n >= 1.0 and 0.0 <= x <= 1.0):  # none, or no numbers, of which the divergence is none either
             found.append((0.0, 0.0))
             continue
         last = n - 1.0

@@ -13,7 +13,7 @@ import pytest
 
 import klnumba as kl
 from klnumba import distributions as D
-from klnumba.distributions import registry
+from klnumba.distributions import kl_divergence_grad, registry
 from klnumba.distributions.constraint import POSITIVE, REAL
 from klnumba.distributions.distribution import Distribution, Parameter
 from klnumba.formulas import special
@@ -295,3 +295,21 @@ def test_formulas_by_form_ask_a_subclass_for_the_parameters_of_its_base(one):
 def test_a_probability_that_underflows_is_no_zero(p, q):
     assert kl.kl_divergence(p, q) == np.inf
     assert np.isfinite(kl.kl_divergence(q, p))
+
+
+@pytest.mark.parametrize("count", [np.inf, -1.0, 1e300, np.nan, 2.5])
+@pytest.mark.parametrize("q", [D.NegativeBinomial(2, 0.2), D.Poisson(2.0), D.Geometric(0.3), D.Binomial(10, 0.2)])
+def test_counts_that_were_not_checked_end(count, q):
+    p = D.Binomial([count, 3.0], 0.2, validate_args=False)
+    value, gradient = kl_divergence_grad(p, q)
+    assert np.isnan(value[0])
+    assert np.isnan(gradient.p["probs"][0])
+    assert value[1] == kl.kl_divergence(D.Binomial(3, 0.2), q)
+    assert np.isnan(p.entropy()[0])
+
+
+def test_slopes_that_are_infinite_at_certainty():
+    for p in (D.Bernoulli(1.0), D.Binomial(1, 1.0)):
+        assert np.isnan(kl_divergence_grad(p, D.NegativeBinomial(2, 0.3))[1].p["probs"])
+    slope = kl_divergence_grad(D.Bernoulli(logits=50.0), D.NegativeBinomial(2, 0.3))[1].p["logits"]
+    assert np.isfinite(slope)
