@@ -95,7 +95,8 @@ def bernoulli_geometric_probs(p: float, q: float) -> float:
     """The cells of 0 and 1, and what q has elsewhere."""
     other = 1.0 - q
     none, low = two_sum(1.0, -p)
-    first = bregman(none, q, none - q, low)
+    d, low = two_sum(none - q, low)
+    first = bregman(none, q, d, low)
     return first + (bregman(p, q * other, fma(-q, other, p), 0.0) + other * other)
 
 

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from mpmath import mp
 
 import klnumba as kl
 from klnumba import distributions as D
@@ -151,3 +152,12 @@ def test_a_matrix_of_tensors_is_a_tensor():
         assert isinstance(found, torch.Tensor)
         assert found.tolist() == [[0.0, 0.5], [0.5, 0.0]]
     assert isinstance(D.pairwise_kl(D.Normal([0.0, 1.0], 1.0)), np.ndarray)
+
+
+def test_a_draw_against_the_waiting_time_for_its_opposite():
+    """p next to 1 - q: what is left is of the size of the rounding of 1 - p."""
+    p, q = 9.604816891664816e-12, 0.9999999999903952
+    with mp.workdps(60):
+        first, second = mp.mpf(p), mp.mpf(q)
+        truth = first * mp.log(first / (second * (1 - second))) + (1 - first) * mp.log((1 - first) / second)
+        assert abs(kl.kl_divergence(D.Bernoulli(p), D.Geometric(q)) / truth - 1) < 1e-15

@@ -271,6 +271,9 @@ class TestTorch:
             kl.kl_divergence(self.of.FisherSnedecor(2.0, 3.0), self.of.Normal(0.0, 1.0))
 
     def test_refused_parameters_are_named(self):
+        heavy = self.of.GeneralizedPareto(0.0, 1.0, 0.5)
+        with pytest.raises((NotImplementedError, TypeError), match=r"^q: .*GeneralizedPareto"):
+            kl.kl_divergence(D.Normal(), heavy)
         refused = self.of.Normal(0.0, -1.0, validate_args=False)
         for name, pair in {"p": (refused, D.Normal()), "q": (self.of.Normal(0.0, 1.0), refused)}.items():
             with pytest.raises(ValueError, match=f"^{name}: Normal: scale must be a finite number > 0"):

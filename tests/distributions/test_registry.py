@@ -311,5 +311,7 @@ def test_counts_that_were_not_checked_end(count, q):
 def test_slopes_that_are_infinite_at_certainty():
     for p in (D.Bernoulli(1.0), D.Binomial(1, 1.0)):
         assert np.isnan(kl_divergence_grad(p, D.NegativeBinomial(2, 0.3))[1].p["probs"])
+    for q, slope in ((D.Binomial(4, 0.0), 4.0), (D.Bernoulli(0.0), 1.0), (D.Binomial(4, 0.5), 8.0)):
+        assert kl_divergence_grad(D.Binomial(0, 0.3), q)[1].q["probs"] == slope
     slope = kl_divergence_grad(D.Bernoulli(logits=50.0), D.NegativeBinomial(2, 0.3))[1].p["logits"]
     assert np.isfinite(slope)

@@ -10,31 +10,21 @@ pytestmark = pytest.mark.skipif(not SIMULATED, reason="the threads of a device t
 BLOCKS, THREADS = 5, 8
 
 
-@cuda.jit
-def waiting(out):
-    me, block = cuda.threadIdx.x, cuda.blockIdx.x
-    out[block, me] = me
-    cuda.syncthreads()
-    left = out[block, me - 1]
-    cuda.syncthreads()
-    out[block, me] = left
+def neighbours(before, after):
+    """A kernel that takes what the thread to the left has, with a barrier before and after reading it, or without."""
 
+    @cuda.jit
+    def kernel(out):
+        me, block = cuda.threadIdx.x, cuda.blockIdx.x
+        out[block, me] = me
+        if before:
+            cuda.syncthreads()
+        left = out[block, me - 1]
+        if after:
+            cuda.syncthreads()
+        out[block, me] = left
 
-@cuda.jit
-def reading_too_early(out):
-    me, block = cuda.threadIdx.x, cuda.blockIdx.x
-    out[block, me] = me
-    left = out[block, me - 1]
-    cuda.syncthreads()
-    out[block, me] = left
-
-
-@cuda.jit
-def writing_too_early(out):
-    me, block = cuda.threadIdx.x, cuda.blockIdx.x
-    out[block, me] = me
-    cuda.syncthreads()
-    out[block, me] = out[block, me - 1]
+    return kernel
 
 
 @cuda.jit
@@ -62,12 +52,12 @@ def run(kernel):
 
 
 def test_barriers_are_kept():
-    np.testing.assert_array_equal(run(waiting), np.tile(np.roll(np.arange(THREADS), 1), (BLOCKS, 1)))
+    np.testing.assert_array_equal(run(neighbours(True, True)), np.tile(np.roll(np.arange(THREADS), 1), (BLOCKS, 1)))
 
 
-@pytest.mark.parametrize("kernel", [reading_too_early, writing_too_early])
-def test_a_barrier_that_lacks_is_found(kernel):
-    assert (run(kernel) != run(waiting)).any(axis=1).all()
+@pytest.mark.parametrize("barriers", [(False, True), (True, False)])
+def test_a_barrier_that_lacks_is_found(barriers):
+    assert (run(neighbours(*barriers)) != run(neighbours(True, True))).any(axis=1).all()
 
 
 def test_votes():
