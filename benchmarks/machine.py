@@ -8,6 +8,7 @@ import platform
 import subprocess
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 _PACKAGES = ("klnumba", "numba", "numpy", "scipy", "numexpr", "torch", "torchmetrics", "jax", "jaxlib", "numkong")
 
@@ -16,6 +17,32 @@ def describe() -> dict[str, object]:
     """Date, source version, machine and package versions."""
     now = datetime.datetime.now(datetime.UTC)
     return {"date": now.date().isoformat(), "commit": _commit(), "machine": _machine(), "versions": _versions()}
+
+
+def computer() -> str:
+    """The machine, in words."""
+    found: Any = describe()["machine"]
+    return f"{found['cpu']}, all {found['cores']} cores"
+
+
+def when(*packages: str) -> str:
+    """The date, the commit, and the versions of klnumba, Numba, NumPy and of `packages`, in words."""
+    return f"{_commit_of_today()}; {_in_words(packages)}"
+
+
+def where(*packages: str) -> str:
+    """The same and the machine."""
+    return f"{_commit_of_today()}, {computer()}; {_in_words(packages)}"
+
+
+def _commit_of_today() -> str:
+    about = describe()
+    return f"{about['date']} (commit {about['commit']})"
+
+
+def _in_words(packages: tuple[str, ...]) -> str:
+    versions = _versions()
+    return ", ".join(f"{name} {versions[name]}" for name in ("klnumba", "numba", "numpy", *packages))
 
 
 def cores() -> list[int]:

@@ -106,7 +106,13 @@ def main() -> None:
     made = argparse.ArgumentParser(prog="python -m benchmarks.pairs", description=__doc__)
     made.add_argument("--pairs", type=int, default=PAIRS, help=f"pairs of scalar families (default {PAIRS:,})")
     options = made.parse_args()
-    store({"machine": computer(), "rows": measure(options.pairs), "measured": when()})
+    store(
+        {
+            "machine": machine.computer(),
+            "rows": measure(options.pairs),
+            "measured": machine.when("torch"),
+        }
+    )
 
 
 def store(run: dict[str, Any]) -> None:
@@ -114,20 +120,6 @@ def store(run: dict[str, Any]) -> None:
     runs = json.loads(FILE.read_text())["runs"] if FILE.is_file() else []
     kept = [one for one in runs if one["machine"] != run["machine"]]
     FILE.write_text(json.dumps({"runs": [run, *kept]}, indent=1) + "\n")
-
-
-def computer() -> str:
-    """The machine."""
-    found: dict[str, Any] = machine.describe()["machine"]
-    return f"{found['cpu']}, all {found['cores']} cores"
-
-
-def when() -> str:
-    """The date and the versions."""
-    about: dict[str, Any] = dict(machine.describe())
-    names = ("klnumba", "numba", "numpy", "torch")
-    packages = ", ".join(f"{name} {about['versions'][name]}" for name in names)
-    return f"{about['date']} (commit {about['commit']}); {packages}"
 
 
 if __name__ == "__main__":

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import machine
 from benchmarks.__main__ import RESULTS
-from benchmarks.pairs import where
 
 SIZE = 2 * 10**9
 CELLS = 32_000
@@ -128,7 +128,7 @@ def main() -> None:
     options = made.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         records = measure(options.size, Path(folder))
-    about = {"rows": records, "bytes of a file": options.size, "cells of a row": CELLS, "measured": where()}
+    about = {"rows": records, "bytes of a file": options.size, "cells of a row": CELLS, "measured": machine.where()}
     FILE.write_text(json.dumps(about, indent=1) + "\n")
 
 

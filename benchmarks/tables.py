@@ -226,15 +226,7 @@ def main() -> None:
     options = made.parse_args()
     records = measure(options.scale, options.evidently)
     if options.scale == 1:
-        FILE.write_text(json.dumps({"rows": records, "measured": where()}, indent=1) + "\n")
-
-
-def where() -> str:
-    """The date, the machine and the versions."""
-    about: dict[str, Any] = dict(machine.describe())
-    computer, versions = about["machine"], about["versions"]
-    packages = ", ".join(f"{name} {versions[name]}" for name in ("klnumba", "numba", "numpy"))
-    return f"{about['date']} (commit {about['commit']}), {computer['cpu']}, all {computer['cores']} cores; {packages}"
+        FILE.write_text(json.dumps({"rows": records, "measured": machine.where()}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import pkgutil
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 pytest.importorskip("ml_dtypes")
 pytest.importorskip("scipy")
 
+import benchmarks
 from benchmarks import __main__ as command
 from benchmarks import cases, first_use, goals, memory, ours, report, results, timing, worker
 from benchmarks.contender import REGISTRY
@@ -25,6 +28,12 @@ KNOWN_TO_BE_OFF = "numkong"  # it adds an epsilon to every probability
 def named(name: str) -> cases.Case:
     """The case of a tiny grid with this name."""
     return next(case for case in cases.grid(CELLS) if case.name == name)
+
+
+@pytest.mark.parametrize("name", [module.name for module in pkgutil.iter_modules(benchmarks.__path__)])
+def test_every_module_is_found_whole(name: str) -> None:
+    """A benchmark that is seldom run does not wait for that to say that a name it takes from another is gone."""
+    assert importlib.import_module(f"benchmarks.{name}").__doc__
 
 
 @pytest.fixture(scope="module")
