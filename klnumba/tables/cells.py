@@ -21,6 +21,8 @@ LARGEST = float(np.finfo(np.float64).max)  # as an edge: all finite numbers up t
 CORE, TAIL, NEW, MISSING = range(4)
 GROUPS = ("within", "tails", "new", "missing")
 
+INFINITE = {"-inf": -3, "inf": -2}  # as categories, which are texts, and their cells among those of bins
+
 MISSING_LABEL = "missing"
 OTHER_LABEL = "other"
 
@@ -122,22 +124,27 @@ class Categories:
     def search_edges(self) -> Array:
         """Edges around each name, which is a number: a bin holds the number alone, the next the gap after it."""
         values = np.sort(np.array(self.names, np.float64))
+        values = values[np.isfinite(values)]
         return np.stack([values, np.nextafter(values, math.inf)], axis=1).reshape(-1)
 
     def fold(self, counted: Array) -> Array:
         """The counts of the cells from those between `search_edges`."""
-        order = np.argsort(np.array(self.names, np.float64), kind="stable")
-        found = np.zeros(self.size, counted.dtype)
-        found[order] = counted[1 : 2 * len(self.names) : 2]
-        found[-1] = counted[-1]
-        rest = counted[:-1].copy()
-        rest[1 : 2 * len(self.names) : 2] = 0
-        found[-2] = rest.sum()
+        values = np.array(self.names, np.float64)
+        order = np.argsort(values, kind="stable")
+        finite = order[np.isfinite(values[order])]
+        named = dict(zip(finite.tolist(), range(1, 2 * finite.size, 2), strict=True))
+        named |= {self.place[name]: k for name, k in INFINITE.items() if name in self.place}
+        found, rest = np.zeros(self.size, counted.dtype), counted.copy()
+        bins = [*named.values()]
+        found[[*named]] = counted[bins]
+        rest[[*bins, -1]] = 0
+        found[-2:] = rest.sum(), counted[-1]
         return found
 
     def labels(self) -> list[str]:
         """A text for each cell; the last two get brackets where a category has their name, and numbers their type."""
-        found = [*map(str, self.names)]
+        numbers = self.kind == "number"
+        found = ["+inf" if numbers and name == "inf" else str(name) for name in self.names]
         held = {name for name in self.names if isinstance(name, str)}
         for k, name in enumerate(self.names if held else ()):
             while not isinstance(name, str) and found[k] in held:
@@ -152,6 +159,8 @@ class Categories:
     def groups(self) -> Array:
         """The part (`CORE`, `NEW`, ...) of each cell."""
         found = np.full(self.size, CORE)
+        if self.kind == "number":
+            found[[self.place[name] for name in INFINITE if name in self.place]] = TAIL
         found[-2:] = NEW, MISSING
         return found
 

@@ -18,6 +18,7 @@ from klnumba.tables import rules, whole, words
 from klnumba.tables.cells import Array, Bins, Categories, Cells, Label
 from klnumba.tables.codes import Counted
 from klnumba.tables.columns import Column, ColumnError, Labels, Numbers, Unusable, as_float, label_of
+from klnumba.tables.counting import all_missing
 from klnumba.tables.hashing import mixed
 from klnumba.tables.words import Vocabulary
 
@@ -70,6 +71,7 @@ class NumberDraft:
     level: int = 0
     sample: list[Part] = field(default_factory=list)
     few: dict[Label, int] | None = field(default_factory=dict)  # the different numbers, where they may be categories
+    infinite: dict[Label, int] = field(default_factory=dict)  # the infinities among them
 
     @property
     def open(self) -> bool:
@@ -92,6 +94,7 @@ class NumberDraft:
         values = as_float(raw)
         low, high = (float(values.min()), float(values.max())) if values.size else (math.nan, math.nan)
         if not (math.isfinite(low) and math.isfinite(high)):
+            self.infinite = _together(self.infinite, whole.infinities(values))
             values = values[np.isfinite(values)]
             low, high = (float(values.min()), float(values.max())) if values.size else (math.inf, -math.inf)
         self.finite += values.size
@@ -108,6 +111,7 @@ class NumberDraft:
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
         self.sample += other.sample
         self._thin(level_of(other.rows), force=True)
+        self.infinite = _together(self.infinite, other.infinite)
         self.few = None if self.few is None or other.few is None else _together(self.few, other.few)
         if self.name != "category" and self.few is not None and len(self.few) > FEW:
             self.few = None
@@ -151,7 +155,7 @@ class NumberDraft:
         if self.kind == "boolean":
             return Categories("boolean", () if self.open else (False, True))
         if self.few:
-            return categories("number", self.few)
+            return categories("number", self.few | self.infinite)
         parts = [one.values for one in self.sample]
         if whole.blurred(parts):
             raise ColumnError('holds whole numbers that float64 cannot tell apart; bins="category" can')
@@ -211,7 +215,7 @@ def drafted(draft: Draft | None, column: Column, rule: Any, start: int = 0) -> D
     if isinstance(draft, kind) and draft.kind == column.kind:
         add: Any = draft.add
         add(column)
-    elif isinstance(column, Numbers) and bool(np.isnan(column.values()).all()):
+    elif all_missing(column):
         draft.rows += column.rows
     else:
         raise ColumnError(f"holds {column.kind} values after {draft.kind} values")

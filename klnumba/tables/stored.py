@@ -99,7 +99,7 @@ def _check_cells(name: str, column: dict[str, Any]) -> None:
         return
     names, numbers = column["names"], kind == "number"
     _check(isinstance(names, list), f"column {name!r}: names are a list")
-    _check(all(map(_number if numbers else _label, names)), f"column {name!r}: names of kind {kind!r}")
+    _check(all(map(_category if numbers else _label, names)), f"column {name!r}: names of kind {kind!r}")
     _check(len(set(names)) == len(names), f"column {name!r}: names differ")
     fine = kind != "boolean" or names in ([], [False, True])  # none where no row had a value
     _check(fine, f"column {name!r}: truth values are false and true")
@@ -135,6 +135,11 @@ def _count(value: Any) -> bool:
 def _sum(value: Any) -> bool:
     """A sum of weights."""
     return _number(value) and value >= 0
+
+
+def _category(value: Any) -> bool:
+    """A number as a category: infinities are texts."""
+    return _number(value) or value in cell.INFINITE
 
 
 def _number(value: Any) -> bool:

@@ -6,6 +6,7 @@ no news: the next sample of the same law has something there. Fixed cells hold w
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,7 +71,7 @@ def told(cells: Cells, reference: Side, current: Side) -> Told:
         return _bins(cells, found, reference.rows, current.rows)
     if cells.folded or any(side.tally.buckets is not None for side in (reference, current)):
         return _hashed(cells, reference, current)
-    return _named(cells, found, reference.rows, current)
+    return _named(cells, found, reference, current)
 
 
 def surprise(found: Array, n: float, m: float) -> Any:
@@ -134,34 +135,62 @@ def _outside(cells: Bins, found: Told, empty: list[int]) -> None:
             side[empty[0]] += more
 
 
-def _named(cells: Categories, found: Told, n: float, current: Side) -> Told:
-    """The cell of other categories holds what happened not to be in the reference.
+def _named(cells: Categories, found: Told, reference: Side, current: Side) -> Told:
+    """The cell of other categories holds what happened not to be in the sample that made the cells.
 
-    A new category is a cell where it would be one if the reference had it, since otherwise the cells would be chosen by
-    what the reference has. It is one for `sure` if it is more frequent than chance would make any category that the
-    reference lacks: there are no more than (n + m) / count of so many rows. Where all are too sparse, the fullest one
-    is a cell, of those that are as full the first in an order that does not know which of them the reference has.
+    A category without a name is a cell where it would be one if it had a name, since otherwise the cells would be
+    chosen by what the reference has. It is one for `sure` if the reference lacks it and it is more frequent than chance
+    would make any that the reference lacks: there are no more than (n + m) / count of so many rows. Where all are too
+    sparse, the fullest one is a cell, of those that are as full the first in an order that does not know which of them
+    the reference has. Where a side does not tell the others apart, all of them stay one cell.
     """
-    m = current.rows
-    counts, squares, labels = _unseen(current)
-    rows = counts if np.isinf(m) else _rows(counts, squares)
-    order = np.zeros(counts.size)
-    most = (1.0 if np.isinf(m) else n + m) / rows
-    sure = surprise(rows, n, m) * most < CHANCE
-    kept = sure | ~fewer(rows * n if np.isinf(m) else rows * min(n, m) / (n + m), RARE)
+    n, m = reference.rows, current.rows
+    found.doubtful[-2] = found.reference[-2] == 0.0
+    if not (_tells(reference) and _tells(current)):
+        return found
     found.doubtful[-2] = True
+    labels, order = _others(reference, current)
+    sides = [_unseen(side, labels) for side in (reference, current)]
+    rows, kept, sure = _full(sides, n, m)
     if (found.doubtful | _sparse(found, n, m)).all():
         found.order[:-2] = order_of(cells.names)
-        order = order_of(labels)
         kept[_first(rows, order)] = True
-    for side, part in ((found.current, counts), (found.squares[1], squares)):
-        side[-2] = max(side[-2] - part[kept].sum(), 0.0)
-    nothing = np.zeros(int(kept.sum()))
+    named = [tuple(one[kept] for one in side) for side in sides]
+    for side, part in zip((found.reference, found.current), named, strict=True):
+        side[-2] = max(side[-2] - part[0].sum(), 0.0)
+    for side, part in zip(found.squares, named, strict=True):
+        side[-2] = max(side[-2] - part[1].sum(), 0.0)
+    (first, first_squares), (second, second_squares) = named
     return Told(
-        np.append(found.reference, nothing), np.append(found.current, counts[kept]),
-        (np.append(found.squares[0], nothing), np.append(found.squares[1], squares[kept])),
-        np.append(found.doubtful, nothing > 0), np.append(found.sure, sure[kept]), np.append(found.order, order[kept]),
+        np.append(found.reference, first), np.append(found.current, second),
+        (np.append(found.squares[0], first_squares), np.append(found.squares[1], second_squares)),
+        np.append(found.doubtful, np.zeros(first.size, bool)), np.append(found.sure, sure[kept]),
+        np.append(found.order, order[kept]),
     )  # fmt: skip
+
+
+def _full(sides: list[Squares], n: float, m: float) -> tuple[Array, Array, Array]:
+    """Of categories that have no cell: the rows in both samples, which have enough of them, and which have for sure."""
+    (first, first_squares), (second, second_squares) = sides
+    rows = second if np.isinf(m) else _rows(first + second, first_squares + second_squares)
+    with np.errstate(divide="ignore"):
+        most = (1.0 if np.isinf(m) else n + m) / rows
+    sure = (first == 0.0) & (surprise(rows, n, m) * most < CHANCE)
+    return rows, sure | ~fewer(rows * n if np.isinf(m) else rows * min(n, m) / (n + m), RARE), sure
+
+
+def _tells(side: Side) -> bool:
+    """Whether the tally has the names of all that the cell of other categories holds."""
+    named = math.fsum((side.tally.unseen or {}).values())
+    return named >= float(side.tally.counts[-2]) * (1.0 - ROUNDING)
+
+
+def _others(*sides: Side) -> tuple[list[Label], Array]:
+    """The categories that have no cell of their own, in an order that depends on nothing but them, and that order."""
+    labels = [*{label: None for side in sides for label, count in (side.tally.unseen or {}).items() if count > 0}]
+    order = order_of(labels)
+    first = sorted(range(len(labels)), key=lambda k: (order[k], str(labels[k])))
+    return [labels[k] for k in first], order[first]
 
 
 def _first(rows: Array, order: Array) -> Array:
@@ -181,15 +210,15 @@ def _sparse(found: Told, n: float, m: float) -> Array:
     return fewer(pair.expected()[0], SPARSE)
 
 
-def _unseen(side: Side) -> tuple[Array, Array, list[Label]]:
-    """The counts of the new categories, the squares of the weights in each, and what they are called.
+def _unseen(side: Side, labels: list[Label]) -> Squares:
+    """The counts of categories that have no cell of their own, and the squares of the weights in each.
 
     Of these the tally has the sum alone. Dealt out by the squares of the counts, it is right where each is one row: a
     heavy row among them has the square of its weight, and makes no full cell.
     """
-    held = {label: count for label, count in (side.tally.unseen or {}).items() if count > 0}
-    counts = np.array([*held.values()], np.float64) * side.scale
-    return counts, _dealt(counts, side), [*held]
+    held = side.tally.unseen or {}
+    counts = np.array([held.get(label, 0) for label in labels], np.float64) * side.scale
+    return counts, _dealt(counts, side)
 
 
 def _dealt(counts: Array, side: Side) -> Array:

@@ -55,6 +55,12 @@ def distinct(raw: Array) -> dict[Label, int]:
     return dict(zip(map(plain, found), counts.tolist(), strict=True))
 
 
+def infinities(values: Array) -> dict[Label, int]:
+    """How often each infinity occurs."""
+    found = {plain(one): int((values == one).sum()) for one in (-math.inf, math.inf)}
+    return {label: count for label, count in found.items() if count}
+
+
 def blurred(parts: Sequence[Array]) -> bool:
     """Whether float64 takes different numbers of a sample for the same, so that bins would not see what changes."""
     if all(part.dtype.kind == "f" for part in parts):
