@@ -29,9 +29,16 @@ VECTORS = (MultivariateNormal, LowRankMultivariateNormal)
 Array = np.ndarray[Any, Any]
 
 
-@np.errstate(divide="ignore", invalid="ignore")
 def bounds(p: Distribution, q: Distribution) -> tuple[Array, Array]:
     """The middle between a lower and an upper bound of KL(p || q), and half their distance."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low, high = _both(p, q)
+        width = np.where(low == high, 0.0, high - low)
+        return 0.5 * (low + high), 0.5 * width
+
+
+def _both(p: Distribution, q: Distribution) -> tuple[Array, Array]:
+    """A lower and an upper bound."""
     (w, f), (v, g) = _parts(p), _parts(q)
     far = np.asarray(closed(_down(f), _across(g)), np.float64)
     high = _upper(w, v, far)
@@ -39,8 +46,7 @@ def bounds(p: Distribution, q: Distribution) -> tuple[Array, Array]:
         apart = np.diagonal(far, axis1=-2, axis2=-1)
         high = np.minimum(high, closed(Categorical(w), Categorical(v)) + _mean(w, apart))
     low = high if w.shape[-1] == v.shape[-1] == 1 else np.clip(_lower(w, f, v, g), 0.0, high)
-    width = np.where(low == high, 0.0, high - low)
-    return 0.5 * (low + high), 0.5 * width
+    return low, high
 
 
 def _parts(one: Distribution) -> tuple[Array, Distribution]:

@@ -96,8 +96,9 @@ def test_infinite(p, q, method):
 
 def test_an_integral_that_is_not_known_says_so():
     p, q = D.Weibull(0.019, 0.0042), D.Gamma(1.4, 1.4)
-    with pytest.warns(RuntimeWarning, match="the integral is nan"):
+    with pytest.warns(RuntimeWarning, match="the integral is nan") as told:
         value, error = kl.kl_divergence(p, q, method="quadrature", return_error=True)
+    assert [x.filename for x in told] == [__file__]  # the caller's line
     assert math.isnan(value)
     assert error == math.inf
 
