@@ -97,7 +97,7 @@ def _bfloat16(x: Any, torch: Any) -> np.ndarray:
 
 def one_of(value: Any, allowed: tuple[str, ...], name: str) -> None:
     """Refuse a value that is not allowed."""
-    if value not in allowed:
+    if not isinstance(value, str) or value not in allowed:
         raise ValueError(f"{name}: one of {', '.join(map(repr, allowed))}, not {value!r}")
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from klnumba.cellwise import pointwise
-from klnumba.parametric import function_of
+from klnumba.parametric import SAMPLES, function_of, is_usual
 from klnumba.reduction import STATISTICS, real, reduce, statistics
 
 Kind = Literal["prob", "log_prob", "logit"]
@@ -85,7 +85,7 @@ def kl_divergence(
     temperature: float = 1.0, reduction: Reduction = "none", where: Any = None, keepdims: bool = False,
     out: np.ndarray | None = None, dtype: Any = None, threads: int | None = None, invalid: Invalid = "nan",
     align: Align = "outer", stream: Any = None, method: Method = "auto", return_error: bool = False,
-    samples: int = 1_000_000, rng: Any = None,
+    samples: int = SAMPLES, rng: Any = None,
 ) -> Any:  # fmt: skip
     """Kullback-Leibler divergence KL(p || q) of every row.
 
@@ -148,7 +148,7 @@ def kl_divergence(
     if between is not None:
         _refuse(where, out, kind, axis, normalize, temperature, reduction, keepdims, dtype, threads, invalid, align)
         return between(p, q, base=base, method=method, return_error=return_error, samples=samples, rng=rng)
-    if rng is not None or (method, return_error, samples) != ("auto", False, 1_000_000):
+    if not is_usual(method, return_error, samples, rng):
         raise ValueError("method, return_error, samples, rng: for distributions; of arrays, every cell is summed")
     return reduce(
         "kl", p, q, kind, axis, normalize, base, temperature, reduction, where, keepdims, out, dtype, threads, invalid,

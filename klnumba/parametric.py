@@ -1,13 +1,16 @@
-"""What tells a distribution with parameters from an array, without loading any distribution."""
+"""What tells a distribution with parameters from an array, and its options, without loading any distribution."""
 
 from __future__ import annotations
 
 import importlib
+import numbers
 from collections.abc import Callable
 from typing import Any, ClassVar
 
 LIBRARIES = {"scipy.stats": "scipy", "torch.distributions": "torch"}
 PLAIN = frozenset({"numpy.ndarray", "builtins.list", "builtins.tuple", "builtins.float", "builtins.int"})
+
+SAMPLES = 1_000_000  # that `method="monte_carlo"` draws unless it is told
 
 
 class Parametric:
@@ -45,3 +48,15 @@ def function_of(name: str, p: Any, q: Any) -> Callable[..., Any] | None:
     if name not in Parametric.functions:
         importlib.import_module("klnumba.distributions")
     return Parametric.functions[name]
+
+
+def is_usual(method: Any, return_error: Any, samples: Any, rng: Any) -> bool:
+    """Whether the options that are for distributions alone are left as they are."""
+    return (
+        rng is None and isinstance(method, str) and method == "auto" and return_error is False and is_default(samples)
+    )
+
+
+def is_default(samples: Any) -> bool:
+    """Whether this is the number of draws that is taken unless it is told."""
+    return samples is SAMPLES or (isinstance(samples, numbers.Integral) and samples == SAMPLES)

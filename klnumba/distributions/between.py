@@ -8,16 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from klnumba.arrays import one_of
 from klnumba.distributions import foreign, frozen, numeric, pairwise_normal
 from klnumba.distributions.bounds import bounds
 from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.registry import divergence as closed
-from klnumba.parametric import Parametric, library_of
+from klnumba.parametric import SAMPLES, Parametric, is_default, is_usual, library_of
 from klnumba.reduction import generator, unit_of
 
-SAMPLES = 1_000_000
 ESTIMATES = ("quadrature", "sum", "monte_carlo")
-USUAL = ("auto", False, SAMPLES)
 METHODS = ("auto", "closed", "quadrature", "sum", "bounds", "monte_carlo")
 
 
@@ -26,15 +25,15 @@ def divergence(
     samples: int = SAMPLES, rng: Any = None,
 ) -> Any:  # fmt: skip
     """KL(p || q) of two batches, in closed form or as `method` says; with an estimate of the error, if wanted."""
-    usual = rng is None and (method, return_error, samples) == USUAL
-    if usual and isinstance(p, Distribution) and isinstance(q, Distribution):
+    if is_usual(method, return_error, samples, rng) and isinstance(p, Distribution) and isinstance(q, Distribution):
         return closed(p, q, base)  # one pair takes as long as the way to it
-    if method not in METHODS:
-        raise ValueError(f"method: one of {', '.join(map(repr, METHODS))}, not {method!r}")
+    one_of(method, METHODS, "method")
+    if not isinstance(return_error, bool | np.bool_):
+        raise TypeError(f"return_error: True or False, not {return_error!r}")
     unit = unit_of(base)
     give = foreign.back(p, q)
     first, second = (frozen if method in ESTIMATES else foreign).pair(p, q)
-    if method != "monte_carlo" and (samples != SAMPLES or rng is not None):
+    if method != "monte_carlo" and (rng is not None or not is_default(samples)):
         raise ValueError(f"samples, rng: for method 'monte_carlo', not {method!r}")
     if method in ("auto", "closed"):
         if return_error:
@@ -42,7 +41,7 @@ def divergence(
         return give(closed(first, second, base))
     found: Any
     if method == "bounds":
-        found = bounds(first, second)
+        found = (second.nan_where_broken(first.nan_where_broken(x)) for x in bounds(first, second))
     else:
         found = numeric.each(_fallback(method, samples, rng), first, second)
     dtype = np.result_type(first.dtype, second.dtype)

@@ -31,6 +31,14 @@ Array = np.ndarray[Any, Any]
 
 def bounds(p: Distribution, q: Distribution) -> tuple[Array, Array]:
     """The middle between a lower and an upper bound of KL(p || q), and half their distance."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low, high = _both(p, q)
+        width = np.where(low == high, 0.0, high - low)
+        return 0.5 * (low + high), 0.5 * width
+
+
+def _both(p: Distribution, q: Distribution) -> tuple[Array, Array]:
+    """A lower and an upper bound."""
     (w, f), (v, g) = _parts(p), _parts(q)
     far = np.asarray(closed(_down(f), _across(g)), np.float64)
     high = _upper(w, v, far)
@@ -38,9 +46,7 @@ def bounds(p: Distribution, q: Distribution) -> tuple[Array, Array]:
         apart = np.diagonal(far, axis1=-2, axis2=-1)
         high = np.minimum(high, closed(Categorical(w), Categorical(v)) + _mean(w, apart))
     low = high if w.shape[-1] == v.shape[-1] == 1 else np.clip(_lower(w, f, v, g), 0.0, high)
-    with np.errstate(invalid="ignore"):
-        width = np.where(low == high, 0.0, high - low)
-    return 0.5 * (low + high), 0.5 * width
+    return low, high
 
 
 def _parts(one: Distribution) -> tuple[Array, Distribution]:
@@ -60,8 +66,7 @@ def _across(parts: Distribution) -> Distribution:
 
 def _mean(weights: Array, values: Any) -> Array:
     """Over the last axis; what has no weight does not count, whatever it is."""
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(weights > 0.0, weights * values, 0.0).sum(-1))
+    return np.asarray(np.where(weights > 0.0, weights * values, 0.0).sum(-1))
 
 
 def _upper(w: Array, v: Array, far: Array) -> Array:
@@ -70,18 +75,16 @@ def _upper(w: Array, v: Array, far: Array) -> Array:
     A share a, b of p's weights (`phi`) is set against one of q's (`psi`); each round makes the one best for the other.
     """
     least = far.min(-1)
-    with np.errstate(invalid="ignore"):
-        close = np.where(far < math.inf, np.exp(least[..., None] - far), 0.0)
+    close = np.where(far < math.inf, np.exp(least[..., None] - far), 0.0)
     psi = w[..., :, None] * v[..., None, :] * np.ones(far.shape)
     value = np.full(psi.shape[:-2], math.inf)
     for _ in range(ROUNDS):
         held = psi * close
         rows = held.sum(-1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            found = _mean(w, least - np.log(rows / w))
-            phi = np.where(held > 0.0, w[..., :, None] * held / rows[..., None], 0.0)
-            psi = np.where(phi > 0.0, v[..., None, :] * phi / phi.sum(-2, keepdims=True), 0.0)
-            done = (found >= value - SETTLED * np.abs(value)).all()
+        found = _mean(w, least - np.log(rows / w))
+        phi = np.where(held > 0.0, w[..., :, None] * held / rows[..., None], 0.0)
+        psi = np.where(phi > 0.0, v[..., None, :] * phi / phi.sum(-2, keepdims=True), 0.0)
+        done = (np.isnan(found) | (found >= value - SETTLED * np.abs(value))).all()
         value = np.fmin(value, found)
         if done:
             break
@@ -94,9 +97,8 @@ def _lower(w: Array, f: Distribution, v: Array, g: Distribution) -> Any:
     if overlap is None:
         return 0.0
     near = np.asarray(closed(_down(f), _across(f)), np.float64)
-    with np.errstate(divide="ignore"):
-        own = np.logaddexp.reduce(np.log(w)[..., None, :] - near, axis=-1)
-        other = np.logaddexp.reduce(np.log(v)[..., None, :] + overlap, axis=-1)
+    own = np.logaddexp.reduce(np.log(w)[..., None, :] - near, axis=-1)
+    other = np.logaddexp.reduce(np.log(v)[..., None, :] + overlap, axis=-1)
     return _mean(w, own - other - f.entropy())
 
 

@@ -38,8 +38,9 @@ class Normalised(Parameter):
 
 def of_sum_one(masses: Any) -> Any:
     """The masses over their sum."""
-    parts = masses / np.max(masses, -1, keepdims=True)
-    return parts / np.sum(parts, -1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):  # of masses that were not checked
+        parts = masses / np.max(masses, -1, keepdims=True)
+        return parts / np.sum(parts, -1, keepdims=True)
 
 
 def of_exponentials_of_sum_one(logits: Any) -> Any:

@@ -56,10 +56,9 @@ def delta_mixture(p: Delta, q: Mixture) -> Any:
     _over_numbers(q)
     apart = np.asarray(divergence(p.spread(1), q.component_distribution), np.float64)
     weights = np.asarray(q.mixture_distribution.probs, np.float64)
-    with np.errstate(divide="ignore"):
-        logs = np.log(weights) - apart
-    missing = np.sum(weights * np.expm1(-apart), -1)  # the probability less 1, which keeps the digits of one near 1
     with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(weights) - apart
+        missing = np.sum(weights * np.expm1(-apart), -1)  # the probability less 1, which keeps the digits of one near 1
         return np.where(missing > -0.5, -np.log1p(np.minimum(missing, 0.0)), -np.logaddexp.reduce(logs, -1))
 
 

@@ -132,15 +132,22 @@ class Distribution(Parametric):
 
     def nan_where_broken(self, values: Any) -> Any:
         """NaN in place of the values, one a distribution, where parameters that were not checked break a rule."""
-        if not self._unchecked or any(map(on_device, self._given.values())):
+        if not self._unchecked or on_device(values):
             return values
-        broken = np.broadcast_to(self._unfit(), self.batch_shape)
+        return np.where(self._broken(), np.asarray(values).dtype.type(np.nan), values)[()]
+
+    def _broken(self) -> Any:
+        """Where in the batch that is so; on a CUDA device the parameters are not looked at."""
+        broken = np.zeros(self.batch_shape, bool)
+        if not self._unchecked or any(map(on_device, self._given.values())):
+            return broken
+        broken = broken | self._unfit()
         for name, value in self._given.items():
             parameter: Parameter = getattr(type(self), name)
             batch = value.ndim - parameter.event_dims
             for bad in parameter.constraint.broken(value):
                 broken = broken | bad.any(tuple(range(batch, bad.ndim)))
-        return np.where(broken, np.asarray(values).dtype.type(np.nan), values)[()]
+        return broken
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"{type(self).__name__}.{name}: a distribution does not change")

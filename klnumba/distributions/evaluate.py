@@ -10,9 +10,10 @@ import numpy as np
 
 from klnumba.formulas.quick import quick_form
 from klnumba.kernels import row_sums, threads
-from klnumba.kernels.elementwise import over_columns, over_rows
+from klnumba.kernels.elementwise import over_columns, over_rows, twofold_over_columns
 
 BLOCK = 1 << 15  # cells that a thread takes at a time: a few columns of them stay in its cache
+BLOCK_OF_SUMS = 1 << 6  # the same where every cell is a sum over many terms
 BLOCK_OF_ROWS = 1 << 16  # the same of rows, most of which are read where they lie
 
 
@@ -60,6 +61,25 @@ def evaluate_one(formula: Callable[..., float], columns: tuple[np.ndarray, ...])
     one = np.empty(1)
     over_columns(formula, len(columns))(columns, one)
     return one[0]
+
+
+def evaluate_twofold(
+    formula: Callable[..., tuple[float, float]], columns: Sequence[np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The two numbers that a formula, a long sum, gives for each cell of broadcast columns."""
+    wide = np.broadcast_arrays(*columns)
+    flat = [_locked(_numbers(column)) for column in wide]
+    found = np.empty((2, wide[0].size))
+    loop = twofold_over_columns(formula, len(flat))
+
+    def part(start: int) -> None:
+        piece = slice(start, start + BLOCK_OF_SUMS)
+        loop(tuple(column[piece] for column in flat), found[0, piece], found[1, piece])
+
+    size = wide[0].size
+    threads.run(part, range(0, size, BLOCK_OF_SUMS), threads.choose(None, size * BLOCK_OF_SUMS))
+    high, low = found.reshape(2, *wide[0].shape)
+    return high, low
 
 
 def evaluate_rows(

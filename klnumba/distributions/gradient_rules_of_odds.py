@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.distributions import binomial, count_pairs, geometric, mixed_odds, negative_binomial, odds
+from klnumba.distributions import binomial, count_means, count_pairs, geometric, mixed_odds, negative_binomial, odds
 from klnumba.distributions.continuous_bernoulli import log_odds
 from klnumba.distributions.evaluate import evaluate
 from klnumba.duals import twofold as tf
@@ -198,7 +198,7 @@ def binomial_poisson_logits(n: Any, a: Any, rate: Any) -> Any:
 
 
 def _to_poisson(counts: Twofold, p: Twofold, other: Twofold, rate: Twofold) -> tuple[Twofold, Twofold]:
-    ways = _mean_over(counts, p, other, lambda k, n: tf.log(n - k))
+    ways = count_means.mean_log(counts, p, other)
     slope = counts * (ways + (tf.log(p) - tf.log(other)) - tf.log(rate))
     return where(counts.hi == 0.0, 0.0, slope), where(counts.hi * p.hi == 0.0, 1.0, 1.0 - counts * p / rate)
 
@@ -234,8 +234,8 @@ def _to_negative_binomial(
     n: Twofold, p: Twofold, other: Twofold, r: Twofold, log_ratio: Twofold, log_rest: Twofold
 ) -> tuple[Twofold, Twofold]:
     """By p, and by r; `log_ratio` is log(p/(1 - p)/q), and `log_rest` log(1 - q)."""
-    ways = _mean_over(n, p, other, lambda k, n, r: tf.log(n - k) - tf.log(Twofold(k) + r), r)
-    climb = _mean_over(n + 1.0, p, other, lambda k, n, r: tf.digamma(Twofold(k) + r) - tf.digamma(r), r)
+    ways = count_means.mean_log_ratio(n, p, other, r, 1.0)
+    climb = count_means.mean_climb(n, p, other, r)
     return where(n.hi == 0.0, 0.0, n * (ways + log_ratio)), -(climb + log_rest)
 
 
@@ -252,29 +252,7 @@ def _each(formula: Callable[..., float], *numbers: Any) -> Twofold:
 
 def _more_ways(n: Twofold, p: Twofold, other: Twofold, m: Twofold) -> Twofold:
     """E log((n - K)/(m - K)) over K successes of n - 1 draws, n < m; else 0."""
-    fewer = where(n.hi < m.hi, n, 0.0)
-    return _mean_over(fewer, p, other, lambda k, n, m: tf.log(Twofold(n - k) / (m - k)), m)
-
-
-def _mean_over(counts: Twofold, p: Twofold, other: Twofold, of: Callable[..., Twofold], *more: Twofold) -> Twofold:
-    """E of(K, n, more) over K successes of n - 1 draws, cell by cell; symmetric in k and n - 1 - k to the last bit."""
-    found = []
-    for n, x, y, x_low, y_low, *others in zip(
-        *np.broadcast_arrays(counts.hi, p.hi, other.hi, p.lo, other.lo, *(z.hi for z in more)), strict=True
-    ):
-        if not (n >= 1.0 and 0.0 <= x <= 1.0):  # none, or no numbers, of which the divergence is none either
-            found.append((0.0, 0.0))
-            continue
-        last = n - 1.0
-        reach = binomial.width_of_sum(last, float(x), float(y))
-        k = np.arange(max(math.floor(last * x - reach), 0.0), min(last, math.ceil(last * x + reach)) + 1.0)
-        ways = tf.log_gamma(last + 1.0) - (tf.log_gamma(k + 1.0) + tf.log_gamma(last - k + 1.0))
-        of_p, of_other = tf.log(Twofold(x, x_low)), tf.log(Twofold(y, y_low))
-        logs = ways + (where(k == 0.0, 0.0, k * of_p) + where(k == last, 0.0, (last - k) * of_other))
-        terms = tf.exp(logs) * of(k, n, *others)
-        high = math.fsum(terms.hi)
-        found.append((high, math.fsum([*terms.hi, -high, *terms.lo])))
-    return Twofold(*np.array(found).reshape(-1, 2).T)
+    return count_means.mean_log_ratio(where(n.hi < m.hi, n, 0.0), p, other, m, -1.0)
 
 
 # --- geometric distributions, and negative binomial ones of one failure -----------------------------------------------

@@ -16,6 +16,17 @@ class Holder(Distribution):
 
     def __init__(self, batch_shape: tuple[int, ...], event_shape: tuple[int, ...], **held: Any) -> None:
         self.__dict__.update(held, _held=held, _given={}, batch_shape=batch_shape, event_shape=event_shape)
+        if any(part._unchecked for part in self._parts()):
+            self.__dict__["_unchecked"] = True
+
+    def _parts(self) -> list[Distribution]:
+        """The distributions that it is made of."""
+        values = (x if isinstance(x, tuple) else (x,) for x in self._held.values())
+        return [x for value in values for x in value if isinstance(x, Distribution)]
+
+    def _broken(self) -> Any:
+        """Where that is so of a part."""
+        return np.any([np.broadcast_to(part._broken(), self.batch_shape) for part in self._parts()], 0)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self._held.items())})"
@@ -35,7 +46,7 @@ class Holder(Distribution):
     @property
     def dtype(self) -> np.dtype[Any]:
         """That of the distributions it is made of."""
-        return np.result_type(*(value.dtype for value in self._held.values() if isinstance(value, Distribution)))
+        return np.result_type(*(part.dtype for part in self._parts()))
 
 
 def distribution(owner: str, name: str, value: Any, family: type[Distribution] = Distribution) -> Any:

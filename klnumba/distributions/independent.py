@@ -74,6 +74,10 @@ class Independent(Holder):
         base = self.base_distribution.one(at, wide + self.base_distribution.batch_shape[cut:])
         return type(self)(base, self.reinterpreted_batch_ndims)
 
+    def _broken(self) -> Any:
+        axes = tuple(range(len(self.batch_shape), len(self.base_distribution.batch_shape)))
+        return self.base_distribution._broken().any(axes)
+
     @property
     def support(self) -> Support:
         return self.base_distribution.support

@@ -51,11 +51,6 @@ class Joint(Holder):
         super().__init__(batch, tuple(x.event_shape for x in blocks), distributions=blocks)
 
     @property
-    def dtype(self) -> np.dtype[Any]:
-        """That of the blocks together."""
-        return np.result_type(*(x.dtype for x in self.distributions))
-
-    @property
     def support(self) -> Any:
         """Of each block."""
         return tuple(x.support for x in self.distributions)

@@ -58,6 +58,10 @@ class Mixture(Holder):
         parts = (*wide, self.mixture_distribution.count)
         return type(self)(self.mixture_distribution.one(at, wide), self.component_distribution.one(at, parts))
 
+    def _broken(self) -> Any:
+        choice, parts = self.mixture_distribution._broken(), self.component_distribution._broken()
+        return np.broadcast_to(choice | parts.any(-1), self.batch_shape)
+
     @property
     def support(self) -> Support:
         low, high, discrete = self.component_distribution.support

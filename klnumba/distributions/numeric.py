@@ -13,6 +13,7 @@ from klnumba.distributions import charts
 from klnumba.distributions.charts import EPSILON, cells
 from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.registry import common_shape
+from klnumba.labels import outside
 
 Result = charts.Result
 
@@ -29,7 +30,8 @@ def quadrature(p: Distribution, q: Distribution) -> Result:
         warnings.simplefilter("ignore", RuntimeWarning)  # of SciPy's quantiles: what they do not find is no cut
         value, error = _integral(p, q)
     if not error <= WARN * value:
-        warnings.warn(f"KL({p!r} || {q!r}): the integral is {value:.6g} +- {error:.1g}", RuntimeWarning, stacklevel=6)
+        text = f"KL({p!r} || {q!r}): the integral is {value:.6g} +- {error:.1g}"
+        warnings.warn(text, RuntimeWarning, stacklevel=outside())
     return value, error
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from klnumba.distributions.distribution import Distribution, on_device
 from klnumba.distributions.evaluate import evaluate, evaluate_one
+from klnumba.labels import outside
 from klnumba.reduction import unit_of
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -273,7 +274,7 @@ def find(p: type, q: type) -> Pair:
             f"KL({p.__name__} || {q.__name__}) is ambiguous: taking that of ({left.p.__name__}, {left.q.__name__}), "
             f"not of ({right.p.__name__}, {right.q.__name__}); register_kl({p.__name__}, {q.__name__}) decides",
             RuntimeWarning,
-            stacklevel=5,
+            stacklevel=outside(),
         )
     _found[p, q] = left
     return left

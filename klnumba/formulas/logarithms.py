@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from klnumba.formulas.elementary import LN2_HI, LN2_LO, split_exponent, two_sum
 from klnumba.formulas.primitives import fma
+from klnumba.formulas.twofold import over, plus
 
 LN2_LOWEST = 1.1612227229362532e-26  # what LN2_HI + LN2_LO leaves of ln2
 TWO_THIRDS, TWO_THIRDS_LOW = 0.6666666666666666, 3.700743415417188e-17
@@ -220,9 +221,7 @@ def log_twofold(x: float) -> tuple[float, float]:
     j = int(128.0 * m + 0.5)
     c = j / 128.0
     d = m - c
-    both, lost = two_sum(m, c)
-    s = d / both
-    rest = (fma(-s, both, d) - s * lost) / both
+    s, rest = over(d, 0.0, *two_sum(m, c))
     cube, cube_low = _twice_atanh_beyond(s)
     high, e = two_sum(float(k) * LN2_HI, LOGS[j - FIRST])
     high, f = two_sum(high, 2.0 * s)
@@ -251,3 +250,23 @@ def log_ratio_beyond(a: float, b: float, less: float) -> tuple[float, float]:
     d, e = two_sum(high_a, -high_b)
     total, f = two_sum(d, -less)
     return two_sum(total, (e + f) + (low_a - low_b))
+
+
+def log_of_move(x: float, x_low: float, d: float) -> tuple[float, float]:
+    """log((x + d)/x) of positive x, of twice the digits, and x + d; where d is small, to 1e-26 of itself.
+
+    Examples
+    --------
+    >>> high, low = log_of_move(1e20, 0.0, 1.0)
+    >>> print(f"{high} {low:.6e}")
+    1e-20 -5.000000e-41
+    """
+    both, both_low = plus(2.0 * x, 2.0 * x_low, d, 0.0)
+    if abs(d) < both / 360.0:
+        s, rest = over(d, 0.0, both, both_low)
+        cube, cube_low = _twice_atanh_beyond(s)
+        return plus(2.0 * s, 2.0 * (rest + rest * (s * s)), cube, cube_low)
+    y, y_low = plus(x, x_low, d, 0.0)
+    high, low = log_twofold(y)
+    high_x, low_x = log_twofold(x)
+    return plus(high, low + y_low / y, -high_x, -(low_x + x_low / x))

@@ -83,6 +83,24 @@ def over_columns(formula: Callable[..., Any], count: int) -> Any:
     return compiled(f"{name_of(formula)}-elementwise", text, signature, cached=is_ours(formula))
 
 
+def loop_of_two(formula: Callable[..., Any], count: int) -> Callable[..., None]:
+    """The same for a formula that gives two numbers."""
+    formula, cell_at = uncontracted(formula), cell_of(count)
+
+    def elementwise(columns: Any, first: Any, second: Any) -> None:
+        for k in range(first.size):
+            first[k], second[k] = formula(*cell_at(columns, k))
+
+    return elementwise
+
+
+@once
+def twofold_over_columns(formula: Callable[..., Any], count: int) -> Any:
+    """The compiled loop of a formula that gives a number and what its rounding lost, to an array for each."""
+    signature = types.void(types.UniTuple(cells_of(np.dtype(np.float64)), count), VALUES, VALUES)
+    return compiled(f"{name_of(formula)}-twofold", loop_of_two(formula, count), signature, cached=is_ours(formula))
+
+
 def rows_of(count: int) -> Any:
     """What cuts the k-th row out of each of the first `count` columns: that of one fewer, and one more place."""
     if count == 0:

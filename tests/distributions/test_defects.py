@@ -67,6 +67,44 @@ def test_what_was_not_checked_stays_so_in_parts_of_a_batch():
     np.testing.assert_array_equal(np.isnan(D.pairwise_kl(singles)), [[False, True], [True, True]])
 
 
+LOOSE = D.Normal([[0.0, 1.0], [0.0, math.nan], [0.0, 1.0]], [[1.0, 1.0], [1.0, 1.0], [-1.0, 1.0]], validate_args=False)
+WEIGHTS = D.Categorical([[0.5, 0.5], [0.5, -0.5], [0.5, math.nan]], validate_args=False)
+BOTH = D.Categorical([0.5, 0.5])
+BROKEN_PARTS = [
+    (D.Mixture(BOTH, LOOSE), D.Normal(), ("quadrature", "bounds", "monte_carlo")),
+    (D.Mixture(WEIGHTS, D.Normal([0.0, 1.0], 1.0)), D.Normal(), ("quadrature", "bounds", "monte_carlo")),
+    (D.Mixture(BOTH, D.Poisson([[1, 2], [1, -1], [math.nan, 1]], validate_args=False)), D.Poisson(1.0), ("sum",)),
+    (D.Independent(LOOSE, 1), D.Independent(D.Normal([0.0, 0.0], 1.0), 1), ("closed", "monte_carlo")),
+    (
+        D.TransformedDistribution(
+            D.Normal([0.0, math.nan, 0.0], [1.0, 1.0, -1.0], validate_args=False), D.ExpTransform()
+        ),
+        D.LogNormal(0.5, 1.0),
+        ("quadrature", "monte_carlo"),
+    ),
+    (
+        D.Joint([D.Normal(0.0, [1.0, -1.0, 0.0], validate_args=False), D.Gamma(1.0, 1.0)]),
+        D.Joint([D.Normal(), D.Gamma(2.0, 1.0)]),
+        ("closed",),
+    ),
+]
+
+
+@pytest.mark.parametrize(("broken", "fine", "methods"), BROKEN_PARTS)
+def test_parts_that_were_not_checked_and_break_a_rule_give_nan(broken, fine, methods):
+    for method in methods:
+        options = {"method": method, "return_error": method != "closed"}
+        for p, q in ((broken, fine), (fine, broken)):
+            found = kl.kl_divergence(p, q, **options, **({"samples": 50} if method == "monte_carlo" else {}))
+            for numbers in found if method != "closed" else (found,):
+                assert np.isnan(numbers).tolist() == [False, True, True]
+
+
+def test_delta_from_a_mixture_that_was_not_checked():
+    q = D.Mixture(WEIGHTS, D.Poisson([1.0, 2.0]))
+    assert np.isnan(kl.kl_divergence(D.Delta(1.0), q)).tolist() == [False, True, True]
+
+
 def test_masked_numbers_are_refused():
     numbers = np.ma.array([1.0, 2.0, 3.0], mask=[False, True, False])
     with pytest.raises(ValueError, match=r"Normal: loc must have no masked numbers, but loc\[1\] is masked"):

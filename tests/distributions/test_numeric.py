@@ -96,8 +96,9 @@ def test_infinite(p, q, method):
 
 def test_an_integral_that_is_not_known_says_so():
     p, q = D.Weibull(0.019, 0.0042), D.Gamma(1.4, 1.4)
-    with pytest.warns(RuntimeWarning, match="the integral is nan"):
+    with pytest.warns(RuntimeWarning, match="the integral is nan") as told:
         value, error = kl.kl_divergence(p, q, method="quadrature", return_error=True)
+    assert [x.filename for x in told] == [__file__]  # the caller's line
     assert math.isnan(value)
     assert error == math.inf
 
@@ -149,7 +150,11 @@ def test_draws_are_seeded_and_batches_broadcast():
     ("options", "words"),
     [
         ({"method": "guess"}, "method: one of 'auto'"),
+        ({"method": np.array(["sum", "quadrature"])}, r"method: one of 'auto', .*, not array\(\['sum', 'quadrature'\]"),
+        ({"method": np.array("sum")}, r"method: one of 'auto', .*, not array\('sum'"),
         ({"return_error": True}, "return_error: a closed form has no estimate"),
+        ({"samples": np.array([5, 6])}, "samples, rng: for method 'monte_carlo', not 'auto'"),
+        ({"method": "monte_carlo", "samples": np.array([5, 6])}, r"samples: an integer of .*, not array\(\[5, 6\]\)"),
         ({"method": "sum"}, "p: method 'sum' is for discrete distributions"),
         ({"method": "monte_carlo", "samples": 1}, "samples: an integer of at least 2"),
         ({"method": "quadrature", "base": 1}, "base"),
@@ -158,8 +163,25 @@ def test_draws_are_seeded_and_batches_broadcast():
 def test_wrong_options(options, words):
     with pytest.raises(ValueError, match=words):
         kl.kl_divergence(D.Normal(), D.Normal(1.0), **options)
-    with pytest.raises(ValueError, match="for distributions"):
-        kl.kl_divergence([0.5, 0.5], [0.5, 0.5], method="sum")
+
+
+def test_return_error_is_a_bool():
+    with pytest.raises(TypeError, match=r"return_error: True or False, not array\(\[ True, False\]\)"):
+        kl.kl_divergence(D.Normal(), D.Normal(1.0), method="quadrature", return_error=np.array([True, False]))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"method": "sum"},
+        {"method": np.array(["sum", "quadrature"])},
+        {"samples": np.array([5, 6])},
+        {"return_error": np.array([True, False])},
+    ],
+)
+def test_options_for_distributions_alone(options):
+    with pytest.raises(ValueError, match="method, return_error, samples, rng: for distributions"):
+        kl.kl_divergence([0.5, 0.5], [0.5, 0.5], **options)
 
 
 def test_quadrature_is_for_continuous_ones():

@@ -1,5 +1,7 @@
 """The documentation's list of pairs on which PyTorch answers otherwise: both sides are called."""
 
+import math
+
 import mpmath
 import numpy as np
 import pytest
@@ -118,6 +120,30 @@ def test_what_klnumba_refuses(of_torch, theirs, of_ours, error):
     else:
         with pytest.raises(theirs):
             torch.distributions.kl_divergence(*pair)
+
+
+def test_an_exponential_family_of_ones_own():
+    torch = pytest.importorskip("torch", reason="torch is not installed: nothing to compare with")
+
+    class Rayleigh(torch.distributions.ExponentialFamily):
+        _mean_carrier_measure = 0
+
+        def __init__(self, scale):
+            self.scale = torch.tensor(scale, dtype=torch.float64)
+            super().__init__(validate_args=False)
+
+        @property
+        def _natural_params(self):
+            return (-0.5 / self.scale**2,)
+
+        def _log_normalizer(self, x):
+            return -torch.log(-2.0 * x)
+
+    pair = Rayleigh(1.0), Rayleigh(2.0)
+    theirs = torch.distributions.kl_divergence(*pair).item()
+    assert theirs == pytest.approx(math.log(4.0) - 0.75, rel=1e-14)  # as the page registers it
+    with pytest.raises(TypeError, match=r"p: torch\.distributions' Rayleigh has no counterpart here"):
+        kl.kl_divergence(*pair)
 
 
 def test_registering(monkeypatch):

@@ -132,6 +132,43 @@ def test_of_two_that_fit_the_left_is_taken_with_a_warning(own):
         assert kl.kl_divergence(D.Normal(), B()) == 2.0
 
 
+class OneNormal(D.Normal):
+    pass
+
+
+class OtherNormal(OneNormal):
+    pass
+
+
+def ratio_of_scales(loc_p, scale_p, loc_q, scale_q):
+    return scale_p / scale_q
+
+
+UNCLEAR = OtherNormal([0.0, 1.0], 1.0)
+MIXED = D.Mixture(D.Categorical([0.5, 0.5]), UNCLEAR)
+ENTRIES = {
+    "kl_divergence": lambda: kl.kl_divergence(UNCLEAR, UNCLEAR),
+    "closed": lambda: kl.kl_divergence(UNCLEAR, UNCLEAR, method="closed", base=2),
+    "bounds": lambda: kl.kl_divergence(MIXED, MIXED, method="bounds"),
+    "independent": lambda: kl.kl_divergence(D.Independent(UNCLEAR, 1), D.Independent(UNCLEAR, 1)),
+    "joint": lambda: kl.kl_divergence(D.Joint([UNCLEAR]), D.Joint([UNCLEAR])),
+    "cross_entropy": lambda: kl.cross_entropy(UNCLEAR, UNCLEAR),
+    "jeffreys_divergence": lambda: kl.jeffreys_divergence(UNCLEAR, UNCLEAR),
+    "kl_divergence_grad": lambda: D.kl_divergence_grad(UNCLEAR, UNCLEAR),
+    "pairwise_kl": lambda: D.pairwise_kl(UNCLEAR, UNCLEAR),
+    "pairwise_kl of lists": lambda: D.pairwise_kl([UNCLEAR.one((0,)), D.Normal()]),
+}
+
+
+@pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
+def test_the_warning_points_at_the_caller(entry, own):
+    D.register_kl(OneNormal, D.Normal, compiled=True)(ratio_of_scales)
+    D.register_kl(D.Normal, OneNormal, compiled=True)(ratio_of_scales)
+    with pytest.warns(RuntimeWarning, match="ambiguous") as told:
+        entry()
+    assert {(x.filename, x.lineno) for x in told} == {(__file__, entry.__code__.co_firstlineno)}
+
+
 def test_a_new_registration_is_seen_at_once(own):
     assert kl.kl_divergence(D.Normal(1.0, 1.0), D.Normal()) == 0.5
     D.register_kl(D.Normal, D.Normal, replace=True)(lambda p, q: 7.0)

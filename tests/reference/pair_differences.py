@@ -202,6 +202,10 @@ BEHAVIOURS = [
         "Independent(x, 1) ‖ Independent(x, 2) of one base x", "NotImplementedError", "ValueError",
         "the event shapes differ: no divergence is missing",
     ),
+    Behaviour(
+        "p ‖ q of a subclass of ExponentialFamily of your own", "by derivatives of its _log_normalizer", "TypeError",
+        "no counterpart here: register the pair, as below",
+    ),
     Behaviour("register_kl(int, float)", "accepted", "TypeError", "no distributions"),
     Behaviour(
         "register_kl of a pair that is registered", "the new one silently counts", "ValueError unless replace=True", "",

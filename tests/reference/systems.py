@@ -68,6 +68,7 @@ NOT_HERE = [
     NotHere("CirculantNormal", "N", "a MultivariateNormal with a circulant covariance; not with the speed of that"),
     NotHere("GaussianProcess", "F", "a MultivariateNormal at the index points; kernels are not this package's"),
     NotHere("Masked, Sample, Blockwise", "F", "Independent and Joint, or a batch with weights on the result"),
+    NotHere("ExponentialFamily of one's own, by its log-normalizer", "TD", "a pair that you register"),
     NotHere("NormalCanonical", "J", "a Normal or MultivariateNormal by precision_matrix"),
 ]
 
