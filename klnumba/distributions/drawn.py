@@ -14,6 +14,7 @@ from klnumba.distributions.dirichlet import Dirichlet
 from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.independent import Independent
 from klnumba.distributions.inverse_wishart import InverseWishart
+from klnumba.distributions.joint import Joint
 from klnumba.distributions.low_rank_multivariate_normal import LowRankMultivariateNormal
 from klnumba.distributions.mixture import Mixture
 from klnumba.distributions.multinomial import Multinomial
@@ -47,6 +48,8 @@ class Drawn:
 
 def drawable(one: Distribution) -> Drawn:
     """A single distribution of any event shape."""
+    if isinstance(one, Joint):
+        raise NotImplementedError("a draw of Joint has blocks of several shapes: take its distributions one by one")
     if not one.event_shape:
         return _numbers(one)
     if isinstance(one, Independent):

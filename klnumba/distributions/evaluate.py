@@ -122,7 +122,7 @@ def _rows(column: np.ndarray, event_dims: int, shape: tuple[int, ...]) -> np.nda
     width = math.prod(column.shape[cut:])
     if math.prod(column.shape[:cut]) == 1:
         return column.reshape(1, width)
-    return np.broadcast_to(column, shape + column.shape[cut:]).reshape(-1, width)
+    return np.broadcast_to(column, shape + column.shape[cut:]).reshape(math.prod(shape), width)
 
 
 def _of_all(rows: np.ndarray, size: int) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 import numpy as np
@@ -18,13 +19,26 @@ def number_array(owner: str, name: str, value: Any) -> Any:
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         at = ", ".join(map(str, np.argwhere(np.asarray(value.mask))[0]))
         raise ValueError(f"{owner}: {name} must have no masked numbers, but {name}{f'[{at}]' if at else ''} is masked")
+    array = _read(owner, name, value)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{owner}: {name} must be real numbers, not {array.dtype}")
+    narrow = array.dtype.kind == "f" and array.dtype.itemsize <= 4
+    array = np.array(array, np.float32 if narrow else np.float64)
+    array.flags.writeable = False
+    return array
+
+
+def _read(owner: str, name: str, value: Any) -> np.ndarray:
+    """The array of any dtype that a value makes; long integers and fractions become float64."""
     try:
         array = np.asarray(value)
     except ValueError:
         raise ValueError(f"{owner}: {name} must be a number or an array, but its rows differ in length") from None
-    if array.dtype.kind not in "fiub":
-        raise TypeError(f"{owner}: {name} must be real numbers, not {array.dtype}")
-    narrow = array.dtype in (np.dtype(np.float32), np.dtype(np.float16))
-    array = np.array(array, np.float32 if narrow else np.float64)
-    array.flags.writeable = False
-    return array
+    except (TypeError, RuntimeError) as error:  # a tensor says what it lacks
+        raise TypeError(f"{owner}: {name} cannot be read as an array: {error}") from error
+    if array.dtype.kind != "O" or not all(isinstance(one, numbers.Real) for one in array.flat):
+        return array
+    try:
+        return array.astype(np.float64)
+    except OverflowError:
+        raise ValueError(f"{owner}: {name} must be finite, but holds a number beyond the range of float64") from None

@@ -157,7 +157,7 @@ def divergence(p: Any, q: Any, base: float | None = None) -> Any:
             raise _refusal(pair, reason) from None
     else:
         _refuse_devices(p, q)
-        result = _of_shape(pair, pair.function(p, q), shape)
+        result = _of_shape(pair, pair.function(p, q), shape, np.result_type(p.dtype, q.dtype))
         result = result if base is None else result / result.dtype.type(unit)
     if p._unchecked or q._unchecked:
         result = q.nan_where_broken(p.nan_where_broken(result))
@@ -179,13 +179,18 @@ def _named(pair: Pair) -> str:
     return f"KL({pair.p.__name__} || {pair.q.__name__}): {function}"
 
 
-def _of_shape(pair: Pair, result: Any, shape: tuple[int, ...]) -> Any:
-    """What a function gave, broadcast."""
+def _of_shape(pair: Pair, result: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    """What a function gave, broadcast, in the dtype of the parameters."""
+    numbers = np.asarray(result)
+    if numbers.dtype.kind not in "fiub":
+        kind = type(result).__name__ if numbers.dtype.kind == "O" else numbers.dtype
+        raise TypeError(f"{_named(pair)} gave {kind}, not real numbers")
     try:
-        return np.array(np.broadcast_to(result, shape))[()]
+        with np.errstate(over="ignore", under="ignore"):  # beyond the range of float32
+            return np.array(np.broadcast_to(numbers, shape), dtype)[()]
     except ValueError:
         raise ValueError(
-            f"{_named(pair)} gave the shape {np.shape(result)}, which does not broadcast to the batch shape {shape}"
+            f"{_named(pair)} gave the shape {numbers.shape}, which does not broadcast to the batch shape {shape}"
         ) from None
 
 
