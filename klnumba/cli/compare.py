@@ -60,7 +60,10 @@ def compare(
     ] = None,
     to_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """What changed between two .csv, .csv.gz, .parquet, .feather or .jsonl tables, column by column."""
+    """What changed between two .csv, .csv.gz, .parquet, .feather or .jsonl tables, column by column.
+
+    In CSV, an empty field is missing; NA, NaN, None or null is so among numbers or truth values alone.
+    """
     with one_line():
         _check_limits(fail_above, fail_p)
         before, after, save = _sides(reference, current, profile)

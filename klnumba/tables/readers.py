@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
@@ -20,6 +21,11 @@ from klnumba.tables.columns import Column, ColumnError, Unusable
 from klnumba.tables.counting import all_missing
 
 BUFFER = 1 << 20  # bytes of a column that are read at a time
+WORDS = (  # beside numbers and truth values these are missing; among texts the empty one alone
+    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
+    "NULL", "NaN", "None", "n/a", "nan", "null",
+)  # fmt: skip
+LONGER = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
 
 
 class Reader(Protocol):
@@ -103,6 +109,7 @@ class Survey(NamedTuple):
     """What is known of a file that has been read once."""
 
     names: list[str]
+    typed: set[str]  # columns of numbers alone, or of truth values
     mixed: set[str]  # columns of one kind in one piece and of another in the next
     rounded: set[str]  # columns whose numbers may have lost digits
 
@@ -125,11 +132,15 @@ class Untyped(ABC):
         if key not in self.surveys:
             frames = self.frames(columns, None)
             start = [*islice(frames, 2)]
-            if len(start) < 2 and not any(map(self.rounded, start)):
+            if len(start) < 2 and all(map(self.settled, start)):
                 yield from start
                 return
             self.surveys[key] = self._surveyed(chain(start, frames))
         yield from self.frames(columns, self.surveys[key])
+
+    def settled(self, frame: Any) -> bool:
+        """Whether the values of a file of one piece are known once it has been read."""
+        return not self.rounded(frame)
 
     def rounded(self, frame: Any) -> set[str]:
         """The columns of a piece whose numbers may not be those of the file."""
@@ -144,8 +155,9 @@ class Untyped(ABC):
                 held = kinds.setdefault(name, set())
                 if column.kind not in held and _has_values(column):
                     held.add(column.kind)
+        typed = {name for name, held in kinds.items() if held in ({"number"}, {"boolean"})}
         mixed = {name for name, held in kinds.items() if len(held) > 1}
-        return Survey([*kinds], mixed, rounded - mixed)
+        return Survey([*kinds], typed, mixed, rounded - mixed)
 
 
 def _has_values(column: Column) -> bool:
@@ -166,26 +178,47 @@ class Csv(Untyped):
         return [*load("pandas").read_csv(self.path, nrows=0).columns]
 
     def _check(self) -> None:
-        """pandas gives a name that stands there twice another one, without a word."""
-        head = load("pandas").read_csv(self.path, nrows=1, header=None, dtype=str, keep_default_na=False)
-        check_differ(filter(None, head.to_numpy().reshape(-1)))
+        """Of names that stand there twice, or fields before the first that has a name, pandas says nothing."""
+        with _longer():
+            head = load("pandas").read_csv(self.path, nrows=2, header=None, dtype=str, keep_default_na=False)
+        check_differ(filter(None, head.to_numpy()[:1].reshape(-1)))
 
     def frames(self, columns: list[str] | None, survey: Survey | None) -> Iterator[Any]:
-        """The pieces."""
+        """The pieces; lines are read whole, for pandas counts the fields only of those."""
         self._check()
-        rounded = survey.rounded if survey is not None else set()
-        text = dict.fromkeys(rounded | survey.mixed if survey is not None else (), str)
-        options: dict[str, Any] = {"usecols": columns, "dtype": text, "low_memory": False}
-        with load("pandas").read_csv(self.path, chunksize=self.rows, **options) as reader:
+        found = Survey([], set(), set(), set()) if survey is None else survey
+        words = WORDS if survey is None else {name: WORDS if name in found.typed else ("",) for name in found.names}
+        text = dict.fromkeys(found.rounded | found.mixed, str)
+        options: dict[str, Any] = {"na_values": words, "keep_default_na": False, "dtype": text, "low_memory": False}
+        with _longer(), load("pandas").read_csv(self.path, chunksize=self.rows, **options) as reader:
             for frame in reader:
-                exact = {name: _numbers(frame[name]) for name in frame if name in rounded}
-                yield (frame if columns is None else frame[columns]).assign(**exact)
+                kept = frame if columns is None else frame[columns]
+                yield kept.assign(**{name: _numbers(kept[name]) for name in kept if name in found.rounded})
+
+    def settled(self, frame: Any) -> bool:
+        """What is missing may be a word, and that a text."""
+        doubtful = frame_columns(frame.loc[:, frame.isna().any()], "file")
+        typed = all(column.kind in ("number", "boolean") and _has_values(column) for column in doubtful.values())
+        return typed and super().settled(frame)
 
     def rounded(self, frame: Any) -> set[str]:
         """Where a value is missing, pandas reads whole numbers as float64."""
         floats = frame.select_dtypes("float64")
         large = (floats.abs() >= whole.LIMIT) & np.isfinite(floats)
         return {name for name in floats if large[name].any()}
+
+
+@contextmanager
+def _longer() -> Iterator[None]:
+    """Say of a line with too many fields what may be the matter."""
+    try:
+        yield
+    except load("pandas").errors.ParserError as error:
+        found = LONGER.search(str(error))
+        if found is None:
+            raise
+        more = "row names need a name there, and a field with a comma needs quotes"
+        raise ValueError(f"line {found[2]}: {found[3]} fields, but the head has {found[1]}; {more}") from error
 
 
 def _numbers(texts: Any) -> Any:
