@@ -212,7 +212,7 @@ def _beyond(found: Comparison, above: float | None, level: float | None) -> bool
     """Whether a limit is passed, or one is set and a column of the reference has nothing to hold against it."""
     if above is None and level is None:
         return False
-    lost = any(name in found.profile.cells for name in found.problems)
+    lost = any(name in found.profile.cells or name in found.profile.problems for name in found.problems)
     lost = lost or any(one.empty is not None for one in found.results.values())
     values = [one.values for one in found.results.values()]
     high = above is not None and any(not one["kl"] <= above for one in values)  # NaN passes no limit

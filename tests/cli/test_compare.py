@@ -313,6 +313,19 @@ def test_a_lost_column_does_not_pass(folder: Path, option: str, lost: str) -> No
     assert invoke(FILES[0], "lost.csv", option, "1", "--columns", "y").exit_code == int(lost == "empty")
 
 
+@pytest.mark.parametrize("option", ["--fail-above", "--fail-p"])
+def test_a_column_without_cells_does_not_pass(folder: Path, option: str) -> None:
+    """float64 has one value for hundreds of these numbers: no bins can be made of them, and nothing is compared."""
+    for name, first in (("ids", 2**60), ("others", 2**61)):
+        pd.DataFrame({"id": range(first, first + 5000), "y": 1.5}).to_csv(f"{name}.csv", index=False)
+    shown = invoke("ids.csv", "others.csv", "--columns", "id", "--json", option, "0.1")
+    (row,) = json.loads(shown.stdout)["columns"]
+    assert row["kl"] is None
+    assert shown.exit_code == 1
+    assert invoke("ids.csv", "others.csv", option, "0.1").exit_code == 1
+    assert invoke("ids.csv", "others.csv", option, "0.1", "--columns", "y").exit_code == 0
+
+
 def test_a_column_that_is_new_passes(folder: Path) -> None:
     BEFORE.assign(new=1.0).to_csv("more.csv", index=False)
     assert invoke(FILES[0], "more.csv", "--fail-above", "1").exit_code == 0
