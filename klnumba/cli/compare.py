@@ -40,7 +40,7 @@ def compare(
     smoothing: Annotated[
         str, typer.Option(help="jeffreys, laplace, perks, james-stein, none, or a pseudo-count.")
     ] = "jeffreys",
-    base: Annotated[float | None, typer.Option(help="Base of the logarithm.", show_default="e: nats")] = None,
+    base: Annotated[float | None, typer.Option(help="Base of the logarithm, above 1.", show_default="e: nats")] = None,
     missing: Annotated[str, typer.Option(help="cell: missing values are a cell; drop: they are left out.")] = "cell",
     confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
     profile: Annotated[

@@ -50,7 +50,7 @@ def compare(
         Pseudo-counts for the divergences; a number is added to each cell that either side has. The test, the
         bias-corrected value and the interval use the counts as they are.
     base : float, optional
-        Unit of the divergences: None for nats, 2 for bits.
+        Unit of the divergences: None for nats, 2 for bits; above 1.
     missing : {"cell", "drop"}
         Whether missing values (None, NaN, NA, NaT) are a cell of their own or left out.
     confidence : float, default 0.95

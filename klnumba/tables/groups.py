@@ -11,7 +11,7 @@ from klnumba import divergence
 from klnumba.arrays import one_of
 from klnumba.labels import listed, numbers, only
 from klnumba.optional import load
-from klnumba.reduction import real, unit_of
+from klnumba.reduction import positive_unit, real
 from klnumba.tables import smoothing as smoothings
 from klnumba.tables.cells import Array
 from klnumba.tables.pooling import Pair
@@ -59,7 +59,7 @@ def kl_groups(
     correction : {"bh", "bonferroni", "holm", "none"}
         How p-values are adjusted for the number of groups.
     base : float, optional
-        Unit of the result: None for nats, 2 for bits.
+        Unit of the result: None for nats, 2 for bits; above 1.
     threads : int, optional
         How many threads may work.
 
@@ -105,6 +105,7 @@ def kl_groups(
     smoothings.check(smoothing)
     if confidence is not None and not 0.0 < real(confidence, "confidence") < 1.0:
         raise ValueError(f"confidence: a number between 0 and 1, not {confidence!r}")
+    unit = positive_unit(base)
     pandas = load("pandas")
     frame_of(frame, "frame")
     group, labels = _groups(frame, by)
@@ -134,7 +135,7 @@ def kl_groups(
         result["weight"] = counts.sum(axis=1)
     result |= found
     if confidence is not None:
-        result |= _evidence(*sides, place, _order(values), float(confidence), unit_of(base))
+        result |= _evidence(*sides, place, _order(values), float(confidence), unit)
         result["p_adjusted"] = adjusted(result["p_value"], correction)
     return pandas.DataFrame(result, index=labels)
 
