@@ -12,6 +12,7 @@ from klnumba.arrays import one_of
 from klnumba.labels import listed, numbers, only
 from klnumba.optional import load
 from klnumba.reduction import positive_unit, real
+from klnumba.tables import objects
 from klnumba.tables import smoothing as smoothings
 from klnumba.tables.cells import Array
 from klnumba.tables.pooling import Pair
@@ -110,7 +111,7 @@ def kl_groups(
     frame_of(frame, "frame")
     group, labels = _groups(frame, by)
     try:
-        value, values = pandas.factorize(_column(frame, column, "column"), use_na_sentinel=missing == "drop")
+        value, values = objects.factorized(_column(frame, column, "column"), use_na_sentinel=missing == "drop")
     except TypeError as error:
         raise TypeError(f"column: the values of {column!r} cannot be counted: {error}") from None
     weight = None if weights is None else _weights(frame, weights)

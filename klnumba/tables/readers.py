@@ -255,8 +255,12 @@ class JsonLines(Untyped):
     def _records(self) -> Iterator[list[dict[str, Any]]]:
         with self.path.open(encoding="utf-8-sig") as file:
             lines = ((number, text) for number, line in enumerate(file, 1) if (text := line.strip()))
-            while piece := [_record(*one) for one in islice(lines, self.rows)]:
-                yield piece
+            pieces = iter(lambda: [_record(*one) for one in islice(lines, self.rows)], [])
+            first = next(pieces, None)
+            if first is None:
+                raise ValueError("no lines, and so no columns")
+            yield first
+            yield from pieces
 
 
 def _keys(records: Iterable[Collection[str]]) -> list[str]:

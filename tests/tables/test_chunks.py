@@ -425,3 +425,12 @@ def test_a_number_that_comes_late_decides(tmp_path, rows):
     assert first.cells["x"].names == ("NA",)
     assert second.tallies["x"].counts.tolist() == [1, 0, 6]
     assert first.cells["y"].names == second.cells["y"].names == ("NA", "a")
+
+
+@pytest.mark.parametrize("text", ["", "\n \n"])
+def test_json_lines_without_lines(tmp_path, text):
+    path = tmp_path / "t.jsonl"
+    path.write_text(text)
+    for work in (scan(path).names, lambda: Profile.fit(scan(path)), lambda: compare(BEFORE, scan(path))):
+        with pytest.raises(ValueError, match=re.escape(f"{path}: cannot be read: no lines, and so no columns")):
+            work()
