@@ -339,8 +339,8 @@ def test_a_matrix_of_columns_that_occur_twice(frame):
 @pytest.mark.parametrize("missing", ["cell", "drop"])
 def test_groups_tell_truth_values_from_numbers(missing):
     """As `compare` does; equal they are, and pandas counts them together."""
-    first = pd.Series([1, True, 1.0, 0, np.False_, None, pd.NA, "a"], dtype=object)
-    second = pd.Series([1, 1, 1.0, 0, 0, None, None, "a"], dtype=object)
+    first = pd.Series([1, True, True, False, np.False_, None, pd.NA, "a"], dtype=object)
+    second = pd.Series([1, True, 1.0, 0, False, None, None, "a"], dtype=object)
     rows = pd.DataFrame({"side": ["a"] * 8 + ["b"] * 8, "x": pd.concat([first, second], ignore_index=True)})
     found = kl_groups(rows, "side", "x", against="a", smoothing=1, missing=missing)["kl"]["b"]
     whole = compare(second.to_frame("x"), first.to_frame("x"), smoothing=1, missing=missing)
