@@ -170,7 +170,7 @@ def _has_values(column: Column) -> bool:
 class Csv(Untyped):
     """A .csv or .csv.gz file: a column that is not all numbers or all truth values is text as it stands."""
 
-    narrow = True
+    narrow = True  # a line is read whole, but the types of the others need not be known
 
     def names(self) -> list[str]:
         """The columns."""
