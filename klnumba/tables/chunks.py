@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from klnumba.tables.readers import Csv, Feather, JsonLines, Parquet, Reader
+from klnumba.tables.readers import Feather, Parquet, Reader
+from klnumba.tables.text_files import Csv, JsonLines
 
 ROWS = 1 << 18
 READERS: dict[str, Callable[[Path, int], Reader]] = {

@@ -15,7 +15,7 @@ pytest.importorskip("pandas", reason="the frames of these tests are pandas'")
 
 import pandas as pd
 
-from klnumba.tables import Chunks, Profile, compare, fitting, readers, scan
+from klnumba.tables import Chunks, Profile, compare, fitting, scan, text_files
 
 
 def table(rows, seed):
@@ -399,7 +399,7 @@ def test_words_of_csv_that_mean_missing_elsewhere_are_texts(tmp_path, rows):
 
 
 @pytest.mark.parametrize("rows", [1, 2, 5, 1000])
-@pytest.mark.parametrize("word", readers.WORDS)
+@pytest.mark.parametrize("word", text_files.WORDS)
 def test_words_of_csv_are_missing_beside_numbers_and_truth_values(tmp_path, word, rows):
     values = {
         "number": [word, 1.5, 2.0, word, 2.5],
