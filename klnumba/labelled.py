@@ -15,6 +15,8 @@ from klnumba import arrays
 from klnumba.arrays import take
 from klnumba.labels import listed, match, numbers, only, places
 
+ALONE = "entropy"  # has one argument, whose labels are not matched
+
 
 def present(p: Any, q: Any) -> bool:
     """Whether one of two arguments is a Series or a DataFrame."""
@@ -110,7 +112,9 @@ def of_rows(
     turned, whole = _direction(p, q, axis)
     first = table(p, "p", turned)
     second = first if q is p else table(q, "q", turned)
-    if whole and len(first.labels) != len(second.labels):
+    if name == ALONE:
+        second = Table(first.cells)
+    elif whole and len(first.labels) != len(second.labels):
         raise ValueError("axis: one axis, since a Series beside a DataFrame is one row")
     columns, moved = join(first, second, -1, "cell", align, zero)
     rows, rows_moved = join(first, second, -2, "row", align, zero, keep=not whole)
@@ -161,7 +165,7 @@ def join(
 ) -> tuple[Any, bool]:
     """Match the labels of an axis and move the cells to their places: the labels, and whether any cell moved."""
     ours, theirs = first.over(axis), second.over(axis)
-    if first is second or ours is None or theirs is None:
+    if ours is None or theirs is None:
         return theirs if ours is None else ours, False
     labels, *takes = match(ours, theirs, what, align, keep)
     for side, where in zip((first, second), takes, strict=True):

@@ -155,6 +155,13 @@ def unit_of(base: float | None) -> float:
     return math.log(base)
 
 
+def positive_unit(base: float | None) -> float:
+    """The same, of results beside which errors and tests stand: a base below 1 would make them negative."""
+    if base is not None and not 1.0 < real(base, "base") < math.inf:
+        raise ValueError(f"base: a finite number above 1, not {base!r}")
+    return unit_of(base)
+
+
 def _threads(count: int | None, rows: Rows) -> int:
     if count is not None and (isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1):
         raise ValueError(f"threads: a positive integer, not {count!r}")

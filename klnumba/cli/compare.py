@@ -40,7 +40,7 @@ def compare(
     smoothing: Annotated[
         str, typer.Option(help="jeffreys, laplace, perks, james-stein, none, or a pseudo-count.")
     ] = "jeffreys",
-    base: Annotated[float | None, typer.Option(help="Base of the logarithm.", show_default="e: nats")] = None,
+    base: Annotated[float | None, typer.Option(help="Base of the logarithm, above 1.", show_default="e: nats")] = None,
     missing: Annotated[str, typer.Option(help="cell: missing values are a cell; drop: they are left out.")] = "cell",
     confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
     profile: Annotated[
@@ -60,7 +60,10 @@ def compare(
     ] = None,
     to_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """What changed between two .csv, .csv.gz, .parquet, .feather or .jsonl tables, column by column."""
+    """What changed between two .csv, .csv.gz, .parquet, .feather or .jsonl tables, column by column.
+
+    In CSV, an empty field is missing; NA, NaN, None or null is so among numbers or truth values alone.
+    """
     with one_line():
         _check_limits(fail_above, fail_p)
         before, after, save = _sides(reference, current, profile)
@@ -209,7 +212,7 @@ def _beyond(found: Comparison, above: float | None, level: float | None) -> bool
     """Whether a limit is passed, or one is set and a column of the reference has nothing to hold against it."""
     if above is None and level is None:
         return False
-    lost = any(name in found.profile.cells for name in found.problems)
+    lost = any(name in found.profile.cells or name in found.profile.problems for name in found.problems)
     lost = lost or any(one.empty is not None for one in found.results.values())
     values = [one.values for one in found.results.values()]
     high = above is not None and any(not one["kl"] <= above for one in values)  # NaN passes no limit

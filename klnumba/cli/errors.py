@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -16,11 +17,19 @@ __all__ = ["DEFECT", "EXIT_CODE", "InputError", "needs", "one_line"]
 
 @contextmanager
 def one_line() -> Iterator[None]:
-    """Report what the user can mend on one line of stderr and leave with `EXIT_CODE`; let defects through."""
+    """Report what the user can mend on one line of stderr and leave with `EXIT_CODE`; let defects through.
+
+    Warnings are a line each, without the place in the code.
+    """
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_, **__: _tell(f"warning: {message}")
+            yield
     except (InputError, OSError, MemoryError) as error:
-        text = " ".join(str(error).split()) or type(error).__name__
-        with suppress(OSError):  # where nobody reads it, the status is there still
-            print(f"klnumba: {text}", file=sys.stderr)
+        _tell(str(error).strip() or type(error).__name__)
         raise SystemExit(EXIT_CODE) from error
+
+
+def _tell(text: str) -> None:
+    with suppress(OSError):  # where nobody reads it, the status is there still
+        print(f"klnumba: {' '.join(text.split())}", file=sys.stderr)

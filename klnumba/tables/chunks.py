@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from klnumba.tables.readers import Csv, Feather, JsonLines, Parquet, Reader
+from klnumba.tables.readers import Feather, Parquet, Reader
+from klnumba.tables.text_files import Csv, JsonLines
 
 ROWS = 1 << 18
 READERS: dict[str, Callable[[Path, int], Reader]] = {
@@ -118,16 +119,19 @@ def scan(path: str | Path, *, columns: Iterable[Any] | None = None, rows: int = 
     ------
     ValueError
         If the suffix is none of these, or a name stands twice in `columns`; while the file is read, if it lacks a
-        column, has two of one name, or is damaged.
+        column, has two of one name, or is damaged; of CSV also if a line has more fields than the head.
     FileNotFoundError
         If there is no such file.
 
     Notes
     -----
     A column has one type for the whole file, wherever the pieces end; a .csv or .jsonl file of more than one piece is
-    therefore read once more than it is counted. Of CSV, a column is numbers or truth values if all of its values are,
-    and else text as it stands in the file. Of JSON lines, values keep the types that they have there (text is never
-    taken for a number or a date), and a key that a line lacks is missing there.
+    therefore read once more than it is counted, and so is a shorter .csv file where it is not plain what is missing.
+    Of CSV, a column is numbers or truth values if all of its values are, and else text as it stands in the file. An
+    empty field is missing; NA, N/A, n/a, NaN, nan, -NaN, -nan, None, NULL, null, <NA>, #N/A, #N/A N/A, #NA, 1.#IND,
+    -1.#IND, 1.#QNAN and -1.#QNAN are missing in a column of numbers or truth values, and text in any other, also in
+    one that holds nothing else. Of JSON lines, values keep the types that they have there (text is never taken for a
+    number or a date), and a key that a line lacks is missing there.
 
     Examples
     --------

@@ -176,7 +176,8 @@ class Comparison:
             "kl_reverse" (KL(current || reference)), "js", "psi" (the symmetric sum), "kl_corrected" (without the bias
             of small samples; may be negative), "standard_error", "ci_low", "ci_high", "g", "dof", "p_value",
             "p_adjusted", "largest_cell", the parts of kl ("kl_missing", "kl_tails", "kl_new",
-            "kl_reshaping") and "status".
+            "kl_reshaping") and "status". The column "kl" is ``frame["kl"]``; ``frame.kl`` is the accessor of this
+            package.
 
         Examples
         --------

@@ -35,9 +35,10 @@ def compare(
         The table to compare with it; a profile needs the same cells.
     columns : sequence of str, optional
         Which columns; by default all of `reference`, and a line for each that only `current` has.
-    weights : str, pair of array_like, optional
-        A column with the weights of the rows, in both tables or in the one that has it; or the weights of the two
-        tables (None for a side without, or for a profile, which has no rows); a Series needs the index of the rows.
+    weights : str, pair of str or array_like, optional
+        A column with the weights of the rows, in both tables or in the one that has it; or the column or the weights
+        of each table (None for a side without, or for a profile, which has no rows); a Series needs the index of the
+        rows. A column that holds the weights of either table is compared in neither.
     bins : {"auto", "quantile", "sturges", "doane", "fd", "category"}, int, sequence of float or of times, or dict
         How the cells of numbers and times are chosen; a dict has a rule by column, and "auto" for the rest.
         "auto" makes up to 20 bins of equal reference mass, of 25 rows or more, and takes whole numbers of at most 32
@@ -50,7 +51,7 @@ def compare(
         Pseudo-counts for the divergences; a number is added to each cell that either side has. The test, the
         bias-corrected value and the interval use the counts as they are.
     base : float, optional
-        Unit of the divergences: None for nats, 2 for bits.
+        Unit of the divergences: None for nats, 2 for bits; above 1.
     missing : {"cell", "drop"}
         Whether missing values (None, NaN, NA, NaT) are a cell of their own or left out.
     confidence : float, default 0.95
@@ -114,8 +115,10 @@ def compare(
     first, second = options.weights_of(weights, reference, current)
     report = options.report_of(progress)
     profile, raw = _reference(reference, columns, first, bins, report)
-    profile = _without(profile, {one for one in (first, second) if isinstance(one, str)})
+    held = {one for one in (first, second) if isinstance(one, str)}
+    profile = _without(profile, held)
     tallies, problems, others = _current(profile, current, columns, second, report)
+    others = [name for name in others if name not in held]
     _warn_of_twins(profile, tallies)
     extra: dict[str, dict[str, float]] = {}
     notes: dict[str, str] = {}

@@ -11,7 +11,8 @@ from klnumba import divergence
 from klnumba.arrays import one_of
 from klnumba.labels import listed, numbers, only
 from klnumba.optional import load
-from klnumba.reduction import real, unit_of
+from klnumba.reduction import positive_unit, real
+from klnumba.tables import objects
 from klnumba.tables import smoothing as smoothings
 from klnumba.tables.cells import Array
 from klnumba.tables.pooling import Pair
@@ -59,7 +60,7 @@ def kl_groups(
     correction : {"bh", "bonferroni", "holm", "none"}
         How p-values are adjusted for the number of groups.
     base : float, optional
-        Unit of the result: None for nats, 2 for bits.
+        Unit of the result: None for nats, 2 for bits; above 1.
     threads : int, optional
         How many threads may work.
 
@@ -105,11 +106,12 @@ def kl_groups(
     smoothings.check(smoothing)
     if confidence is not None and not 0.0 < real(confidence, "confidence") < 1.0:
         raise ValueError(f"confidence: a number between 0 and 1, not {confidence!r}")
+    unit = positive_unit(base)
     pandas = load("pandas")
     frame_of(frame, "frame")
     group, labels = _groups(frame, by)
     try:
-        value, values = pandas.factorize(_column(frame, column, "column"), use_na_sentinel=missing == "drop")
+        value, values = objects.factorized(_column(frame, column, "column"), use_na_sentinel=missing == "drop")
     except TypeError as error:
         raise TypeError(f"column: the values of {column!r} cannot be counted: {error}") from None
     weight = None if weights is None else _weights(frame, weights)
@@ -134,7 +136,7 @@ def kl_groups(
         result["weight"] = counts.sum(axis=1)
     result |= found
     if confidence is not None:
-        result |= _evidence(*sides, place, _order(values), float(confidence), unit_of(base))
+        result |= _evidence(*sides, place, _order(values), float(confidence), unit)
         result["p_adjusted"] = adjusted(result["p_value"], correction)
     return pandas.DataFrame(result, index=labels)
 

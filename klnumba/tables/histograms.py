@@ -14,7 +14,7 @@ from klnumba.tables.cells import Array, Bins, Categories, Cells
 from klnumba.tables.columns import label_of
 from klnumba.tables.counting import Tally
 from klnumba.tables.profile import Profile
-from klnumba.tables.rules import explicit_edges
+from klnumba.tables.rules import explicit_edges, kind_of
 from klnumba.tables.whole import plain
 
 MOST_ROWS = int(np.iinfo(np.int64).max)
@@ -28,7 +28,8 @@ def from_histogram(
     Parameters
     ----------
     edges : (bins + 1,) array_like
-        Increasing edges; a bin has its lower edge, the last has both. The outer ones may be infinite.
+        Increasing edges, of numbers, times or durations; a bin has its lower edge, the last has both. The outer ones
+        may be infinite. Edges of times with a zone are for columns with one.
     counts : (bins,) array_like of int
         How many rows each bin has.
     column : str, default "value"
@@ -54,6 +55,7 @@ def from_histogram(
     ['[1, 2)', '[2, 3)', '[3, 4]']
     """
     found = explicit_edges(edges, "edges")
+    kind, aware = kind_of(edges)
     inner = np.asarray(counts, object)  # a dtype for all might round some
     if inner.shape != (found.size - 1,):
         raise ValueError(f"counts: one a bin, so {found.size - 1}, not an array of shape {inner.shape}")
@@ -63,7 +65,7 @@ def from_histogram(
     if sum(numbers) > MOST_ROWS:
         raise ValueError(f"counts: at most 2**63 - 1 rows in all, not {sum(numbers)}")
     tally = Tally(np.array(numbers, np.int64), None, sum(numbers), {})
-    return Profile({column: Bins("number", found)}, {column: tally})
+    return Profile({str(column): Bins(kind, found, aware)}, {str(column): tally})
 
 
 def _whole(numbers: Sequence[Any], name: str) -> list[int]:
@@ -144,7 +146,7 @@ def from_great_expectations(
         if tail and "tail_weights" in partition:
             raise ValueError("tail_weight_holdout: the partition has tail_weights already")
         cells, shares = _bins(_floats(partition, "bins"), weights, tails, tail, internal)
-    return _profile(column, cells, shares, n)
+    return _profile(str(column), cells, shares, n)
 
 
 def _floats(partition: Mapping[str, Any], part: str) -> Array:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import klnumba as kl
+from klnumba.arrays import one_of
 from klnumba.tables.border import frame_columns
 from klnumba.tables.cells import Array, Label
 from klnumba.tables.columns import KINDS, Column, ColumnError, Labels, Numbers
@@ -26,8 +27,7 @@ MOST_BINS = 1_000_000  # of a partition
 
 def check(like: Any) -> None:
     """Refuse an unknown tool."""
-    if like not in TOOLS:
-        raise ValueError(f"like: one of {', '.join(map(repr, TOOLS))}, not {like!r}")
+    one_of(like, tuple(TOOLS), "like")
 
 
 def column(

@@ -11,7 +11,7 @@ import numpy as np
 
 from klnumba.labels import outside
 from klnumba.optional import load
-from klnumba.reduction import generator, real, unit_of
+from klnumba.reduction import generator, positive_unit, real
 from klnumba.tables import abundance, prediction
 from klnumba.tables import smoothing as smoothings
 from klnumba.tables.abundance import RARE
@@ -105,7 +105,7 @@ def thresholds(
     Name: kl, dtype: float64
     """
     smoothings.check(smoothing)
-    unit = unit_of(base)
+    unit = positive_unit(base)
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 1 <= n <= MOST:
         raise ValueError(f"n: an integer from 1 to 2**40, not {n!r}")
     if not 0.0 < real(alpha, "alpha") < 1.0:

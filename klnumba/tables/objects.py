@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import date, timedelta
 from decimal import Decimal
-from numbers import Real
+from numbers import Number, Real
 from typing import Any
 
 import numpy as np
@@ -32,12 +32,18 @@ def coded(native: Any) -> Coded:
         found = kept.to_numpy(object).tolist()
         return native.array.codes, [*map(_typed, found)] if kept.dtype == object else found
     try:
-        numbers, found = load("pandas").factorize(native, use_na_sentinel=True)
-        if native.dtype == object and any(not isinstance(one, str) and one in (0, 1) for one in found):
-            numbers, found = load("pandas").factorize(_apart(native), use_na_sentinel=True)
+        numbers, found = factorized(native)
     except TypeError as error:
         raise ColumnError(f"holds values that cannot be told apart: {error}") from error
     return numbers, [_typed(value) for value in found] if native.dtype == object else list(found)
+
+
+def factorized(native: Any, *, use_na_sentinel: bool = True) -> tuple[Array, Any]:
+    """The codes and the values that pandas finds, but truth values apart from the numbers 0 and 1."""
+    numbers, found = load("pandas").factorize(native, use_na_sentinel=use_na_sentinel)
+    if native.dtype == object and any(isinstance(one, (Number, np.bool_)) and one in (0, 1) for one in found):
+        numbers, found = load("pandas").factorize(_apart(native), use_na_sentinel=use_na_sentinel)
+    return numbers, found
 
 
 def _typed(value: Any) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from numbers import Integral
 from typing import Any
 
-from klnumba.reduction import real, unit_of
+from klnumba.reduction import positive_unit, real
 from klnumba.tables import likeness
 from klnumba.tables import smoothing as smoothings
 from klnumba.tables.chunks import names_of
@@ -25,7 +25,7 @@ def settings(
 ) -> Settings:  # fmt: skip
     """The options that say how counts are compared; defaults are those of `klnumba.tables.compare`."""
     smoothings.check(smoothing)
-    unit = unit_of(base)
+    unit = positive_unit(base)
     if missing not in MISSING_RULES:
         raise ValueError(f"missing: one of {', '.join(map(repr, MISSING_RULES))}, not {missing!r}")
     if correction not in CORRECTIONS:

@@ -111,7 +111,9 @@ def fit(
         dask.delayed(_drafted)(part, start, wanted, weights, bins) for part, start in zip(parts, starts, strict=True)
     )
     profile = Profile.of_cells(*cells_of(*_together(dask.compute(*pieces))))
-    return _counted(profile, reference, weights, "reference", keep=True)
+    counted = _counted(profile, reference, weights, "reference")
+    counted.problems = profile.problems | counted.problems
+    return counted
 
 
 def _name(weights: Any) -> str | None:
@@ -152,11 +154,11 @@ def _together(pieces: Iterable[Drafted]) -> Drafted:
     return drafts, problems
 
 
-def _counted(profile: Profile, table: Any, weights: str | None, name: str, *, keep: bool = False) -> Profile:
+def _counted(profile: Profile, table: Any, weights: str | None, name: str) -> Profile:
     """A table in the cells of a profile: partitions are counted, and the counts merged in a tree."""
     dask = load("dask", "dask")
     parts = _parts(table, name)
-    empty = Profile(profile.cells, {}, dict(profile.problems) if keep else {})
+    empty = Profile(profile.cells, {}, profile.problems)  # columns with a problem are not new ones
     level = [dask.delayed(empty.count)(part, weights, None, name) for part in parts]
     while len(level) > 1:
         level = [dask.delayed(_merged)(level[k : k + FEW]) for k in range(0, len(level), FEW)]

@@ -100,8 +100,7 @@ def kl_matrix(p: Any, q: Any = None, *, align: divergence.Align = "outer", **opt
         raise TypeError(f"kl_matrix: takes no {', '.join(sorted(unknown))}")
     first = table(frame_of(p, "p"), "p", turned=False)
     second = Table(first.cells, first.labels) if q is None else table(frame_of(q, "q"), "q", turned=False)
-    if q is not None and q is not p:
-        join(first, second, -1, "column", align, -np.inf if options.get("kind", "prob") != "prob" else 0.0)
+    join(first, second, -1, "column", align, -np.inf if options.get("kind", "prob") != "prob" else 0.0)
     found = divergence.kl_divergence(first.cells[:, None, :], second.cells[None, :, :], **options)
     return load("pandas").DataFrame(found, index=p.index, columns=p.index if q is None else q.index)
 

@@ -60,11 +60,16 @@ def misfit(rule: Any, kind: str, aware: bool) -> str | None:
         return None if fits else f"holds {KINDS[kind]}, of which no bins are made"
     if kind not in KINDS or isinstance(rule, (str, int, np.integer)):
         return None
-    values, zone = _typed(rule)
-    found = {"M": "datetime", "m": "timedelta"}.get(values.dtype.kind, "number")
+    found, zone = kind_of(rule)
     if found != kind:
         return f"holds {KINDS[kind]}, but the edges are {KINDS[found]}"
     return "holds times without a zone, but the edges have one" if zone and not aware else None
+
+
+def kind_of(edges: Any) -> tuple[str, bool]:
+    """The kind of column that edges are for, and whether they have a zone."""
+    values, zone = _typed(edges)
+    return {"M": "datetime", "m": "timedelta"}.get(values.dtype.kind, "number"), zone
 
 
 def explicit_edges(edges: Any, name: str = "bins") -> Array:

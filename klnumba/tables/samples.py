@@ -11,7 +11,7 @@ import numpy as np
 
 from klnumba.arrays import one_of
 from klnumba.labels import numbers
-from klnumba.reduction import generator, real, unit_of
+from klnumba.reduction import generator, positive_unit, real
 from klnumba.tables.jitter import jittered
 from klnumba.tables.neighbours import sample
 
@@ -101,7 +101,7 @@ def kl_from_samples(
     clamp : bool, default False
         Give 0 for a negative estimate, and for a negative end of the interval.
     base : float, optional
-        Unit of the result: None for nats, 2 for bits.
+        Unit of the result: None for nats, 2 for bits; above 1.
     rng : numpy.random.Generator or int, default 0
         Where subsamples and jitter come from, or a seed: by default, the same call gives the same result.
 
@@ -148,7 +148,7 @@ def kl_from_samples(
     """
     one_of(method, METHODS, "method")
     one_of(ties, TIES, "ties")
-    unit, z = unit_of(base), _quantile(confidence)
+    unit, z = positive_unit(base), _quantile(confidence)
     for name, given, least in (("k", k, 1), ("subsamples", subsamples, 2)):
         if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < least:
             raise ValueError(f"{name}: an integer of at least {least}, not {given!r}")

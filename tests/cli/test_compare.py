@@ -313,6 +313,19 @@ def test_a_lost_column_does_not_pass(folder: Path, option: str, lost: str) -> No
     assert invoke(FILES[0], "lost.csv", option, "1", "--columns", "y").exit_code == int(lost == "empty")
 
 
+@pytest.mark.parametrize("option", ["--fail-above", "--fail-p"])
+def test_a_column_without_cells_does_not_pass(folder: Path, option: str) -> None:
+    """float64 has one value for hundreds of these numbers: no bins can be made of them, and nothing is compared."""
+    for name, first in (("ids", 2**60), ("others", 2**61)):
+        pd.DataFrame({"id": range(first, first + 5000), "y": 1.5}).to_csv(f"{name}.csv", index=False)
+    shown = invoke("ids.csv", "others.csv", "--columns", "id", "--json", option, "0.1")
+    (row,) = json.loads(shown.stdout)["columns"]
+    assert row["kl"] is None
+    assert shown.exit_code == 1
+    assert invoke("ids.csv", "others.csv", option, "0.1").exit_code == 1
+    assert invoke("ids.csv", "others.csv", option, "0.1", "--columns", "y").exit_code == 0
+
+
 def test_a_column_that_is_new_passes(folder: Path) -> None:
     BEFORE.assign(new=1.0).to_csv("more.csv", index=False)
     assert invoke(FILES[0], "more.csv", "--fail-above", "1").exit_code == 0
@@ -365,6 +378,8 @@ def damage(folder: Path) -> None:
     Path("no_gzip.csv.gz").write_text("hello")
     Path("deep.jsonl").write_text("[" * 10**5)
     Path("torn.jsonl").write_text('{"x": 1}\n{"x":\n')
+    Path("empty.jsonl").write_bytes(b"")
+    Path("longer.csv").write_text("x,y\n1,2,\n3,4,\n")
     Path("latin.csv").write_bytes("x,é\n1,2\n".encode("latin-1"))
     Path("latin.jsonl").write_bytes('{"é": 1}\n'.encode("latin-1"))
     with contextlib.suppress(ModuleNotFoundError):
@@ -411,6 +426,8 @@ def damage(folder: Path) -> None:
         (("twice.parquet", "before.csv"), "twice.parquet: cannot be read: column names must differ"),
         (("before.csv", "deep.jsonl"), "deep.jsonl: cannot be read: line 1"),
         (("before.csv", "torn.jsonl"), "torn.jsonl: cannot be read: line 2"),
+        (("empty.jsonl", "before.csv"), "empty.jsonl: cannot be read: no lines"),
+        (("before.csv", "longer.csv", "--columns", "x"), "longer.csv: cannot be read: line 2: 3 fields, but the head"),
         (("before.csv", "latin.csv"), "latin.csv: cannot be read"),
         (("before.csv", "latin.jsonl"), "latin.jsonl: cannot be read"),
     ],
@@ -474,3 +491,15 @@ def test_the_demo_ends_with_a_comparison(monkeypatch: pytest.MonkeyPatch) -> Non
         shift.show((Path("klnumba-demo/benign.csv"), Path("klnumba-demo/malignant.csv")))
     assert lines[-2].endswith("klnumba demo shift --folder klnumba-demo")
     assert lines[-1].partition(" ")[2] == output.getvalue().splitlines()[-1].partition("klnumba ")[2]
+
+
+def test_a_warning_is_one_plain_line(folder: Path) -> None:
+    """Without the place in the code, and once a column; the result is the same."""
+    for name, value in (("a", 1), ("b", "1")):
+        lines = [json.dumps({"x": value, "two\nlines": value, "y": "c"}) for _ in range(5)]
+        Path(f"{name}.jsonl").write_text("\n".join([*lines, json.dumps({"x": "c", "two\nlines": "c"})]) + "\n")
+    text = "categories 1 (int) and '1' (str) differ in type, and are not the same"
+    result = process("a.jsonl", "b.jsonl", "--json")
+    assert result.returncode == 0
+    assert json.loads(result.stdout)["columns"][0]["kl"] > 0.1
+    assert result.stderr.splitlines() == [f"klnumba: warning: column {name!r}: {text}" for name in ("x", "two\nlines")]

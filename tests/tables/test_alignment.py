@@ -258,6 +258,14 @@ def test_labels_that_occur_twice(frame, name):
         getattr(kl, name)(pd.Series([1, 2], index=[1, 1]), pd.Series([1, 2], index=[1, 1]))
 
 
+@pytest.mark.parametrize("name", [*PAIRS, *CELLS, "row_statistics"])
+def test_labels_that_occur_twice_in_one_frame_on_both_sides(frame, name):
+    """That the two are one object makes them no clearer."""
+    for double, what in ((frame.set_axis(list("abcda"), axis=1), "cell"), (frame.set_axis(list("abca")), "row")):
+        with pytest.raises(ValueError, match=f"p: {what} label 'a' occurs twice"):
+            getattr(kl, name)(double, double)
+
+
 def test_a_distance_of_types_warns():
     p, q = pd.Series([1, 2], index=[1, 2]), pd.Series([1, 2], index=["1", "2"])
     with pytest.warns(UserWarning, match=r"cell labels 1 \(int\) and '1' \(str\) differ in type") as caught:

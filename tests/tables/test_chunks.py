@@ -15,7 +15,7 @@ pytest.importorskip("pandas", reason="the frames of these tests are pandas'")
 
 import pandas as pd
 
-from klnumba.tables import Chunks, Profile, compare, fitting, scan
+from klnumba.tables import Chunks, Profile, compare, fitting, scan, text_files
 
 
 def table(rows, seed):
@@ -350,3 +350,87 @@ def test_large_numbers_that_are_not_whole_are_what_pandas_reads(tmp_path, texts,
     path = tmp_path / "a.csv"
     path.write_text("x,y\n" + "".join(f"{text},1\n" for text in [*texts, ""] * 50))
     assert Profile.fit(scan(path, rows=rows)).to_json() == Profile.fit(pd.read_csv(path)).to_json()
+
+
+LONG = {
+    "a comma at the end of each": ["x,y", *["1,2,"] * 9],
+    "row names of R": ["x,y", *[f"{k},1,2" for k in range(9)]],
+    "decimal commas": ["x,y", *["1,5,2"] * 9],
+    "semicolons": ["x,y", *["1;2,5;3,5"] * 9],
+    "the first": ["x,y", "1,2,", *["1,2"] * 8],
+    "one in the middle": ["x,y", *["1,2"] * 5, "1,2,", *["1,2"] * 3],
+    "the last, after a blank line": ["x,y", "", *["1,2"] * 7, "1,2,3"],
+}
+
+
+@pytest.mark.parametrize("case", LONG)
+@pytest.mark.parametrize("suffix", ["csv", "csv.gz"])
+@pytest.mark.parametrize("rows", [1, 3, 5, 1000])
+def test_lines_with_more_fields_than_the_head(tmp_path, case, suffix, rows):
+    """pandas would take the first fields for an index, and shift the others, without a word."""
+    path = tmp_path / f"t.{suffix}"
+    with gzip.open(path, "wt") if suffix == "csv.gz" else path.open("w") as file:
+        file.write("\n".join(LONG[case]) + "\n")
+    at = next(k for k, line in enumerate(LONG[case], 1) if line.count(",") == 2)
+    text = f"{path}: cannot be read: line {at}: 3 fields, but the head has 2; row names need a name there"
+    for columns in (None, ["y"]):
+        with pytest.raises(ValueError, match=re.escape(text)):
+            Profile.fit(scan(path, rows=rows), columns=columns)
+        with pytest.raises(ValueError, match=re.escape(text)):
+            [*scan(path, rows=rows, columns=columns)]
+
+
+def test_one_long_line_in_a_long_file(tmp_path):
+    lines = [f"{k},{k % 7}" for k in range(60_000)]
+    lines[50_000] += ","
+    path = write_csv(tmp_path / "t.csv", ["x,y", *lines])
+    with pytest.raises(ValueError, match="line 50002: 3 fields"):
+        Profile.fit(scan(path, rows=4096, columns=["y"]))
+
+
+GARAGES = ["None", "Attached", "", "NA", "N/A", "null", "nan", "Detached"]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5, 1000])
+def test_words_of_csv_that_mean_missing_elsewhere_are_texts(tmp_path, rows):
+    path = write_csv(tmp_path / "t.csv", ["garage,only,year", *(f"{one},None,{k}" for k, one in enumerate(GARAGES))])
+    held = pd.DataFrame({"garage": [one or None for one in GARAGES], "only": "None", "year": range(len(GARAGES))})
+    assert Profile.fit(scan(path, rows=rows)).to_json() == Profile.fit(held).to_json()
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5, 1000])
+@pytest.mark.parametrize("word", text_files.WORDS)
+def test_words_of_csv_are_missing_beside_numbers_and_truth_values(tmp_path, word, rows):
+    values = {
+        "number": [word, 1.5, 2.0, word, 2.5],
+        "whole": [2**60 + 1, word, 3, 3, 2**60],
+        "flag": [True, False, word] * 2,
+    }
+    lines = [",".join(map(str, line)) for line in zip(*(one[:5] for one in values.values()), strict=True)]
+    path = write_csv(tmp_path / "t.csv", ["number,whole,flag", *lines])
+    profile = Profile.fit(scan(path, rows=rows))
+    assert {name: one.kind for name, one in profile.cells.items()} == {
+        "number": "number", "whole": "number", "flag": "boolean",
+    }  # fmt: skip
+    assert [one.counts[-1] for one in profile.tallies.values()] == [2, 1, 1]
+    assert profile.cells["whole"].names == (3, 2**60, 2**60 + 1)
+    assert profile.to_json() == Profile.fit(scan(path)).to_json()
+
+
+@pytest.mark.parametrize("rows", [3, 1000])
+def test_a_number_that_comes_late_decides(tmp_path, rows):
+    words = write_csv(tmp_path / "a.csv", ["x,y", *["NA,NA"] * 6, "NA,a"])
+    numbers = write_csv(tmp_path / "b.csv", ["x,y", *["NA,NA"] * 6, "1,a"])
+    first, second = (Profile.fit(scan(path, rows=rows)) for path in (words, numbers))
+    assert first.cells["x"].names == ("NA",)
+    assert second.tallies["x"].counts.tolist() == [1, 0, 6]
+    assert first.cells["y"].names == second.cells["y"].names == ("NA", "a")
+
+
+@pytest.mark.parametrize("text", ["", "\n \n"])
+def test_json_lines_without_lines(tmp_path, text):
+    path = tmp_path / "t.jsonl"
+    path.write_text(text)
+    for work in (scan(path).names, lambda: Profile.fit(scan(path)), lambda: compare(BEFORE, scan(path))):
+        with pytest.raises(ValueError, match=re.escape(f"{path}: cannot be read: no lines, and so no columns")):
+            work()

@@ -269,7 +269,8 @@ def test_weights_of_whole_numbers_count_like_repeated_rows():
         ({"missing": "keep"}, ValueError, "missing: one of 'cell', 'drop'"),
         ({"confidence": 95}, ValueError, "confidence: a number between 0 and 1"),
         ({"correction": "fdr"}, ValueError, "correction: one of"),
-        ({"base": 1}, ValueError, "base: a positive"),
+        ({"base": 1}, ValueError, "base: a finite number above 1, not 1"),
+        ({"base": 0.5}, ValueError, "base: a finite number above 1, not 0.5"),
         ({"weights": "nope"}, ValueError, "weights: 'nope' is in neither table"),
         ({"weights": "word"}, TypeError, "weights: column 'word' of reference does not hold numbers"),
         ({"weights": "number"}, ValueError, "weights: 0, or from 1e-100 to"),
@@ -278,6 +279,7 @@ def test_weights_of_whole_numbers_count_like_repeated_rows():
         ({"weights": True}, TypeError, "weights: the name of a column, or a pair"),
         ({"weights": (np.ones(2), None)}, ValueError, "weights: 2 numbers for the 3000 rows of reference"),
         ({"like": "excel"}, ValueError, "like: one of"),
+        ({"like": ["scipy"]}, ValueError, "like: one of"),
         ({"progress": 3}, TypeError, "progress: True, False or a function"),
     ],
 )
@@ -396,3 +398,12 @@ def test_weights_with_labels_are_those_of_the_rows():
     assert Profile.fit(table, weights=weights.reset_index(drop=True)).tallies["x"].counts.tolist() == [3, 4, 0, 0]
     with pytest.raises(ValueError, match="weights: a Series with the index of the rows"):
         Profile.fit(table, weights=weights)
+
+
+@pytest.mark.parametrize("weights", [("w", None), ("w", np.ones(4)), (np.ones(4), "w"), (None, "w")])
+def test_the_weights_of_one_side_are_no_column_of_the_other(weights):
+    frame = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0], "w": [1, 2, 1, 2]})
+    found = compare(frame, frame, weights=weights).to_frame()
+    assert found["column"].tolist() == ["x"]
+    sides = [4.0 if not isinstance(one, str) else 3.6 for one in weights]
+    assert found.loc[0, ["n_effective_reference", "n_effective_current"]].tolist() == sides

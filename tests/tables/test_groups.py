@@ -103,6 +103,7 @@ def test_sides_without_rows():
         ({"smoothing": "some"}, ValueError, "smoothing: one of 'none', 'laplace'"),
         ({"smoothing": -1}, ValueError, "smoothing: a number from 0"),
         ({"confidence": 95}, ValueError, "confidence: a number between 0 and 1, not 95"),
+        ({"base": 0.5}, ValueError, "base: a finite number above 1, not 0.5"),
         ({"confidence": "high"}, TypeError, "confidence"),
         ({"correction": "fdr"}, ValueError, "correction: one of 'bh', 'bonferroni', 'holm', 'none', not 'fdr'"),
     ],

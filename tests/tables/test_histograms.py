@@ -125,3 +125,35 @@ def test_parts_of_partitions_are_numbers(part, value):
     partition = {"bins": [0, 1, 2], "weights": [0.5, 0.5], "tail_weights": [0.0, 0.0]} | {part: value}
     with pytest.raises(ValueError, match=f"^partition: ('{part}' are numbers, not|weights are numbers|bins increase)"):
         from_great_expectations(partition)
+
+
+TIMES = {
+    "days": pd.date_range("2020-01-01", periods=4),
+    "a zone": pd.date_range("2020-01-01", periods=4, tz="Europe/Berlin"),
+    "durations": pd.timedelta_range("1h", periods=4, freq="h"),
+}
+
+
+@pytest.mark.parametrize("kind", TIMES)
+@pytest.mark.parametrize("plain", [False, True])
+def test_edges_of_times(kind, plain):
+    edges = TIMES[kind]
+    step = edges[1] - edges[0]
+    values = [*edges[:1] - step, *[edges[0]] * 2, *(edges[:2] + step / 2), *edges[-1:], *edges[-1:] + step, pd.NaT]
+    frame = pd.DataFrame({"t": pd.Series(values, dtype=edges.dtype)})
+    given = edges.to_pydatetime().tolist() if plain and kind != "durations" else [*edges] if plain else edges
+    profile = from_histogram(given, [3, 1, 1], column="t", below=1, above=1, missing=1)
+    assert profile == Profile.fit(frame, bins=edges)
+    assert profile.compare(frame).to_frame().loc[0, "kl"] == 0.0
+    assert profile.compare(pd.DataFrame({"t": [1.0, 2.0]})).problems["t"].startswith("holds numbers, but the reference")
+
+
+def test_a_column_that_is_named_by_a_number():
+    made = (
+        from_histogram([0, 1, 2], [1, 1], column=3),
+        from_great_expectations({"values": ["a", "b"], "weights": [0.5, 0.5]}, column=3),
+        from_great_expectations({"bins": [0, 1, 2], "weights": [0.5, 0.5]}, column=3, n=2),
+    )
+    for profile, values in zip(made, ([0.5, 1.5], ["a", "b"], [0.5, 1.5]), strict=True):
+        assert profile == Profile.from_json(profile.to_json())
+        assert profile.compare(pd.DataFrame({3: values}), missing="drop").to_frame().loc[0, "kl"] == 0.0

@@ -50,6 +50,23 @@ def test_partitions_change_nothing(options, count, monkeypatch):
     assert found.to_json() == whole.to_json()
 
 
+@pytest.mark.parametrize("bins", ["auto", [-1, 0, 1]])
+@pytest.mark.parametrize("lost", [[], ["lists", "times"]])
+def test_columns_without_cells_keep_the_reason(bins, lost):
+    before = pd.DataFrame({
+        "complex": [1j, 2, 3, 4], "x": [0.5, -0.5, 0.1, 0.2], "lists": [[1], [2], [3], [4]],
+        "times": pd.date_range("2020", periods=4), "late": pd.Series([1, 2, 1, [1]], dtype=object),
+    })  # fmt: skip
+    after = before.drop(columns=lost).assign(new=1)
+    with dask.config.set({"scheduler": "synchronous", "dataframe.convert-string": False}):
+        found = partitions.compare(cut(before, 2), cut(after, 2), bins=bins)
+        again = partitions.compare(partitions.fit(cut(before, 2), bins=bins), cut(after, 2))
+    whole = compare(before, after, bins=bins)
+    assert found.profile == again.profile == whole.profile
+    assert {row["status"] for row in found.rows()} > {"holds complex128, which has no cells", "is not in reference"}
+    assert found.to_json() == again.to_json() == whole.to_json()
+
+
 def test_a_cluster_of_processes():
     distributed = pytest.importorskip("distributed", reason="the cluster is its")
     settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}

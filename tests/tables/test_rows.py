@@ -9,7 +9,7 @@ import klnumba as kl
 
 pd = pytest.importorskip("pandas", reason="Series and DataFrames are pandas'")
 
-from klnumba.tables import kl_groups, kl_matrix, kl_rows  # noqa: E402
+from klnumba.tables import compare, kl_groups, kl_matrix, kl_rows  # noqa: E402
 
 
 @pytest.fixture
@@ -325,3 +325,24 @@ def test_inputs_stay_as_they_are(rides):
 def test_the_same_bits_for_any_number_of_threads(rides, threads):
     found = kl_groups(rides, ["day", "hour"], "by", weights="weight", threads=threads)
     pd.testing.assert_frame_equal(found, kl_groups(rides, ["day", "hour"], "by", weights="weight"), check_exact=True)
+
+
+def test_a_matrix_of_columns_that_occur_twice(frame):
+    double = frame.set_axis(list("abcda"), axis=1)
+    for others in ((), (double,), (double.copy(),)):
+        with pytest.raises(ValueError, match="p: column label 'a' occurs twice"):
+            kl_matrix(double, *others)
+    rows = frame.set_axis(list("xxyz"))
+    assert kl_matrix(rows).columns.tolist() == kl_matrix(rows, rows).index.tolist() == list("xxyz")
+
+
+@pytest.mark.parametrize("missing", ["cell", "drop"])
+def test_groups_tell_truth_values_from_numbers(missing):
+    """As `compare` does; equal they are, and pandas counts them together."""
+    first = pd.Series([1, True, True, False, np.False_, None, pd.NA, "a"], dtype=object)
+    second = pd.Series([1, True, 1.0, 0, False, None, None, "a"], dtype=object)
+    rows = pd.DataFrame({"side": ["a"] * 8 + ["b"] * 8, "x": pd.concat([first, second], ignore_index=True)})
+    found = kl_groups(rows, "side", "x", against="a", smoothing=1, missing=missing)["kl"]["b"]
+    whole = compare(second.to_frame("x"), first.to_frame("x"), smoothing=1, missing=missing)
+    assert found == pytest.approx(whole.to_frame()["kl"][0], rel=1e-14)
+    assert found > 0.05

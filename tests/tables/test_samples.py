@@ -282,6 +282,7 @@ def test_neighbours_at_no_distance(method):
         (range(9), range(9), {"confidence": 95}, ValueError, "confidence: a number between 0 and 1, not 95"),
         (range(9), range(9), {"confidence": "high"}, TypeError, "confidence: a real number"),
         (range(9), range(9), {"base": 0}, ValueError, "base"),
+        (range(9), range(9), {"base": 0.5}, ValueError, "base: a finite number above 1, not 0.5"),
         ([1.0, np.nan, 3.0], range(9), {}, ValueError, r"x: point 1 is not finite \(\[nan\]\)"),
         (range(9), [1.0, 2.0, np.inf], {}, ValueError, r"y: point 2 is not finite \(\[inf\]\)"),
         (["a"], range(9), {}, TypeError, "x: dtype <U1 is not a real number type"),

@@ -154,6 +154,8 @@ def test_columns_that_are_not_there_and_columns_apart():
     profile = Profile.fit(pd.DataFrame({"a": rng.normal(size=300), "b": rng.normal(size=300)}))
     with pytest.raises(ValueError, match="columns: 'typo' is not in reference"):
         thresholds(profile, 100, columns=["a", "typo"])
+    with pytest.raises(ValueError, match=r"base: a finite number above 1, not 0\.5"):
+        thresholds(profile, 10, 0.05, base=0.5)
     with pytest.raises(TypeError, match="columns: a sequence of names, not the text 'a'"):
         thresholds(profile, 100, columns="a")
     both, alone = thresholds(profile, 100, samples=200), thresholds(profile, 100, samples=200, columns=["b"])

@@ -1,0 +1,224 @@
+"""Readers of .csv and .jsonl files, whose types are guessed: a column has one for the whole file, however it is cut."""
+
+from __future__ import annotations
+
+import json
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from klnumba.optional import load
+from klnumba.tables import objects, whole
+from klnumba.tables.border import check_differ, frame_columns
+from klnumba.tables.columns import Column, ColumnError, Unusable
+from klnumba.tables.counting import all_missing
+
+WORDS = (  # beside numbers and truth values these are missing; among texts the empty one alone
+    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
+    "NULL", "NaN", "None", "n/a", "nan", "null",
+)  # fmt: skip
+LONGER = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
+
+
+class Survey(NamedTuple):
+    """What is known of a file that has been read once."""
+
+    names: list[str]
+    typed: set[str]  # columns of numbers alone, or of truth values
+    mixed: set[str]  # columns of one kind in one piece and of another in the next
+    rounded: set[str]  # columns whose numbers may have lost digits
+
+
+@dataclass
+class Untyped(ABC):
+    """A file of text: its types are guessed from the values, and so from all of them before the first is counted."""
+
+    path: Path
+    rows: int
+    surveys: dict[tuple[str, ...] | None, Survey] = field(default_factory=dict, init=False, repr=False)
+
+    @abstractmethod
+    def frames(self, columns: list[str] | None, survey: Survey | None) -> Iterator[Any]:
+        """The pieces, each with the types that it has by itself, but for what the survey found mixed."""
+
+    def pieces(self, columns: list[str] | None) -> Iterator[Any]:
+        """The rows; a file of one piece is read once, a longer one first to see its types."""
+        key = None if columns is None else tuple(columns)
+        if key not in self.surveys:
+            frames = self.frames(columns, None)
+            start = [*islice(frames, 2)]
+            if len(start) < 2 and all(map(self.settled, start)):
+                yield from start
+                return
+            self.surveys[key] = self._surveyed(chain(start, frames))
+        yield from self.frames(columns, self.surveys[key])
+
+    def settled(self, frame: Any) -> bool:
+        """Whether the values of a file of one piece are known once it has been read."""
+        return not self.rounded(frame)
+
+    def rounded(self, frame: Any) -> set[str]:
+        """The columns of a piece whose numbers may not be those of the file."""
+        return set()
+
+    def _surveyed(self, frames: Iterable[Any]) -> Survey:
+        kinds: dict[str, set[str]] = {}
+        rounded: set[str] = set()
+        for frame in frames:
+            rounded |= self.rounded(frame)
+            for name, column in frame_columns(frame, "file").items():
+                held = kinds.setdefault(name, set())
+                if column.kind not in held and _has_values(column):
+                    held.add(column.kind)
+        typed = {name for name, held in kinds.items() if held in ({"number"}, {"boolean"})}
+        mixed = {name for name, held in kinds.items() if len(held) > 1}
+        return Survey([*kinds], typed, mixed, rounded - mixed)
+
+
+def _has_values(column: Column) -> bool:
+    """Whether the kind of a column means anything; what cannot be read says so where it is counted."""
+    with suppress(Exception):
+        return isinstance(column, Unusable) or not all_missing(column)
+    return True
+
+
+class Csv(Untyped):
+    """A .csv or .csv.gz file: a column that is not all numbers or all truth values is text as it stands."""
+
+    narrow = True  # a line is read whole, but the types of the others need not be known
+
+    def names(self) -> list[str]:
+        """The columns."""
+        self._check()
+        return [*load("pandas").read_csv(self.path, nrows=0).columns]
+
+    def _check(self) -> None:
+        """Of names that stand there twice, or fields before the first that has a name, pandas says nothing."""
+        with _longer():
+            head = load("pandas").read_csv(self.path, nrows=2, header=None, dtype=str, keep_default_na=False)
+        check_differ(filter(None, head.to_numpy()[:1].reshape(-1)))
+
+    def frames(self, columns: list[str] | None, survey: Survey | None) -> Iterator[Any]:
+        """The pieces; lines are read whole, for pandas counts the fields only of those."""
+        self._check()
+        found = Survey([], set(), set(), set()) if survey is None else survey
+        words = WORDS if survey is None else {name: WORDS if name in found.typed else ("",) for name in found.names}
+        text = dict.fromkeys(found.rounded | found.mixed, str)
+        options: dict[str, Any] = {"na_values": words, "keep_default_na": False, "dtype": text, "low_memory": False}
+        with _longer(), load("pandas").read_csv(self.path, chunksize=self.rows, **options) as reader:
+            for frame in reader:
+                kept = frame if columns is None else frame[columns]
+                yield kept.assign(**{name: _numbers(kept[name]) for name in kept if name in found.rounded})
+
+    def settled(self, frame: Any) -> bool:
+        """What is missing may be a word, and that a text."""
+        doubtful = frame_columns(frame.loc[:, frame.isna().any()], "file")
+        typed = all(column.kind in ("number", "boolean") and _has_values(column) for column in doubtful.values())
+        return typed and super().settled(frame)
+
+    def rounded(self, frame: Any) -> set[str]:
+        """Where a value is missing, pandas reads whole numbers as float64."""
+        floats = frame.select_dtypes("float64")
+        large = (floats.abs() >= whole.LIMIT) & np.isfinite(floats)
+        return {name for name in floats if large[name].any()}
+
+
+@contextmanager
+def _longer() -> Iterator[None]:
+    """Say of a line with too many fields what may be the matter."""
+    try:
+        yield
+    except load("pandas").errors.ParserError as error:
+        found = LONGER.search(str(error))
+        if found is None:
+            raise
+        more = "row names need a name there, and a field with a comma needs quotes"
+        raise ValueError(f"line {found[2]}: {found[3]} fields, but the head has {found[1]}; {more}") from error
+
+
+def _numbers(texts: Any) -> Any:
+    """Numbers as they are written: whole ones as integers of Python's."""
+    found = [None if isinstance(text, float) else _number(text) for text in texts]
+    whole_ones = any(isinstance(one, int) for one in found)
+    return load("pandas").Series(found, index=texts.index, dtype=object if whole_ones else float)
+
+
+def _number(text: str) -> int | float:
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
+
+
+class JsonLines(Untyped):
+    """A .jsonl file: values have the types that JSON gives them, and a key that a line lacks is missing there."""
+
+    narrow = False  # a line is read whole
+
+    def names(self) -> list[str]:
+        """The columns: every key of any line."""
+        return _keys(record for records in self._records() for record in records)
+
+    def frames(self, columns: list[str] | None, survey: Survey | None) -> Iterator[Any]:
+        """The pieces."""
+        mixed = survey.mixed if survey is not None else ()
+        for records in self._records():
+            names = columns or (survey.names if survey is not None else _keys(records))
+            held = {name: _series([one.get(name) for one in records], name in mixed) for name in names}
+            yield load("pandas").DataFrame(held)
+
+    def _records(self) -> Iterator[list[dict[str, Any]]]:
+        with self.path.open(encoding="utf-8-sig") as file:
+            lines = ((number, text) for number, line in enumerate(file, 1) if (text := line.strip()))
+            pieces = iter(lambda: [_record(*one) for one in islice(lines, self.rows)], [])
+            first = next(pieces, None)
+            if first is None:
+                raise ValueError("no lines, and so no columns")
+            yield first
+            yield from pieces
+
+
+def _keys(records: Iterable[Collection[str]]) -> list[str]:
+    return [*dict.fromkeys(chain.from_iterable(records))]
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON; of a key that stands there twice, Python's own keeps the last without a word."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        check_differ(key for key, _ in pairs)
+    return found
+
+
+DECODER = json.JSONDecoder(object_pairs_hook=_object)
+
+
+def _record(number: int, line: str) -> dict[str, Any]:
+    try:
+        found, end = DECODER.raw_decode(line)
+    except json.JSONDecodeError as error:  # its own text counts this as line 1
+        raise ValueError(f"line {number}: {error.msg}, at character {error.pos + 1}") from error
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"line {number}: {error}") from error
+    if not isinstance(found, dict) or end < len(line):
+        raise ValueError(f"line {number}: not one object")
+    return found
+
+
+def _series(values: list[Any], mixed: bool) -> Any:
+    """A column; of a mixed one the values are categories also in a piece that has numbers alone."""
+    pd = load("pandas")
+    if mixed:
+        with suppress(ColumnError):  # lists and objects cannot be told apart; the column's status will say so
+            codes, found = objects.coded(pd.Series(values, dtype=object))
+            return pd.Series(pd.Categorical.from_codes(codes, categories=pd.Index(found, dtype=object)))
+    if any(type(one) is int and abs(one) >= whole.LIMIT for one in values):
+        return pd.Series(values, dtype=object)  # beside a missing value pandas would make them float64
+    return pd.Series(values, dtype=None if any(one is not None for one in values) else float)
