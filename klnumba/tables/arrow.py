@@ -44,14 +44,23 @@ def times(series: Any) -> Array:
     return np.concatenate([np.empty(0, "M8[ms]"), *chunks])
 
 
-def _chunks(series: Any) -> list[Any]:
-    """The Arrow arrays of a column; bytes and times of day become codes, for Python's objects are slow."""
+def of_rows(series: Any, kept: Array) -> Any:
+    """Some rows of a column of views, of which Arrow can only take the codes apart."""
+    return _in_arrow(series).dictionary_encode().filter(load("pyarrow", "parquet").array(kept))
+
+
+def _in_arrow(series: Any) -> Any:
+    """A column as an array of Arrow's, or as several."""
     native = series.to_native()
     load("pyarrow", "parquet")  # where polars has no Arrow to hand its words to, the error names the line to type
     if series.implementation.is_pandas_like():
-        native = native.array.__arrow_array__()
-    elif not series.implementation.is_pyarrow():
-        native = series.to_arrow()
+        return native.array.__arrow_array__()
+    return native if series.implementation.is_pyarrow() else series.to_arrow()
+
+
+def _chunks(series: Any) -> list[Any]:
+    """The Arrow arrays of a column; bytes and times of day become codes, for Python's objects are slow."""
+    native = _in_arrow(series)
     kind = str(native.type)
     if kind.startswith(("time", "large_binary", "binary", "fixed_size_binary")):
         native = native.dictionary_encode()

@@ -35,23 +35,30 @@ def frame_columns(frame: Any, name: str, kept: Array | None = None) -> dict[str,
         raise TypeError(f"{name}: a data frame in memory (pandas, polars, pyarrow), not {found}{more}") from error
     make: Callable[..., Column] = _column
     if type(frame).__module__.partition(".")[0] == "pandas":
-        make, held, chosen = _pandas_column, {str(one): series for one, series in frame.items()}, kept
+        make, held = _pandas_column, {str(one): series for one, series in frame.items()}
     else:
         held = dict(zip(map(str, table.columns), table.iter_columns(), strict=True))
-        chosen = None if kept is None else nw.new_series("kept", kept, backend=table.implementation)
     if kept is None:
         return {one: make(nw, one, series) for one, series in held.items()}
-    return {one: _selected(partial(_of_rows, make, nw, one, series, chosen)) for one, series in held.items()}
+    return {one: _selected(one, partial(_of_rows, make, nw, one, series, kept)) for one, series in held.items()}
 
 
-def _of_rows(make: Callable[..., Column], nw: Any, name: str, series: Any, chosen: Any) -> Column:
+def _of_rows(make: Callable[..., Column], nw: Any, name: str, series: Any, kept: Array) -> Column:
     """A column of some rows."""
-    return make(nw, name, series.filter(chosen) if isinstance(series, nw.Series) else series[chosen])
+    held = nw.from_native(series, series_only=True, pass_through=True)
+    if isinstance(held, nw.Series) and "view" in arrow.type_of(held):
+        return _arrow_labels(name, nw.from_native(arrow.of_rows(held, kept), series_only=True))
+    if make is _pandas_column:
+        return make(nw, name, series[kept])
+    return make(nw, name, series.filter(nw.new_series(name, kept, backend=series.implementation)))
 
 
-def _selected(make: Callable[[], Any]) -> Column:
+def _selected(name: str, make: Callable[[], Any]) -> Column:
     """A column that is made anew each time it is read, so that no copy of its rows stays."""
-    found: Column = make()
+    try:
+        found: Column = make()
+    except Exception as error:  # of other libraries, which cannot take rows of all that they hold
+        return Unusable(name, 0, str(error) or type(error).__name__)
     if isinstance(found, Numbers):
         return replace(found, read=lambda: make().read(), view=False)
     if isinstance(found, Labels):

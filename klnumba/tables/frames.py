@@ -47,7 +47,8 @@ def compare(
         of the reference as a bin would has a bin of its own; "sturges", "doane", "fd" and an integer make bins of
         equal width (the rules at most 256 of them, an integer as many as it says, from 1 to 1,000); a sequence gives
         the edges; "category" takes every different number as a category. Every rule but "auto" and "category" makes
-        bins of whole numbers too. Edges are of the column's kind, and the outer ones may be infinite.
+        bins of whole numbers too. Edges are of the column's kind, and the outer ones may be infinite; for times with a
+        zone they have one too, be it another.
     smoothing : {"jeffreys", "laplace", "perks", "james-stein", "none"} or float
         Pseudo-counts for the divergences; a number is added to each cell that either side has. The test, the
         bias-corrected value and the interval use the counts as they are.

@@ -31,8 +31,9 @@ function show() {
     const wanted = filter.value === "all" || row.dataset.states.split(" ").includes(filter.value);
     row.hidden = !(wanted && row.dataset.name.includes(text));
     count += row.hidden ? 0 : 1;
+    const link = row.querySelector("a");  // a column that could not be compared has no section
+    if (link !== null) document.querySelector(link.hash).hidden = row.hidden;
   }
-  for (const one of document.querySelectorAll("details")) one.hidden = !one.dataset.name.includes(text);
   shown.textContent = `${count} of ${body.rows.length} columns`;
 }
 

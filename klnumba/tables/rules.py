@@ -64,7 +64,9 @@ def misfit(rule: Any, kind: str, aware: bool) -> str | None:
     found = {"M": "datetime", "m": "timedelta"}.get(values.dtype.kind, "number")
     if found != kind:
         return f"holds {KINDS[kind]}, but the edges are {KINDS[found]}"
-    return "holds times without a zone, but the edges have one" if zone and not aware else None
+    if zone == aware:
+        return None
+    return f"holds times {'with' if aware else 'without'} a zone, but the edges have {'one' if zone else 'none'}"
 
 
 def explicit_edges(edges: Any, name: str = "bins") -> Array:

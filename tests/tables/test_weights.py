@@ -107,3 +107,17 @@ def test_the_column_of_weights_cannot_be_compared():
         with pytest.raises(ValueError, match=text):
             call()
     assert Profile.fit(BEFORE, columns=["w"], weights=BEFORE["w"]).cells.keys() == {"w"}
+
+
+@pytest.mark.parametrize("library", ["pandas", "pyarrow"])
+def test_rows_of_weight_0_in_views_and_in_what_has_no_cells(library):
+    pa = pytest.importorskip("pyarrow", reason="the views are its")
+    raw = [b"a", b"\xff", None, b"c"]
+    columns = {"text": pa.array(["a", "b", None, "a"], "string_view"), "bytes": pa.array(raw, "binary_view"),
+               "lists": pa.array([[1], [2], [3], [4]], pa.list_view(pa.int64()))}  # fmt: skip
+    made = pa.table(columns)
+    frame = made.to_pandas(types_mapper=pd.ArrowDtype) if library == "pandas" else made
+    profile = Profile.fit(frame, weights=[2.0, 0.0, 3.0, 4.0])
+    assert profile.tallies["text"].counts.tolist() == [6, 0, 3]
+    assert profile.tallies["bytes"].counts.tolist() == [2, 4, 0, 3]
+    assert profile.problems.keys() == {"lists"}
