@@ -5,6 +5,7 @@ const body = table.tBodies[0];
 const search = document.getElementById("search");
 const filter = document.getElementById("filter");
 const shown = document.getElementById("shown");
+const details = document.getElementById("details");
 
 function sortBy(head) {
   const place = head.cellIndex;
@@ -34,6 +35,7 @@ function show() {
     const link = row.querySelector("a");  // a column that could not be compared has no section
     if (link !== null) document.querySelector(link.hash).hidden = row.hidden;
   }
+  details.hidden = details.querySelector("details:not([hidden])") === null;
   shown.textContent = `${count} of ${body.rows.length} columns`;
 }
 
@@ -47,7 +49,7 @@ search.addEventListener("input", show);
 filter.addEventListener("change", show);
 addEventListener("hashchange", reveal);
 addEventListener("beforeprint", () => {
-  for (const one of document.querySelectorAll("details")) one.open = true;
+  for (const one of details.querySelectorAll("details")) one.open = true;
 });
 show();
 reveal();
