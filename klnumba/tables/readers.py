@@ -20,6 +20,13 @@ from klnumba.tables.columns import Column, ColumnError, Unusable
 from klnumba.tables.counting import all_missing
 
 BUFFER = 1 << 20  # bytes of a column that are read at a time
+VALUES = 1 << 18  # of a piece
+LEAST_ROWS = 1 << 12  # of a piece
+
+
+def rows_of(rows: int | None, columns: int) -> int:
+    """How many rows a piece has: so many, or about as many as hold `VALUES`."""
+    return max(VALUES // max(columns, 1), LEAST_ROWS) if rows is None else rows
 
 
 class Reader(Protocol):
@@ -31,7 +38,7 @@ class Reader(Protocol):
         """The columns."""
 
     def pieces(self, columns: list[str] | None) -> Iterator[Any]:
-        """The rows, about so many at a time, with these columns alone."""
+        """The rows, some at a time, with these columns alone."""
 
 
 @dataclass
@@ -39,7 +46,7 @@ class Parquet:
     """A .parquet file; an index that pandas wrote is no column."""
 
     path: Path
-    rows: int
+    rows: int | None
     narrow = True
 
     def names(self) -> list[str]:
@@ -53,7 +60,7 @@ class Parquet:
         streamed = {"pre_buffer": False, "buffer_size": BUFFER}  # else all that was read stays until the file is closed
         with load("pyarrow.parquet", "parquet").ParquetFile(self.path, **streamed) as file:
             names = _columns_of(file.schema_arrow) if columns is None else columns
-            batches = file.iter_batches(self.rows, columns=names)
+            batches = file.iter_batches(rows_of(self.rows, len(names)), columns=names)
             tables = (pa.Table.from_batches([one]).select(names) for one in batches)
             yield from _some(tables, file.schema_arrow.empty_table().select(names))
 
@@ -63,7 +70,7 @@ class Feather:
     """A .feather or .arrow file; its pieces are those in which it was written."""
 
     path: Path
-    rows: int
+    rows: int | None
     narrow = True
 
     def names(self) -> list[str]:
@@ -112,7 +119,7 @@ class Untyped(ABC):
     """A file of text: its types are guessed from the values, and so from all of them before the first is counted."""
 
     path: Path
-    rows: int
+    rows: int | None
     surveys: dict[tuple[str, ...] | None, Survey] = field(default_factory=dict, init=False, repr=False)
 
     @abstractmethod
@@ -121,15 +128,24 @@ class Untyped(ABC):
 
     def pieces(self, columns: list[str] | None) -> Iterator[Any]:
         """The rows; a file of one piece is read once, a longer one first to see its types."""
-        key = None if columns is None else tuple(columns)
-        if key not in self.surveys:
+        survey = self._survey_of(columns)
+        if survey is None:
             frames = self.frames(columns, None)
             start = [*islice(frames, 2)]
             if len(start) < 2 and not any(map(self.rounded, start)):
                 yield from start
                 return
-            self.surveys[key] = self._surveyed(chain(start, frames))
-        yield from self.frames(columns, self.surveys[key])
+            survey = self._surveyed(chain(start, frames))
+            self.surveys[None if columns is None else tuple(columns)] = survey
+        yield from self.frames(columns, survey)
+
+    def _survey_of(self, columns: list[str] | None) -> Survey | None:
+        """What is known of these columns, perhaps from a survey of more of them."""
+        for held, survey in self.surveys.items():
+            if held is None or (columns is not None and set(columns) <= set(held)):
+                kept = {*(survey.names if columns is None else columns)}
+                return Survey(survey.names, survey.mixed & kept, survey.rounded & kept)
+        return None
 
     def rounded(self, frame: Any) -> set[str]:
         """The columns of a piece whose numbers may not be those of the file."""
@@ -165,18 +181,19 @@ class Csv(Untyped):
         self._check()
         return [*load("pandas").read_csv(self.path, nrows=0).columns]
 
-    def _check(self) -> None:
-        """pandas gives a name that stands there twice another one, without a word."""
+    def _check(self) -> int:
+        """How many columns there are. pandas gives a name that stands there twice another one, without a word."""
         head = load("pandas").read_csv(self.path, nrows=1, header=None, dtype=str, keep_default_na=False)
         check_differ(filter(None, head.to_numpy().reshape(-1)))
+        return int(head.size)
 
     def frames(self, columns: list[str] | None, survey: Survey | None) -> Iterator[Any]:
         """The pieces."""
-        self._check()
+        rows = rows_of(self.rows, self._check())  # with those that are not wanted, which are taken apart too
         rounded = survey.rounded if survey is not None else set()
         text = dict.fromkeys(rounded | survey.mixed if survey is not None else (), str)
         options: dict[str, Any] = {"usecols": columns, "dtype": text, "low_memory": False}
-        with load("pandas").read_csv(self.path, chunksize=self.rows, **options) as reader:
+        with load("pandas").read_csv(self.path, chunksize=rows, **options) as reader:
             for frame in reader:
                 exact = {name: _numbers(frame[name]) for name in frame if name in rounded}
                 yield (frame if columns is None else frame[columns]).assign(**exact)
@@ -222,7 +239,15 @@ class JsonLines(Untyped):
     def _records(self) -> Iterator[list[dict[str, Any]]]:
         with self.path.open(encoding="utf-8-sig") as file:
             lines = ((number, text) for number, line in enumerate(file, 1) if (text := line.strip()))
-            while piece := [_record(*one) for one in islice(lines, self.rows)]:
+            piece: list[dict[str, Any]] = []
+            values = 0
+            for one in lines:
+                piece.append(_record(*one))
+                values += len(piece[-1])
+                if len(piece) >= rows_of(self.rows, values // len(piece)):
+                    yield piece
+                    piece, values = [], 0
+            if piece:
                 yield piece
 
 

@@ -23,7 +23,7 @@ from klnumba.tables.cells import Array
 from klnumba.tables.codes import frozen
 from klnumba.tables.hashing import BUCKETS, byte_checksums, of_checksums
 
-MOST = 1 << 21  # words that are counted at a time; beyond, the rarer half is forgotten
+MOST = 1 << 20  # words that are counted at a time; beyond, the rarer half is forgotten
 ROOM = 256  # words for which there is room at first
 LARGE = 1 << 18  # words from which on a table takes more than 20 MiB
 MANY = 1 << 16  # words from which on the tables of counts would be larger than a cache
@@ -162,6 +162,11 @@ class Vocabulary:
         """How many words there are, with those of which the bucket is remembered."""
         return int(self.starts[0])
 
+    @property
+    def nbytes(self) -> int:
+        """The memory that is taken."""
+        return sum(one.nbytes for one in (self.slots, self.words, self.starts, self.pool, self.counts))
+
     def _held(self) -> Words:
         """The words that there are."""
         return Words(frozen(self.starts[1 : self._size + 2]), frozen(self.pool), NOTHING)
@@ -247,7 +252,7 @@ class Vocabulary:
         if size == self.most:
             kept[np.argsort(-counts[1:], kind="stable")[size // 2 :]] = False
             self.forgetful = True
-        room = min(4 * self.room, self.most)
+        room = min((4 if self.room < MANY else 2) * self.room, self.most)
         if room >= LARGE:
             turns.wait()
         self._make(room, self.pool.size)
