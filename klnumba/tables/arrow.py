@@ -11,8 +11,7 @@ import numpy as np
 from klnumba.optional import load
 from klnumba.tables import codes, gathering, whole
 from klnumba.tables.cells import Array
-from klnumba.tables.codes import Bucket, Coded, Counted, frozen
-from klnumba.tables.hashing import BUCKETS
+from klnumba.tables.codes import Coded, Counted, frozen
 from klnumba.tables.words import NOTHING, Vocabulary, Words
 
 MOST_UNSEEN = 1000  # new categories that are remembered by name
@@ -78,7 +77,8 @@ def counted(series: Any, known: Sequence[str] | None) -> Counted:
     for chunk in chunks:
         table.count(_words(chunk))
     totals = table.totals()
-    return Counted(_labels(table), totals[1:], int(totals[0]))
+    counts, buckets = np.split(totals[1:], [table.size])
+    return Counted(table.texts(), counts, int(totals[0]), buckets if buckets.any() else None)
 
 
 def gathered(series: Any, table: Vocabulary) -> dict[Any, int]:
@@ -105,14 +105,8 @@ def coded(series: Any, known: Sequence[str]) -> Coded:
             labels += more
         return np.concatenate(parts), labels
     table = Vocabulary(known, MOST_UNSEEN)
-    numbers = np.concatenate([np.empty(0, np.int32), *(table.codes(_words(chunk)) - 1 for chunk in chunks)])
-    numbers[numbers >= table.named] -= table.named - table.size
-    return numbers, _labels(table)
-
-
-def _labels(table: Vocabulary) -> list[Any]:
-    """What the totals of a table stand for."""
-    return [*table.texts(), *map(Bucket, range(BUCKETS if table.closed else 0))]
+    numbers = np.concatenate([np.empty(0, np.int32), *(table.codes(_words(chunk)) for chunk in chunks)])
+    return table.told_apart(numbers) - 1, table.texts()
 
 
 def _encoded(chunks: list[Any]) -> bool:

@@ -53,9 +53,11 @@ class Words:
 
 def laid_out(texts: Sequence[str]) -> Words:
     """Texts as words."""
-    raw = [text.encode("utf-8", "surrogatepass") for text in texts]
-    ends = frozen(np.cumsum([0, *map(len, raw)]))
-    return Words(ends, np.frombuffer(b"".join(raw), np.uint8), NOTHING)
+    together = "".join(texts)
+    raw = texts if together.isascii() else [_bytes(text) for text in texts]
+    ends = np.zeros(len(raw) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, raw), np.int64, len(raw)), out=ends[1:])
+    return Words(frozen(ends), np.frombuffer(_bytes(together), np.uint8), NOTHING)
 
 
 def first_texts(words: Words, at: Array, count: int) -> Array:
@@ -104,8 +106,8 @@ class Vocabulary:
     known : sequence of str
         Words that have the first numbers.
     new : int, optional
-        How many others get a number of their own; the rest share `BUCKETS` numbers behind the last, by their checksum.
-        Without it, the rarer half of `MOST` words is forgotten where there are more.
+        How many others may have a number of their own. Where there are more, all of them share `BUCKETS` numbers behind
+        the last, by their checksum. Without it, the rarer half of `MOST` words is forgotten where there are more.
 
     Attributes
     ----------
@@ -119,6 +121,7 @@ class Vocabulary:
     dealt: Array = frozen(np.empty(0, np.int64))  # what `_buckets` has found so far
 
     def __init__(self, known: Sequence[str] = (), new: int | None = None) -> None:
+        self.known = known
         self.named = MOST if new is None else len(known) + new
         self.most = MOST if new is None else self.named + REMEMBERED
         self.closed = new is not None
@@ -145,7 +148,7 @@ class Vocabulary:
         return {"words": words, "totals": self.totals(), "room": self.room, "forgetful": self.forgetful}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        words = state["words"]
+        words, self.known = state["words"], ()
         self.named = self.most = MOST
         self.closed, self.forgetful = False, state["forgetful"]
         self._make(state["room"], words.data.size)
@@ -155,7 +158,7 @@ class Vocabulary:
     @property
     def size(self) -> int:
         """How many words have a number of their own."""
-        return min(self._size, self.named)
+        return self._size if self._size <= self.named else len(self.known)
 
     @property
     def _size(self) -> int:
@@ -205,18 +208,21 @@ class Vocabulary:
         self.absorb(other._held(), other.totals()[1:])
 
     def codes(self, words: Words) -> Array:
-        """The number of each word, or of its bucket: these begin behind `named`; 0 where it is missing."""
+        """The number that each word has so far, or of its bucket: these begin behind `most`; 0 where it is missing."""
         found = np.empty(words.rows, np.int32)
         done = 0
         while done < words.rows:
             done += self._number(words, done, found[done:])
             if done < words.rows:
                 self._widen(words, done)
-        if self._size > self.named:
-            held = np.arange(self.most + 1 + BUCKETS, dtype=np.int32)
-            held[self.named + 1 : self._size + 1] = self.named + 1 + self._buckets()
-            held[self.most + 1 :] -= self.most - self.named
-            return held[found]
+        return found
+
+    def told_apart(self, numbers: Array) -> Array:
+        """What the numbers of `codes` have become: those of buckets begin behind `size`."""
+        held = np.arange(self.most + 1 + BUCKETS, dtype=np.int32)
+        held[self.size + 1 : self._size + 1] = self.size + 1 + self._buckets()
+        held[self.most + 1 :] -= self.most - self.size
+        found: Array = held[numbers]
         return found
 
     def _buckets(self) -> Array:
@@ -236,7 +242,8 @@ class Vocabulary:
             raise DamagedWords("holds words whose offsets lie outside of their bytes")
         if table[-1]:
             at = np.flatnonzero(codes[:done] > self.most)
-            codes[at] += _buckets_at(offsets, words.data, at).astype(np.int32)
+            if at.size:
+                codes[at] += _buckets_at(offsets, words.data, at).astype(np.int32)
         return done
 
     def _widen(self, words: Words, row: int) -> None:
@@ -287,8 +294,8 @@ class Vocabulary:
     def texts(self) -> list[str]:
         """The words."""
         data = self.pool[: self.starts[self.size + 1]].tobytes()
-        ends = self.starts[1 : self.size + 2].tolist()
-        return [_text(data[start:stop]) for start, stop in itertools.pairwise(ends)]
+        ends = self.starts[len(self.known) + 1 : self.size + 2].tolist()
+        return [*self.known, *(_text(data[start:stop]) for start, stop in itertools.pairwise(ends))]
 
 
 def _buckets_at(offsets: Array, data: Array, at: Array) -> Array:
@@ -297,6 +304,10 @@ def _buckets_at(offsets: Array, data: Array, at: Array) -> Array:
     starts, stops = (np.ascontiguousarray(offsets[k], np.int64) for k in (at, at + 1))
     cpu.checksums()(starts, stops, data, byte_checksums(), sums)
     return of_checksums(sums)
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _text(word: bytes) -> str:
