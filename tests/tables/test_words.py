@@ -123,6 +123,18 @@ def test_words_that_all_meet_in_one_place(monkeypatch, long):
     assert found == expected
 
 
+@pytest.mark.parametrize("length", [5, 8, 9, 12, 16, 24])
+def test_words_of_one_length_are_scattered(monkeypatch, length):
+    """Also by keys whose sum is 0, where the first 8 bytes are the last 8 as well."""
+    key = 0x9E3779B97F4A7C15
+    keys = words.frozen(np.array([key, (1 << 64) - key, key], np.uint64))
+    monkeypatch.setattr(words, "_keys", lambda: keys)
+    table = words.Vocabulary()
+    table.count(words.laid_out([f"{k:0{length}d}" for k in range(2000)]))
+    runs = np.diff(np.flatnonzero(np.diff(np.r_[0, table.slots > 0, 0])))[::2]
+    assert runs.max() < 20
+
+
 def test_a_million_words():
     drawn = np.random.default_rng(0).integers(0, 400_000, 1_000_000)
     values = pa.array(drawn.astype(str))
