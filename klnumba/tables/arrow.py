@@ -12,7 +12,8 @@ from klnumba.optional import load
 from klnumba.tables import codes, gathering, whole
 from klnumba.tables.cells import Array
 from klnumba.tables.codes import Coded, Counted, frozen
-from klnumba.tables.words import NOTHING, Vocabulary, Words
+from klnumba.tables.layout import NOTHING, Words
+from klnumba.tables.words import Vocabulary
 
 MOST_UNSEEN = 1000  # new categories that are remembered by name
 OFFSETS: dict[str, Any] = {"string": np.int32, "large_string": np.int64}

@@ -10,7 +10,6 @@ import functools
 import itertools
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from klnumba.tables import turns
 from klnumba.tables.cells import Array
 from klnumba.tables.codes import frozen
 from klnumba.tables.hashing import BUCKETS, byte_checksums, of_checksums
+from klnumba.tables.layout import NOTHING, Words, first_texts, laid_out, text_of
 
 MOST = 1 << 20  # words that are counted at a time; beyond, the rarer half is forgotten
 ROOM = 256  # words for which there is room at first
@@ -29,63 +29,6 @@ LARGE = 1 << 18  # words from which on a table takes more than 20 MiB
 MANY = 1 << 16  # words from which on the tables of counts would be larger than a cache
 BLOCK = 1 << 15  # rows whose numbers are held at a time
 REMEMBERED = 1 << 14  # words without a name of their own of which a table knows the bucket; of others, row by row
-
-
-NOTHING = frozen(np.empty(0, np.uint8))
-
-
-@dataclass(frozen=True)
-class Words:
-    """Words as Arrow lays them, in `frozen` arrays: word k is data[offsets[k] : offsets[k + 1]].
-
-    `valid` has a bit for each, from number `bit` on, that is 0 where the word is missing; it is empty where none is.
-    """
-
-    offsets: Array
-    data: Array
-    valid: Array
-    bit: int = 0
-
-    @property
-    def rows(self) -> int:
-        return self.offsets.size - 1
-
-
-def laid_out(texts: Sequence[str]) -> Words:
-    """Texts as words."""
-    together = "".join(texts)
-    raw = texts if together.isascii() else [_bytes(text) for text in texts]
-    ends = np.zeros(len(raw) + 1, np.int64)
-    np.cumsum(np.fromiter(map(len, raw), np.int64, len(raw)), out=ends[1:])
-    return Words(frozen(ends), np.frombuffer(_bytes(together), np.uint8), NOTHING)
-
-
-def first_texts(words: Words, at: Array, count: int) -> Array:
-    """Of the words at these places, which all differ, the places of so many that come first in the order of texts.
-
-    The bytes of UTF-8 have the order of the texts. Eight at a time are looked at, as one number.
-    """
-    first: list[Array] = []
-    depth, longest = 0, int(np.diff(words.offsets)[at].max(initial=0))
-    while at.size > count and depth < longest:
-        keys = np.concatenate([_keys_at(words, at[k : k + BLOCK], depth) for k in range(0, at.size, BLOCK)])
-        bound = np.partition(keys, count - 1)[count - 1]
-        first.append(at[keys < bound])
-        count -= first[-1].size
-        at = at[keys == bound]
-        depth += 8
-    lengths = words.offsets[at + 1] - words.offsets[at]  # what is left differs in zeros at the end
-    return np.concatenate([*first, at[np.argsort(lengths, kind="stable")[:count]]])
-
-
-def _keys_at(words: Words, at: Array, depth: int) -> Array:
-    """Eight bytes of each word from a place on, as a number; zeros behind its end."""
-    places = (words.offsets[at] + depth)[:, None] + np.arange(8)
-    inside = places < words.offsets[at + 1][:, None]
-    found = np.zeros(places.shape, np.uint8)
-    found[inside] = words.data[places[inside]]
-    keys: Array = found.view(">u8")[:, 0].astype(np.uint64)
-    return keys
 
 
 class DamagedWords(ValueError):
@@ -289,13 +232,13 @@ class Vocabulary:
             above = np.flatnonzero(counts > least)
             at = np.append(above, first_texts(self._held(), np.flatnonzero(counts == least), count - above.size))
         data, starts = self.pool, self.starts[1:]
-        return {_text(data[starts[k] : starts[k + 1]].tobytes()): int(counts[k]) for k in at}
+        return {text_of(data[starts[k] : starts[k + 1]].tobytes()): int(counts[k]) for k in at}
 
     def texts(self) -> list[str]:
         """The words."""
         data = self.pool[: self.starts[self.size + 1]].tobytes()
         ends = self.starts[len(self.known) + 1 : self.size + 2].tolist()
-        return [*self.known, *(_text(data[start:stop]) for start, stop in itertools.pairwise(ends))]
+        return [*self.known, *(text_of(data[start:stop]) for start, stop in itertools.pairwise(ends))]
 
 
 def _buckets_at(offsets: Array, data: Array, at: Array) -> Array:
@@ -304,11 +247,3 @@ def _buckets_at(offsets: Array, data: Array, at: Array) -> Array:
     starts, stops = (np.ascontiguousarray(offsets[k], np.int64) for k in (at, at + 1))
     cpu.checksums()(starts, stops, data, byte_checksums(), sums)
     return of_checksums(sums)
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
-
-
-def _text(word: bytes) -> str:
-    return word.decode("utf-8", "surrogatepass")
