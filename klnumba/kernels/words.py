@@ -1,7 +1,8 @@
 """Words in Arrow's layout as numbers: each word gets the number of its first appearance, by an open-addressing table.
 
-A word is known by two 64-bit numbers and its length: its first 8 bytes and its last 8, which hold all of a word of up
-to 16 bytes. Of longer ones the bytes themselves are compared as well, so that no two words are ever taken for one.
+A word is known by two 64-bit numbers and its length: its first 8 bytes and its last 8 (0 where it has no more than 8),
+which hold all of a word of up to 16 bytes. Of longer ones the bytes themselves are compared as well, so that no two
+words are ever taken for one.
 """
 
 from __future__ import annotations
@@ -99,7 +100,9 @@ def coding() -> Callable[..., int]:
             prefetch(offsets, row + AHEAD // 4)
             length = stop - start
             if length >= _8:
-                first, last = eight_bytes(data, start), eight_bytes(data, stop - _8)
+                first = eight_bytes(data, start)
+                # Of a word of 8 bytes these are the same once more, and the sum of two odd keys is no key: it is even.
+                last = eight_bytes(data, stop - _8) * np.uint64(length > _8)
             else:
                 first, last = _short(data, start, length), np.uint64(0)
             mixed = first * keys[0] + last * keys[1] + length * keys[2]

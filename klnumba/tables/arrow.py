@@ -11,9 +11,9 @@ import numpy as np
 from klnumba.optional import load
 from klnumba.tables import codes, gathering, whole
 from klnumba.tables.cells import Array
-from klnumba.tables.codes import Bucket, Coded, Counted, frozen
-from klnumba.tables.hashing import BUCKETS
-from klnumba.tables.words import NOTHING, Vocabulary, Words
+from klnumba.tables.codes import Coded, Counted, frozen
+from klnumba.tables.layout import NOTHING, Words
+from klnumba.tables.words import Vocabulary
 
 MOST_UNSEEN = 1000  # new categories that are remembered by name
 OFFSETS: dict[str, Any] = {"string": np.int32, "large_string": np.int64}
@@ -44,14 +44,23 @@ def times(series: Any) -> Array:
     return np.concatenate([np.empty(0, "M8[ms]"), *chunks])
 
 
-def _chunks(series: Any) -> list[Any]:
-    """The Arrow arrays of a column; bytes and times of day become codes, for Python's objects are slow."""
+def of_rows(series: Any, kept: Array) -> Any:
+    """Some rows of a column of views, of which Arrow can only take the codes apart."""
+    return _in_arrow(series).dictionary_encode().filter(load("pyarrow", "parquet").array(kept))
+
+
+def _in_arrow(series: Any) -> Any:
+    """A column as an array of Arrow's, or as several."""
     native = series.to_native()
     load("pyarrow", "parquet")  # where polars has no Arrow to hand its words to, the error names the line to type
     if series.implementation.is_pandas_like():
-        native = native.array.__arrow_array__()
-    elif not series.implementation.is_pyarrow():
-        native = series.to_arrow()
+        return native.array.__arrow_array__()
+    return native if series.implementation.is_pyarrow() else series.to_arrow()
+
+
+def _chunks(series: Any) -> list[Any]:
+    """The Arrow arrays of a column; bytes and times of day become codes, for Python's objects are slow."""
+    native = _in_arrow(series)
     kind = str(native.type)
     if kind.startswith(("time", "large_binary", "binary", "fixed_size_binary")):
         native = native.dictionary_encode()
@@ -69,7 +78,8 @@ def counted(series: Any, known: Sequence[str] | None) -> Counted:
     for chunk in chunks:
         table.count(_words(chunk))
     totals = table.totals()
-    return Counted(_labels(table), totals[1:], int(totals[0]))
+    counts, buckets = np.split(totals[1:], [table.size])
+    return Counted(table.texts(), counts, int(totals[0]), buckets if buckets.any() else None)
 
 
 def gathered(series: Any, table: Vocabulary) -> dict[Any, int]:
@@ -96,14 +106,8 @@ def coded(series: Any, known: Sequence[str]) -> Coded:
             labels += more
         return np.concatenate(parts), labels
     table = Vocabulary(known, MOST_UNSEEN)
-    numbers = np.concatenate([np.empty(0, np.int32), *(table.codes(_words(chunk)) - 1 for chunk in chunks)])
-    numbers[numbers >= table.named] -= table.named - table.size
-    return numbers, _labels(table)
-
-
-def _labels(table: Vocabulary) -> list[Any]:
-    """What the totals of a table stand for."""
-    return [*table.texts(), *map(Bucket, range(BUCKETS if table.closed else 0))]
+    numbers = np.concatenate([np.empty(0, np.int32), *(table.codes(_words(chunk)) for chunk in chunks)])
+    return table.told_apart(numbers) - 1, table.texts()
 
 
 def _encoded(chunks: list[Any]) -> bool:

@@ -6,7 +6,9 @@ narwhals knows the frames (pandas, polars, pyarrow, Modin, cuDF); behind this mo
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,8 +19,11 @@ from klnumba.tables.cells import Array
 from klnumba.tables.columns import Column, ColumnError, Labels, Numbers, Unusable
 
 
-def frame_columns(frame: Any, name: str) -> dict[str, Column]:
-    """The columns of a frame by name; `name` is the argument's, for the error texts."""
+def frame_columns(frame: Any, name: str, kept: Array | None = None) -> dict[str, Column]:
+    """The columns of a frame by name; `name` is the argument's, for the error texts.
+
+    With `kept`, a truth value for each row, the other rows are left out of a column whenever it is read.
+    """
     nw = load("narwhals.stable.v2")
     if hasattr(frame, "iloc") and hasattr(frame, "columns"):
         check_differ(frame.columns, f"{name}: ")  # narwhals' own text names no argument
@@ -28,10 +33,40 @@ def frame_columns(frame: Any, name: str) -> dict[str, Column]:
         found = type_name(frame)
         more = "; klnumba.dask.compare takes those" if found.startswith("dask.") else ""
         raise TypeError(f"{name}: a data frame in memory (pandas, polars, pyarrow), not {found}{more}") from error
+    make: Callable[..., Column] = _column
     if type(frame).__module__.partition(".")[0] == "pandas":
-        return {str(one): _pandas_column(nw, str(one), series) for one, series in frame.items()}
-    names = [*map(str, table.columns)]
-    return {one: _column(nw, one, series) for one, series in zip(names, table.iter_columns(), strict=True)}
+        make, held = _pandas_column, {str(one): series for one, series in frame.items()}
+    else:
+        held = dict(zip(map(str, table.columns), table.iter_columns(), strict=True))
+    if kept is None:
+        return {one: make(nw, one, series) for one, series in held.items()}
+    return {one: _selected(one, partial(_of_rows, make, nw, one, series, kept)) for one, series in held.items()}
+
+
+def _of_rows(make: Callable[..., Column], nw: Any, name: str, series: Any, kept: Array) -> Column:
+    """A column of some rows."""
+    held = nw.from_native(series, series_only=True, pass_through=True)
+    if isinstance(held, nw.Series) and "view" in arrow.type_of(held):
+        return _arrow_labels(name, nw.from_native(arrow.of_rows(held, kept), series_only=True))
+    if make is _pandas_column:
+        return make(nw, name, series[kept])
+    return make(nw, name, series.filter(nw.new_series(name, kept, backend=series.implementation)))
+
+
+def _selected(name: str, make: Callable[[], Any]) -> Column:
+    """A column that is made anew each time it is read, so that no copy of its rows stays."""
+    try:
+        found: Column = make()
+    except Exception as error:  # of other libraries, which cannot take rows of all that they hold
+        return Unusable(name, 0, str(error) or type(error).__name__)
+    if isinstance(found, Numbers):
+        return replace(found, read=lambda: make().read(), view=False)
+    if isinstance(found, Labels):
+        return replace(
+            found, read=lambda known: make().read(known), count=lambda known: make().count(known),
+            gather=lambda table: make().gather(table),
+        )  # fmt: skip
+    return found
 
 
 def _pandas_column(nw: Any, name: str, native: Any) -> Column:

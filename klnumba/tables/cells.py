@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -119,6 +120,16 @@ class Categories:
     @property
     def size(self) -> int:
         return len(self.names) + 2
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """The names that are texts."""
+        return [name for name in self.names if isinstance(name, str)]
+
+    @cached_property
+    def text_places(self) -> Array:
+        """The cells of these."""
+        return np.array([self.place[name] for name in self.texts], np.int64)
 
     @property
     def search_edges(self) -> Array:

@@ -11,8 +11,7 @@ from typing import Any
 from klnumba.tables.readers import Feather, Parquet, Reader
 from klnumba.tables.text_files import Csv, JsonLines
 
-ROWS = 1 << 18
-READERS: dict[str, Callable[[Path, int], Reader]] = {
+READERS: dict[str, Callable[[Path, int | None], Reader]] = {
     ".csv": Csv,
     ".csv.gz": Csv,
     ".parquet": Parquet,
@@ -99,7 +98,7 @@ def wanted_names(columns: Iterable[Any] | None) -> list[str] | None:
     return wanted
 
 
-def scan(path: str | Path, *, columns: Iterable[Any] | None = None, rows: int = ROWS) -> Chunks:
+def scan(path: str | Path, *, columns: Iterable[Any] | None = None, rows: int | None = None) -> Chunks:
     """A file as a table in pieces, for `compare`, `Profile.fit` and `Profile.update`.
 
     Parameters
@@ -108,8 +107,8 @@ def scan(path: str | Path, *, columns: Iterable[Any] | None = None, rows: int = 
         A .csv, .csv.gz, .parquet, .feather, .arrow or .jsonl file.
     columns : sequence of str, optional
         Read these alone.
-    rows : int, default 262144
-        How many rows a piece has, about.
+    rows : int, optional
+        How many rows a piece has, about; by default as many as hold 262,144 values, but at least 4,096.
 
     Returns
     -------
@@ -133,6 +132,9 @@ def scan(path: str | Path, *, columns: Iterable[Any] | None = None, rows: int = 
     one that holds nothing else. Of JSON lines, values keep the types that they have there (text is never taken for a
     number or a date), and a key that a line lacks is missing there.
 
+    While cells are fitted, the different names of a column are held, and where there is no room for those of all
+    columns, the file is read again for the rest of them.
+
     Examples
     --------
     >>> from klnumba.tables import Profile, scan
@@ -146,7 +148,7 @@ def scan(path: str | Path, *, columns: Iterable[Any] | None = None, rows: int = 
         raise ValueError(f"path: {path}: unknown suffix; known are {', '.join(READERS)}")
     if not path.is_file():
         raise FileNotFoundError(f"{path}: {'not a file' if path.exists() else 'no such file'}")
-    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
+    if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
         raise ValueError(f"rows: a positive integer, not {rows!r}")
     return _of(READERS[suffix](path, rows), path, wanted_names(columns))
 

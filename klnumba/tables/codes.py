@@ -11,20 +11,21 @@ from klnumba.kernels import cpu
 from klnumba.kernels.binning import LANES
 from klnumba.tables.cells import Array
 
-Coded = tuple[Array, list[Any]]  # the code of each row, -1 where it is missing, and the labels they stand for
-
-
-class Bucket(int):
-    """The label of all words without a place of their own that share this bucket (see `klnumba.tables.hashing`)."""
+# The code of each row, -1 where it is missing, and the labels they stand for; codes beyond are those of buckets.
+Coded = tuple[Array, list[Any]]
 
 
 @dataclass(frozen=True)
 class Counted:
-    """How often each label occurs, and how many rows are missing; a label may stand there several times."""
+    """How often each label occurs, and how many rows are missing; a label may stand there several times.
+
+    `buckets` has the words that no label stands for (see `klnumba.tables.hashing`), where there are any.
+    """
 
     labels: list[Any]
     counts: Array
     missing: int
+    buckets: Array | None = None
 
 
 def frozen(array: Array) -> Array:

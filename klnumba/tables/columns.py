@@ -44,7 +44,7 @@ class Numbers:
 class Labels:
     """A column of categories.
 
-    `read` and `count` take the words that have a place of their own: others may then share the label of a `Bucket`.
+    `read` and `count` take the words that have a place of their own: others may then be told by their buckets alone.
     `gather` counts texts into a table of words, and returns the counts of what is no text.
     """
 

@@ -15,7 +15,7 @@ from klnumba.kernels.binning import LANES, cell_count
 from klnumba.kernels.tiles import TILE
 from klnumba.tables import whole
 from klnumba.tables.cells import Array, Categories, Cells, Label
-from klnumba.tables.codes import Bucket, frozen
+from klnumba.tables.codes import Counted, frozen
 from klnumba.tables.columns import (
     BLOCK,
     KINDS,
@@ -238,42 +238,39 @@ def _exact_numbers(raw: Array, cells: Categories, weights: Array | None) -> Tall
 
 def _labels(column: Labels, cells: Cells, weights: Array | None) -> Tally:
     assert isinstance(cells, Categories)
-    known = [name for name in cells.names if isinstance(name, str)]
-    labels, sums, missing = _summed(column, known, weights)
-    where, new = _cells_of(labels, sums[0], cells)
-    totals = np.zeros((len(sums), cells.size), sums.dtype)
-    for total, one in zip(totals, sums, strict=True):
-        np.add.at(total, where, one)
-    totals[:, -1] += missing
-    told = [k for k in new if not isinstance(labels[k], Bucket)]
-    others = None
-    if len(told) < len(new):
-        others = np.zeros(BUCKETS, sums.dtype)
-        others[[labels[k] for k in new[len(told) :]]] = sums[0, new[len(told) :]]
-    found = remembered([label_of(labels[k]) for k in told], sums[0, told], others)
+    parts = [column.count(cells.texts)] if weights is None else _weighed(column, cells.texts, weights)
+    labels, counts, others = parts[0].labels, parts[0].counts, parts[0].buckets
+    where, new = _cells_of(labels, counts, cells)
+    totals = np.zeros((len(parts), cells.size), counts.dtype)
+    for total, part in zip(totals, parts, strict=True):
+        np.add.at(total, where, part.counts)
+        total[-2] += 0 if part.buckets is None else part.buckets.sum()
+        total[-1] += part.missing
+    found = remembered([label_of(labels[k]) for k in new], counts[new], others)
     return Tally(totals[0], None if weights is None else totals[1], column.rows, *found)
 
 
-def _summed(column: Labels, known: list[str], weights: Array | None) -> tuple[list[Any], Array, Array]:
-    """Labels, their counts (or sums of weights and of their squares) as rows, and those of what is missing.
-
-    Apart from the `known` labels only some of the others are told apart; buckets stand behind them.
-    """
-    if weights is None:
-        found = column.count(known)
-        return found.labels, found.counts[None], np.array([found.missing])
+def _weighed(column: Labels, known: Sequence[str], weights: Array) -> list[Counted]:
+    """The sums of the weights by label, and those of their squares."""
     numbers, labels = column.read(known)
-    places = np.where(numbers < 0, len(labels), numbers)
-    sums = np.stack([np.bincount(places, one, len(labels) + 1) for one in (weights, weights * weights)])
-    return labels, sums[:, :-1], sums[:, -1]
+    size = len(labels) + BUCKETS
+    places = np.where(numbers < 0, size, numbers)
+    found = []
+    for values in (weights, weights * weights):
+        sums = np.bincount(places, values, size + 1)
+        buckets = sums[len(labels) : -1]
+        found.append(Counted(labels, sums[: len(labels)], sums[-1], buckets if buckets.any() else None))
+    return found
 
 
 def _cells_of(labels: list[Any], counts: Array, cells: Categories) -> tuple[Array, list[int]]:
     """The cell of each label, and which of those that occur have none of their own."""
     where = np.full(len(labels), cells.size - 2)
+    first = len(cells.texts) if labels[: len(cells.texts)] == cells.texts else 0  # as tables of words begin
+    where[:first] = cells.text_places[:first]
     new: list[int] = []
-    for k in map(int, np.flatnonzero(counts)):
-        place = None if isinstance(labels[k], Bucket) else cells.place.get(label_of(labels[k]))
+    for k in (np.flatnonzero(counts[first:]) + first).tolist():
+        place = cells.place.get(label_of(labels[k]))
         if place is None:
             new.append(k)
         else:

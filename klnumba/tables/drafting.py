@@ -12,6 +12,7 @@ from klnumba.tables.chunks import Chunks, wanted_names
 from klnumba.tables.columns import Column, ColumnError, Labels, Unusable
 from klnumba.tables.counting import all_missing
 from klnumba.tables.fitting import Draft
+from klnumba.tables.room import Room
 from klnumba.tables.weighting import split_weights
 
 Drafts = dict[str, Draft | None]
@@ -24,18 +25,38 @@ def fitted(reference: Any, columns: Any, weights: Any, bins: Any) -> tuple[dict[
     """The cells that fit a table, by column, and why a column has none."""
     if not isinstance(reference, Chunks):
         return _at_once(reference, columns, weights, bins)
+    names, cells, problems, later = _passed(reference, columns, weights, bins)
+    while later:
+        rules_left = {name: bins[name] for name in later if name in bins} if isinstance(bins, dict) else bins
+        _, made, lost, later = _passed(narrowed(reference, later, weights), later, weights, rules_left)
+        cells.update(made)
+        problems.update(lost)
+    return _in_order(names, cells, problems)
+
+
+def _passed(
+    reference: Chunks, columns: Any, weights: Any, bins: Any
+) -> tuple[list[str], dict[str, Cells], Problems, list[str]]:
+    """All columns, the cells that one pass over the pieces makes, its problems, and the columns it had no room for."""
     drafts: Drafts = {}
     problems: Problems = {}
+    room = Room(drafts)
     for first, (found, _) in enumerate(pieces(reference, weights, "reference")):
         if not first:
             found = chosen(found, columns, "reference")
             check_names(bins, found)
-            drafts = dict.fromkeys(found)
+            drafts.update(dict.fromkeys(found))
         for name in found if columns is None else ():
             if name not in drafts:  # in this piece for the first time
                 drafts[name], problems[name] = None, NOT_EVERYWHERE
-        draft(drafts, problems, found, bins)
-    return cells_of(drafts, problems)
+        draft(drafts, problems, found, bins, room=room)
+    return [*drafts], *cells_of(drafts, problems), [name for name in drafts if name in room.later]
+
+
+def _in_order(names: Iterable[str], cells: dict[str, Cells], problems: Problems) -> tuple[dict[str, Cells], Problems]:
+    """Both as the columns stand."""
+    every = [*names]
+    return {name: cells[name] for name in every if name in cells}, {k: problems[k] for k in every if k in problems}
 
 
 def _at_once(reference: Any, columns: Any, weights: Any, bins: Any) -> tuple[dict[str, Cells], Problems]:
@@ -55,7 +76,7 @@ def _at_once(reference: Any, columns: Any, weights: Any, bins: Any) -> tuple[dic
             problems.update(lost)
 
     _run(work, [*found], found)
-    return {name: cells[name] for name in found if name in cells}, {k: problems[k] for k in found if k in problems}
+    return _in_order(found, cells, problems)
 
 
 def cells_of(drafts: Drafts, problems: Problems) -> tuple[dict[str, Cells], Problems]:
@@ -78,11 +99,23 @@ def pieces(table: Any, weights: Any, name: str) -> Iterator[tuple[dict[str, Colu
         yield split_weights(piece, weights, name)
 
 
-def draft(drafts: Drafts, problems: Problems, found: dict[str, Column], bins: Any, start: int = 0) -> None:
-    """Add a piece to the draft of every column, on all threads; the first piece begins with row `start`."""
+def draft(
+    drafts: Drafts, problems: Problems, found: dict[str, Column], bins: Any, start: int = 0, room: Room | None = None
+) -> None:  # fmt: skip
+    """Add a piece to the draft of every column, on all threads; the first piece begins with row `start`.
+
+    Where there is no `room` for all, some are put off.
+    """
+
+    def put_off(name: str) -> bool:
+        return room is not None and name in room.later
 
     def work(name: str) -> None:
-        _draft_one(drafts, problems, found, bins, name, start)
+        if not put_off(name):
+            with turns.taken(lambda: put_off(name)):
+                _draft_one(drafts, problems, found, bins, name, start)
+                if room is not None:
+                    room.take(name)
 
     _run(work, [name for name in drafts if name not in problems], found)
 
@@ -99,8 +132,10 @@ def _draft_one(
         if reason is not None:
             raise ColumnError(reason)
         drafts[name] = fitting.drafted(drafts[name], found[name], rule, start)
+    except turns.GivenUp:
+        drafts[name] = None
     except Exception as error:  # conversions are other libraries': what they raise is the column's status
-        problems[name] = str(error) or type(error).__name__
+        drafts[name], problems[name] = None, str(error) or type(error).__name__
 
 
 def _run(work: Callable[[str], None], names: list[str], found: dict[str, Column]) -> None:

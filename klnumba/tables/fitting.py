@@ -26,6 +26,7 @@ FEW = 32  # whole numbers with no more different values than this are categories
 MOST_CATEGORIES = 1000
 SAMPLE = 1 << 17  # rows from which quantiles are taken, at most
 BLOCK = 1 << 17
+ENTRY = 104  # bytes of a number and its count, which Python keeps
 
 
 def level_of(rows: int) -> int:
@@ -82,6 +83,11 @@ class NumberDraft:
     def name(self) -> str:
         """The rule's name where numbers may become categories."""
         return self.rule if isinstance(self.rule, str) and self.kind == "number" else ""
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that grows with the number of different values."""
+        return ENTRY * len(self.few or ())
 
     def add(self, column: Numbers) -> None:
         """One more piece."""
@@ -179,6 +185,11 @@ class LabelDraft:
     def open(self) -> bool:
         """Whether no value has been seen, which leaves the kind open."""
         return not self.texts.size and not self.others
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that grows with the number of different values."""
+        return self.texts.nbytes + ENTRY * len(self.others)
 
     def add(self, column: Labels) -> None:
         """One more piece."""

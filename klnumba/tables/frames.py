@@ -16,6 +16,7 @@ from klnumba.tables.drafting import chosen
 from klnumba.tables.pairing import pair_of
 from klnumba.tables.profile import Profile, check_bins
 from klnumba.tables.statistics import adjusted, measure
+from klnumba.tables.weighting import check_apart
 
 
 def compare(
@@ -38,7 +39,8 @@ def compare(
     weights : str, pair of str or array_like, optional
         A column with the weights of the rows, in both tables or in the one that has it; or the column or the weights
         of each table (None for a side without, or for a profile, which has no rows); a Series needs the index of the
-        rows. A column that holds the weights of either table is compared in neither.
+        rows. A column that holds the weights of either table is compared in neither. Rows of weight 0 are left out, as
+        if the table did not have them.
     bins : {"auto", "quantile", "sturges", "doane", "fd", "category"}, int, sequence of float or of times, or dict
         How the cells of numbers and times are chosen; a dict has a rule by column, and "auto" for the rest.
         "auto" makes up to 20 bins of equal reference mass, of 25 rows or more, and takes whole numbers of at most 32
@@ -46,7 +48,8 @@ def compare(
         of the reference as a bin would has a bin of its own; "sturges", "doane", "fd" and an integer make bins of
         equal width (the rules at most 256 of them, an integer as many as it says, from 1 to 1,000); a sequence gives
         the edges; "category" takes every different number as a category. Every rule but "auto" and "category" makes
-        bins of whole numbers too. Edges are of the column's kind, and the outer ones may be infinite.
+        bins of whole numbers too. Edges are of the column's kind, and the outer ones may be infinite; for times with a
+        zone they have one too, be it another.
     smoothing : {"jeffreys", "laplace", "perks", "james-stein", "none"} or float
         Pseudo-counts for the divergences; a number is added to each cell that either side has. The test, the
         bias-corrected value and the interval use the counts as they are.
@@ -75,8 +78,8 @@ def compare(
     ------
     ValueError
         If an option is out of its range, a column in `columns` or `bins` is not there or is of a kind of which the
-        rule makes no bins, weights are negative, have other labels than the rows or stand beside a profile, or names
-        stand twice; of two profiles, if their cells differ (the text names the column).
+        rule makes no bins, weights are negative, have other labels than the rows, stand beside a profile or are in
+        `columns`, or names stand twice; of two profiles, if their cells differ (the text names the column).
     TypeError
         If an argument is no data frame.
 
@@ -113,6 +116,7 @@ def compare(
     settings = options.settings(smoothing, base, missing, confidence, correction, like)
     columns = wanted_names(columns)
     first, second = options.weights_of(weights, reference, current)
+    check_apart(columns, first, second)
     report = options.report_of(progress)
     profile, raw = _reference(reference, columns, first, bins, report)
     held = {one for one in (first, second) if isinstance(one, str)}

@@ -126,7 +126,7 @@ def _filled(reference: Array, current: Array) -> float:
 def _psi10(reference: Array, current: Array) -> float:
     """Deciles of the reference, the outer ones open; zeros become 1e-4, and nothing is normalised after that."""
     reference, current = reference[~np.isnan(reference)], current[~np.isnan(current)]
-    if not np.isfinite(reference).any() or not current.size:
+    if not np.isfinite(reference).any():
         return math.nan
     edges = np.unique(np.quantile(_finite(reference), np.linspace(0, 1, 11)))[1:-1]
     counts = (np.bincount(np.searchsorted(edges, side), minlength=edges.size + 1) for side in (reference, current))
@@ -138,6 +138,9 @@ def _psi10_counts(reference: Counts, current: Counts) -> float:
 
 
 def _psi(reference: Array, current: Array) -> float:
+    """NaN where a side has no values: there the tool takes 1e-4 for every share, and two such sides for the same."""
+    if not (reference.any() and current.any()):
+        return math.nan
     first, second = (np.where(side > 0, _shares(side), 1e-4) for side in (reference, current))
     return float(((second - first) * np.log(second / first)).sum())
 

@@ -18,7 +18,7 @@ from klnumba.tables.comparison import Comparison
 from klnumba.tables.drafting import Drafts, Problems, cells_of, check_names, chosen, draft
 from klnumba.tables.options import report_of, settings, weights_of
 from klnumba.tables.profile import Profile, check_bins
-from klnumba.tables.weighting import name_or_rows, split_weights
+from klnumba.tables.weighting import check_apart, name_or_rows, split_weights
 
 FEW = 8  # profiles that one task merges
 
@@ -70,6 +70,7 @@ def compare(
             _parts(table, name)
     weights = _name(weights)
     first, second = weights_of(weights, reference, current)
+    check_apart(wanted, first, second)
     if isinstance(reference, Profile):
         check_bins(reference, bins)
         fitted = reference
@@ -105,7 +106,8 @@ def fit(
     dask = load("dask", "dask")
     parts = _parts(reference, "reference")
     wanted = wanted_names(columns)
-    sizes = dask.compute(*(dask.delayed(len)(part) for part in parts))
+    check_apart(wanted, weights)
+    sizes = dask.compute(*(dask.delayed(_rows)(part, weights) for part in parts))
     starts = [0, *itertools.accumulate(sizes)][:-1]
     pieces = (
         dask.delayed(_drafted)(part, start, wanted, weights, bins) for part, start in zip(parts, starts, strict=True)
@@ -127,6 +129,12 @@ def _parts(table: Any, name: str) -> list[Any]:
     if not hasattr(table, "to_delayed"):
         raise TypeError(f"{name}: a Dask data frame, not {type_name(table)}")
     return list(table.to_delayed())
+
+
+def _rows(frame: Any, weights: str | None) -> int:
+    """How many rows count."""
+    _, kept = split_weights(frame, weights, "reference")
+    return len(frame) if kept is None else kept.size
 
 
 def _drafted(frame: Any, start: int, columns: list[str] | None, weights: str | None, bins: Any) -> Drafted:

@@ -13,7 +13,7 @@ from klnumba.tables.cells import Array, Cells
 from klnumba.tables.chunks import wanted_names
 from klnumba.tables.columns import Column, Unusable
 from klnumba.tables.counting import Progress, Tally
-from klnumba.tables.weighting import name_or_rows
+from klnumba.tables.weighting import check_apart, name_or_rows
 
 if TYPE_CHECKING:
     from klnumba.tables.comparison import Comparison
@@ -67,7 +67,8 @@ class Profile:
         columns : sequence of str, optional
             Which columns; all by default.
         weights : str or array_like, optional
-            The column that holds the weights of the rows, or the weights. Cells are fitted without them.
+            The column that holds the weights of the rows, or the weights. Cells are fitted without them, but rows of
+            weight 0 are left out.
         bins : str, int, sequence or dict
             The rule, as in `klnumba.tables.compare`.
         progress : callable, optional
@@ -80,13 +81,14 @@ class Profile:
         Raises
         ------
         ValueError
-            If a column is not there or is of a kind of which its rule makes no bins, a name stands there twice, a
-            rule or a weight is out of its range, or a table in pieces has none.
+            If a column is not there, is that of the weights or is of a kind of which its rule makes no bins, a name
+            stands there twice, a rule or a weight is out of its range, or a table in pieces has none.
         TypeError
             If `reference` is no data frame.
         """
         bins = rules.check_rule(bins)
         columns, weights = wanted_names(columns), name_or_rows(weights)
+        check_apart(columns, weights)
         reference = drafting.narrowed(reference, columns, weights)
         profile = cls.of_cells(*drafting.fitted(reference, columns, weights, bins))
         begun = False

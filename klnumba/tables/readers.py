@@ -11,6 +11,13 @@ from klnumba.optional import load
 from klnumba.tables.border import check_differ
 
 BUFFER = 1 << 20  # bytes of a column that are read at a time
+VALUES = 1 << 18  # of a piece
+LEAST_ROWS = 1 << 12  # of a piece
+
+
+def rows_of(rows: int | None, columns: int) -> int:
+    """How many rows a piece has: so many, or about as many as hold `VALUES`."""
+    return max(VALUES // max(columns, 1), LEAST_ROWS) if rows is None else rows
 
 
 class Reader(Protocol):
@@ -22,7 +29,7 @@ class Reader(Protocol):
         """The columns."""
 
     def pieces(self, columns: list[str] | None) -> Iterator[Any]:
-        """The rows, about so many at a time, with these columns alone."""
+        """The rows, some at a time, with these columns alone."""
 
 
 @dataclass
@@ -30,7 +37,7 @@ class Parquet:
     """A .parquet file; an index that pandas wrote is no column."""
 
     path: Path
-    rows: int
+    rows: int | None
     narrow = True
 
     def names(self) -> list[str]:
@@ -44,7 +51,7 @@ class Parquet:
         streamed = {"pre_buffer": False, "buffer_size": BUFFER}  # else all that was read stays until the file is closed
         with load("pyarrow.parquet", "parquet").ParquetFile(self.path, **streamed) as file:
             names = _columns_of(file.schema_arrow) if columns is None else columns
-            batches = file.iter_batches(self.rows, columns=names)
+            batches = file.iter_batches(rows_of(self.rows, len(names)), columns=names)
             tables = (pa.Table.from_batches([one]).select(names) for one in batches)
             yield from _some(tables, file.schema_arrow.empty_table().select(names))
 
@@ -54,7 +61,7 @@ class Feather:
     """A .feather or .arrow file; its pieces are those in which it was written."""
 
     path: Path
-    rows: int
+    rows: int | None
     narrow = True
 
     def names(self) -> list[str]:

@@ -5,6 +5,7 @@ const body = table.tBodies[0];
 const search = document.getElementById("search");
 const filter = document.getElementById("filter");
 const shown = document.getElementById("shown");
+const details = document.getElementById("details");
 
 function sortBy(head) {
   const place = head.cellIndex;
@@ -31,8 +32,10 @@ function show() {
     const wanted = filter.value === "all" || row.dataset.states.split(" ").includes(filter.value);
     row.hidden = !(wanted && row.dataset.name.includes(text));
     count += row.hidden ? 0 : 1;
+    const link = row.querySelector("a");  // a column that could not be compared has no section
+    if (link !== null) document.querySelector(link.hash).hidden = row.hidden;
   }
-  for (const one of document.querySelectorAll("details")) one.hidden = !one.dataset.name.includes(text);
+  details.hidden = details.querySelector("details:not([hidden])") === null;
   shown.textContent = `${count} of ${body.rows.length} columns`;
 }
 
@@ -46,7 +49,7 @@ search.addEventListener("input", show);
 filter.addEventListener("change", show);
 addEventListener("hashchange", reveal);
 addEventListener("beforeprint", () => {
-  for (const one of document.querySelectorAll("details")) one.open = true;
+  for (const one of details.querySelectorAll("details")) one.open = true;
 });
 show();
 reveal();

@@ -63,7 +63,9 @@ def misfit(rule: Any, kind: str, aware: bool) -> str | None:
     found, zone = kind_of(rule)
     if found != kind:
         return f"holds {KINDS[kind]}, but the edges are {KINDS[found]}"
-    return "holds times without a zone, but the edges have one" if zone and not aware else None
+    if zone == aware:
+        return None
+    return f"holds times {'with' if aware else 'without'} a zone, but the edges have {'one' if zone else 'none'}"
 
 
 def kind_of(edges: Any) -> tuple[str, bool]:

@@ -19,6 +19,7 @@ from klnumba.tables import objects, whole
 from klnumba.tables.border import check_differ, frame_columns
 from klnumba.tables.columns import Column, ColumnError, Unusable
 from klnumba.tables.counting import all_missing
+from klnumba.tables.readers import rows_of
 
 WORDS = (  # beside numbers and truth values these are missing; among texts the empty one alone
     "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
@@ -41,7 +42,7 @@ class Untyped(ABC):
     """A file of text: its types are guessed from the values, and so from all of them before the first is counted."""
 
     path: Path
-    rows: int
+    rows: int | None
     surveys: dict[tuple[str, ...] | None, Survey] = field(default_factory=dict, init=False, repr=False)
 
     @abstractmethod
@@ -50,15 +51,24 @@ class Untyped(ABC):
 
     def pieces(self, columns: list[str] | None) -> Iterator[Any]:
         """The rows; a file of one piece is read once, a longer one first to see its types."""
-        key = None if columns is None else tuple(columns)
-        if key not in self.surveys:
+        survey = self._survey_of(columns)
+        if survey is None:
             frames = self.frames(columns, None)
             start = [*islice(frames, 2)]
             if len(start) < 2 and all(map(self.settled, start)):
                 yield from start
                 return
-            self.surveys[key] = self._surveyed(chain(start, frames))
-        yield from self.frames(columns, self.surveys[key])
+            survey = self._surveyed(chain(start, frames))
+            self.surveys[None if columns is None else tuple(columns)] = survey
+        yield from self.frames(columns, survey)
+
+    def _survey_of(self, columns: list[str] | None) -> Survey | None:
+        """What is known of these columns, perhaps from a survey of more of them."""
+        for held, survey in self.surveys.items():
+            if held is None or (columns is not None and set(columns) <= set(held)):
+                kept = {*(survey.names if columns is None else columns)}
+                return Survey(survey.names, *(one & kept for one in survey[1:]))
+        return None
 
     def settled(self, frame: Any) -> bool:
         """Whether the values of a file of one piece are known once it has been read."""
@@ -99,20 +109,24 @@ class Csv(Untyped):
         self._check()
         return [*load("pandas").read_csv(self.path, nrows=0).columns]
 
-    def _check(self) -> None:
-        """Of names that stand there twice, or fields before the first that has a name, pandas says nothing."""
+    def _check(self) -> int:
+        """How many columns there are.
+
+        Of names that stand there twice, or fields before the first that has a name, pandas says nothing.
+        """
         with _longer():
             head = load("pandas").read_csv(self.path, nrows=2, header=None, dtype=str, keep_default_na=False)
         check_differ(filter(None, head.to_numpy()[:1].reshape(-1)))
+        return int(head.shape[1])
 
     def frames(self, columns: list[str] | None, survey: Survey | None) -> Iterator[Any]:
         """The pieces; lines are read whole, for pandas counts the fields only of those."""
-        self._check()
+        rows = rows_of(self.rows, self._check())  # with those that are not wanted, which are taken apart too
         found = Survey([], set(), set(), set()) if survey is None else survey
         words = WORDS if survey is None else {name: WORDS if name in found.typed else ("",) for name in found.names}
         text = dict.fromkeys(found.rounded | found.mixed, str)
         options: dict[str, Any] = {"na_values": words, "keep_default_na": False, "dtype": text, "low_memory": False}
-        with _longer(), load("pandas").read_csv(self.path, chunksize=self.rows, **options) as reader:
+        with _longer(), load("pandas").read_csv(self.path, chunksize=rows, **options) as reader:
             for frame in reader:
                 kept = frame if columns is None else frame[columns]
                 yield kept.assign(**{name: _numbers(kept[name]) for name in kept if name in found.rounded})
@@ -177,12 +191,18 @@ class JsonLines(Untyped):
     def _records(self) -> Iterator[list[dict[str, Any]]]:
         with self.path.open(encoding="utf-8-sig") as file:
             lines = ((number, text) for number, line in enumerate(file, 1) if (text := line.strip()))
-            pieces = iter(lambda: [_record(*one) for one in islice(lines, self.rows)], [])
-            first = next(pieces, None)
-            if first is None:
+            piece: list[dict[str, Any]] = []
+            values = number = 0
+            for number, line in lines:
+                piece.append(_record(number, line))
+                values += len(piece[-1])
+                if len(piece) >= rows_of(self.rows, values // len(piece)):
+                    yield piece
+                    piece, values = [], 0
+            if not number:
                 raise ValueError("no lines, and so no columns")
-            yield first
-            yield from pieces
+            if piece:
+                yield piece
 
 
 def _keys(records: Iterable[Collection[str]]) -> list[str]:

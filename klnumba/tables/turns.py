@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 _large = threading.Lock()
@@ -23,14 +23,21 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_fresh)
 
 
+class GivenUp(Exception):
+    """Nobody wants the table any more."""
+
+
 @contextmanager
-def taken() -> Iterator[None]:
-    """Within this, a thread whose table grows large waits until no other has one; to be left without the table."""
-    _here.waits, _here.held = True, False
+def taken(unwanted: Callable[[], bool] = lambda: False) -> Iterator[None]:
+    """Within this, a thread whose table grows large waits until no other has one; to be left without the table.
+
+    What becomes `unwanted` while it waits ends with `GivenUp`.
+    """
+    _here.waits, _here.held, _here.unwanted = True, False, unwanted
     try:
         yield
     finally:
-        _here.waits = False
+        _here.waits, _here.unwanted = False, None  # which may hold a table
         if _here.held:
             _here.held = False
             _large.release()
@@ -41,3 +48,5 @@ def wait() -> None:
     if getattr(_here, "waits", False) and not _here.held:
         _large.acquire()
         _here.held = True
+        if _here.unwanted():
+            raise GivenUp

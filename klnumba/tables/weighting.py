@@ -21,19 +21,36 @@ def name_or_rows(weights: Any) -> Any:
     return str(weights) if named else weights
 
 
+def check_apart(columns: list[str] | None, *weights: Any) -> None:
+    """Refuse to compare a column that holds the weights of a side."""
+    for one in weights:
+        if isinstance(one, str) and one in (columns or ()):
+            raise ValueError(f"columns: {one!r} holds the weights of the rows (weights={one!r}), and is not compared")
+
+
 def split_weights(frame: Any, weights: Any, name: str) -> tuple[dict[str, Column], Array | None]:
-    """The columns of a frame that are none of the weights, and the weights of the rows."""
+    """The columns of a frame that are none of the weights, and the weights; rows of weight 0 are left out of both."""
     found = frame_columns(frame, name)
     if weights is None:
         return found, None
+    array = _weights_of(frame, found, weights, name)
+    held = array > 0.0
+    if not held.all():
+        found, array = frame_columns(frame, name, held), array[held]
+    if isinstance(weights, str):
+        del found[weights]
+    return found, array
+
+
+def _weights_of(frame: Any, found: dict[str, Column], weights: Any, name: str) -> Array:
+    """The weights of all rows."""
     if isinstance(weights, str):
         column = found.get(weights)
         if column is None:
             raise ValueError(f"weights: {weights!r} is not in {name}")
         if not isinstance(column, Numbers) or column.kind not in ("number", "boolean"):
             raise TypeError(f"weights: column {weights!r} of {name} does not hold numbers")
-        rest = {one: other for one, other in found.items() if one != weights}
-        return rest, _checked(column.values(), name)
+        return _checked(column.values(), name)
     if hasattr(weights, "iloc"):  # a Series of pandas
         check_index(weights, frame.index if hasattr(frame, "iloc") else load("pandas").RangeIndex(len(weights)))
     array = np.asarray(weights)
@@ -42,7 +59,7 @@ def split_weights(frame: Any, weights: Any, name: str) -> tuple[dict[str, Column
     rows = {column.rows for column in found.values()}
     if rows and array.size not in rows:
         raise ValueError(f"weights: {array.size} numbers for the {rows.pop()} rows of {name}")
-    return found, _checked(array.astype(np.float64), name)
+    return _checked(array.astype(np.float64), name)
 
 
 def check_index(weights: Any, index: Any) -> None:

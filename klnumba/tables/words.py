@@ -10,7 +10,6 @@ import functools
 import itertools
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,68 +21,14 @@ from klnumba.tables import turns
 from klnumba.tables.cells import Array
 from klnumba.tables.codes import frozen
 from klnumba.tables.hashing import BUCKETS, byte_checksums, of_checksums
+from klnumba.tables.layout import NOTHING, Words, first_texts, laid_out, text_of
 
-MOST = 1 << 21  # words that are counted at a time; beyond, the rarer half is forgotten
+MOST = 1 << 20  # words that are counted at a time; beyond, the rarer half is forgotten
 ROOM = 256  # words for which there is room at first
 LARGE = 1 << 18  # words from which on a table takes more than 20 MiB
 MANY = 1 << 16  # words from which on the tables of counts would be larger than a cache
 BLOCK = 1 << 15  # rows whose numbers are held at a time
 REMEMBERED = 1 << 14  # words without a name of their own of which a table knows the bucket; of others, row by row
-
-
-NOTHING = frozen(np.empty(0, np.uint8))
-
-
-@dataclass(frozen=True)
-class Words:
-    """Words as Arrow lays them, in `frozen` arrays: word k is data[offsets[k] : offsets[k + 1]].
-
-    `valid` has a bit for each, from number `bit` on, that is 0 where the word is missing; it is empty where none is.
-    """
-
-    offsets: Array
-    data: Array
-    valid: Array
-    bit: int = 0
-
-    @property
-    def rows(self) -> int:
-        return self.offsets.size - 1
-
-
-def laid_out(texts: Sequence[str]) -> Words:
-    """Texts as words."""
-    raw = [text.encode("utf-8", "surrogatepass") for text in texts]
-    ends = frozen(np.cumsum([0, *map(len, raw)]))
-    return Words(ends, np.frombuffer(b"".join(raw), np.uint8), NOTHING)
-
-
-def first_texts(words: Words, at: Array, count: int) -> Array:
-    """Of the words at these places, which all differ, the places of so many that come first in the order of texts.
-
-    The bytes of UTF-8 have the order of the texts. Eight at a time are looked at, as one number.
-    """
-    first: list[Array] = []
-    depth, longest = 0, int(np.diff(words.offsets)[at].max(initial=0))
-    while at.size > count and depth < longest:
-        keys = np.concatenate([_keys_at(words, at[k : k + BLOCK], depth) for k in range(0, at.size, BLOCK)])
-        bound = np.partition(keys, count - 1)[count - 1]
-        first.append(at[keys < bound])
-        count -= first[-1].size
-        at = at[keys == bound]
-        depth += 8
-    lengths = words.offsets[at + 1] - words.offsets[at]  # what is left differs in zeros at the end
-    return np.concatenate([*first, at[np.argsort(lengths, kind="stable")[:count]]])
-
-
-def _keys_at(words: Words, at: Array, depth: int) -> Array:
-    """Eight bytes of each word from a place on, as a number; zeros behind its end."""
-    places = (words.offsets[at] + depth)[:, None] + np.arange(8)
-    inside = places < words.offsets[at + 1][:, None]
-    found = np.zeros(places.shape, np.uint8)
-    found[inside] = words.data[places[inside]]
-    keys: Array = found.view(">u8")[:, 0].astype(np.uint64)
-    return keys
 
 
 class DamagedWords(ValueError):
@@ -104,8 +49,8 @@ class Vocabulary:
     known : sequence of str
         Words that have the first numbers.
     new : int, optional
-        How many others get a number of their own; the rest share `BUCKETS` numbers behind the last, by their checksum.
-        Without it, the rarer half of `MOST` words is forgotten where there are more.
+        How many others may have a number of their own. Where there are more, all of them share `BUCKETS` numbers behind
+        the last, by their checksum. Without it, the rarer half of `MOST` words is forgotten where there are more.
 
     Attributes
     ----------
@@ -119,6 +64,7 @@ class Vocabulary:
     dealt: Array = frozen(np.empty(0, np.int64))  # what `_buckets` has found so far
 
     def __init__(self, known: Sequence[str] = (), new: int | None = None) -> None:
+        self.known = known
         self.named = MOST if new is None else len(known) + new
         self.most = MOST if new is None else self.named + REMEMBERED
         self.closed = new is not None
@@ -145,7 +91,7 @@ class Vocabulary:
         return {"words": words, "totals": self.totals(), "room": self.room, "forgetful": self.forgetful}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        words = state["words"]
+        words, self.known = state["words"], ()
         self.named = self.most = MOST
         self.closed, self.forgetful = False, state["forgetful"]
         self._make(state["room"], words.data.size)
@@ -155,12 +101,17 @@ class Vocabulary:
     @property
     def size(self) -> int:
         """How many words have a number of their own."""
-        return min(self._size, self.named)
+        return self._size if self._size <= self.named else len(self.known)
 
     @property
     def _size(self) -> int:
         """How many words there are, with those of which the bucket is remembered."""
         return int(self.starts[0])
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that is taken."""
+        return sum(one.nbytes for one in (self.slots, self.words, self.starts, self.pool, self.counts))
 
     def _held(self) -> Words:
         """The words that there are."""
@@ -200,18 +151,21 @@ class Vocabulary:
         self.absorb(other._held(), other.totals()[1:])
 
     def codes(self, words: Words) -> Array:
-        """The number of each word, or of its bucket: these begin behind `named`; 0 where it is missing."""
+        """The number that each word has so far, or of its bucket: these begin behind `most`; 0 where it is missing."""
         found = np.empty(words.rows, np.int32)
         done = 0
         while done < words.rows:
             done += self._number(words, done, found[done:])
             if done < words.rows:
                 self._widen(words, done)
-        if self._size > self.named:
-            held = np.arange(self.most + 1 + BUCKETS, dtype=np.int32)
-            held[self.named + 1 : self._size + 1] = self.named + 1 + self._buckets()
-            held[self.most + 1 :] -= self.most - self.named
-            return held[found]
+        return found
+
+    def told_apart(self, numbers: Array) -> Array:
+        """What the numbers of `codes` have become: those of buckets begin behind `size`."""
+        held = np.arange(self.most + 1 + BUCKETS, dtype=np.int32)
+        held[self.size + 1 : self._size + 1] = self.size + 1 + self._buckets()
+        held[self.most + 1 :] -= self.most - self.size
+        found: Array = held[numbers]
         return found
 
     def _buckets(self) -> Array:
@@ -231,7 +185,8 @@ class Vocabulary:
             raise DamagedWords("holds words whose offsets lie outside of their bytes")
         if table[-1]:
             at = np.flatnonzero(codes[:done] > self.most)
-            codes[at] += _buckets_at(offsets, words.data, at).astype(np.int32)
+            if at.size:
+                codes[at] += _buckets_at(offsets, words.data, at).astype(np.int32)
         return done
 
     def _widen(self, words: Words, row: int) -> None:
@@ -247,7 +202,7 @@ class Vocabulary:
         if size == self.most:
             kept[np.argsort(-counts[1:], kind="stable")[size // 2 :]] = False
             self.forgetful = True
-        room = min(4 * self.room, self.most)
+        room = min((4 if self.room < MANY else 2) * self.room, self.most)
         if room >= LARGE:
             turns.wait()
         self._make(room, self.pool.size)
@@ -277,13 +232,13 @@ class Vocabulary:
             above = np.flatnonzero(counts > least)
             at = np.append(above, first_texts(self._held(), np.flatnonzero(counts == least), count - above.size))
         data, starts = self.pool, self.starts[1:]
-        return {_text(data[starts[k] : starts[k + 1]].tobytes()): int(counts[k]) for k in at}
+        return {text_of(data[starts[k] : starts[k + 1]].tobytes()): int(counts[k]) for k in at}
 
     def texts(self) -> list[str]:
         """The words."""
         data = self.pool[: self.starts[self.size + 1]].tobytes()
-        ends = self.starts[1 : self.size + 2].tolist()
-        return [_text(data[start:stop]) for start, stop in itertools.pairwise(ends)]
+        ends = self.starts[len(self.known) + 1 : self.size + 2].tolist()
+        return [*self.known, *(text_of(data[start:stop]) for start, stop in itertools.pairwise(ends))]
 
 
 def _buckets_at(offsets: Array, data: Array, at: Array) -> Array:
@@ -292,7 +247,3 @@ def _buckets_at(offsets: Array, data: Array, at: Array) -> Array:
     starts, stops = (np.ascontiguousarray(offsets[k], np.int64) for k in (at, at + 1))
     cpu.checksums()(starts, stops, data, byte_checksums(), sums)
     return of_checksums(sums)
-
-
-def _text(word: bytes) -> str:
-    return word.decode("utf-8", "surrogatepass")

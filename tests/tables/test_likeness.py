@@ -89,6 +89,18 @@ def test_degenerate_columns_are_numbers_or_nan():
                 assert isinstance(row[f"like_{tool}"], float)
 
 
+@pytest.mark.parametrize("tool", RECORDED)
+@pytest.mark.parametrize("values", [["a", "b"], [True, False], [1.0, 2.0]])
+def test_a_side_without_values_has_no_value(tool, values):
+    """feature-engine takes 1e-4 for each share there, so that two such columns would have a PSI of 0."""
+    full = pd.DataFrame({"x": values})
+    for before, after in ((full, full.head(0)), (full.head(0), full), (full.head(0), full.head(0))):
+        assert math.isnan(compare(before, after, like=tool).to_frame().loc[0, f"like_{tool}"])
+    lost = full.assign(x=pd.Series([None, None], dtype="str" if values[0] == "a" else float))
+    if tool != "tfdv":  # to which missing values are a cell of numbers
+        assert math.isnan(compare(full, lost, like=tool).to_frame().loc[0, f"like_{tool}"])
+
+
 def test_it_needs_the_values():
     before = pd.DataFrame({"x": [1.0, 2.0]})
     for reference, current in (

@@ -68,6 +68,22 @@ def test_columns_of_different_names(rows, columns, tmp_path):
     assert beyond(prepare, "before.slice(0, 1000), after.slice(0, 1000)", tmp_path) < LIMIT
 
 
+TEXTS = """
+draws, rows = np.random.default_rng(0), 300_000
+path = sys.argv[1] + "/texts.csv"
+numbers = [draws.permutation(2 * rows)[:rows].astype(str) for _ in range(8)]
+pa.csv.write_csv(pa.table([pa.array(np.char.add("identifier-", one)) for one in numbers], [*"abcdefgh"]), path)
+del numbers
+before = after = scan(path)
+"""
+
+
+def test_a_file_of_different_texts_in_pieces(tmp_path):
+    """300,000 rows of 8 columns, in each of which the names take 40 MiB while the cells are fitted."""
+    one = 'pa.table({"c0": ["a", "b"] * 500})'
+    assert beyond("import pyarrow.csv\n" + TEXTS, f"{one}, {one}", tmp_path) < LIMIT
+
+
 def test_a_file_in_pieces(tmp_path):
     """1,500,000 rows of 8 numbers: 92 MiB, of which a piece is 3."""
     one = 'pa.table({"c0": np.arange(500.0)})'

@@ -285,6 +285,46 @@ def test_browser_opens_sorts_and_filters(page, found):
     assert names(page) == ["gone" + SCRIPT]
 
 
+def sections(page) -> list[str]:
+    return page.locator("details:visible > summary > bdi").all_inner_texts()
+
+
+def test_browser_filters_the_sections_with_the_table(page, found):
+    changed = {row["column"] for row in found.rows() if row["p_adjusted"] < 0.05}
+    assert sections(page) == found.by_evidence()
+    page.get_by_label("Show").select_option("changed")
+    assert set(sections(page)) == set(names(page)) == changed != set(found.by_evidence())
+    page.get_by_label("Find a column").fill("numb")
+    assert sections(page) == names(page) == ["number"]
+    page.get_by_role("link", name="number", exact=True).click()
+    assert page.locator("details[open]:visible").count() == 1
+    page.get_by_label("Find a column").fill("same")
+    assert sections(page) == names(page) == []
+    assert page.get_by_role("heading", name="Column by column").count() == 0  # nothing would stand below it
+    page.get_by_label("Show").select_option("problem")
+    page.get_by_label("Find a column").fill("")
+    assert (names(page), sections(page)) == (["gone" + SCRIPT], [])
+    page.get_by_label("Show").select_option("all")
+    assert sections(page) == found.by_evidence()
+    assert page.get_by_role("heading", name="Column by column").count() == 1
+
+
+def test_browser_prints_what_is_not_filtered(page, found):
+    page.emulate_media(media="print")
+    for name, expected in (("numb", ["number"]), ("", found.by_evidence())):
+        page.get_by_label("Find a column").evaluate(
+            "(one, text) => { one.value = text; one.dispatchEvent(new Event('input')); }", name
+        )
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        assert sections(page) == expected
+        assert page.locator("details:visible > .wide:visible").count() == len(expected)
+        rows = len(found.rows()) if not name else 1
+        assert len(names(page)) == rows
+        assert page.get_by_role("status").inner_text() == f"{rows} of {len(found.rows())} columns"
+        assert page.get_by_role("status").is_visible()
+        assert not page.get_by_label("Find a column").is_visible()
+
+
 def test_browser_works_by_keyboard_and_link(page, found):
     page.get_by_role("button", name="Column", exact=True).focus()
     page.keyboard.press("Enter")

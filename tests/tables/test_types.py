@@ -134,7 +134,8 @@ def test_times(unit, zone):
     series = pd.Series(TIMES).astype(f"datetime64[{unit}]")
     if zone:
         series = series.dt.tz_localize("UTC").dt.tz_convert(zone)
-    profile = profile_of(series, bins=EDGES)
+    edges = [*pd.DatetimeIndex(EDGES).tz_localize("UTC")] if zone else EDGES
+    profile = profile_of(series, bins=edges)
     assert profile.tallies["x"].counts.tolist() == [0, 2, 1, 0, 0, 0, 1]
     assert profile.cells["x"].labels()[1] == "[2020-01-01, 2020-03-01)"
     assert profile.cells["x"].aware == (zone is not None)

@@ -22,7 +22,6 @@ from hypothesis import strategies as st  # noqa: E402
 from klnumba.kernels import threads  # noqa: E402
 from klnumba.kernels.words import KEYS  # noqa: E402
 from klnumba.tables import Chunks, Profile, arrow, turns, words  # noqa: E402
-from klnumba.tables.codes import Bucket  # noqa: E402
 from klnumba.tables.hashing import BUCKETS, buckets_of  # noqa: E402
 
 AWKWARD = ["", "\0", "\0\0", "a", "a\0", "ä", "😀", "1234567", "12345678", "123456789", "12345678\0", "x" * 16,
@@ -37,11 +36,12 @@ def column(chunks, kind=None):
 
 
 def counts(series, known=None):
-    """The counts by label, a `Bucket` for what has no place of its own, and how many are missing."""
+    """The counts by label, or by number of bucket for what has none, and how many are missing."""
     found = arrow.counted(series, known)
     held = Counter()
     for label, number in zip(found.labels, found.counts.tolist(), strict=True):
         held[label] += number
+    held.update(dict(enumerate([] if found.buckets is None else found.buckets.tolist())))
     return +held, found.missing
 
 
@@ -117,11 +117,22 @@ def test_words_that_all_meet_in_one_place(monkeypatch, long):
     values = [names[k] for k in drawn]
     assert counts(column([pa.array(values)])) == slow(values)
     found, _ = counts(column([pa.array(values)]), names[:1500])
-    rest = [name for name in dict.fromkeys(values) if name not in set(names[:1500])][1000:]
     expected = Counter(values)
-    for name in rest:
-        expected[Bucket(buckets_of([name])[0])] += expected.pop(name)
+    for name in set(values) - set(names[:1500]):  # more than a thousand, so that none has a number of its own
+        expected[int(buckets_of([name])[0])] += expected.pop(name)
     assert found == expected
+
+
+@pytest.mark.parametrize("length", [5, 8, 9, 12, 16, 24])
+def test_words_of_one_length_are_scattered(monkeypatch, length):
+    """Also by keys whose sum is 0, where the first 8 bytes are the last 8 as well."""
+    key = 0x9E3779B97F4A7C15
+    keys = words.frozen(np.array([key, (1 << 64) - key, key], np.uint64))
+    monkeypatch.setattr(words, "_keys", lambda: keys)
+    table = words.Vocabulary()
+    table.count(words.laid_out([f"{k:0{length}d}" for k in range(2000)]))
+    runs = np.diff(np.flatnonzero(np.diff(np.r_[0, table.slots > 0, 0])))[::2]
+    assert runs.max() < 20
 
 
 def test_a_million_words():
@@ -196,14 +207,12 @@ def test_the_leading_words(count):
 def test_buckets_are_those_of_the_checksum(count):
     names = [*AWKWARD, *map(str, range(count))]
     two = column([pa.array(names), pa.array([*names[::-1], None])])
-    found = arrow.counted(two, [])
-    codes, labels = arrow.coded(two, [])
-    assert [type(label) for label in labels] == [type(label) for label in found.labels]
-    assert np.bincount(codes + 1, minlength=len(labels) + 1).tolist() == [found.missing, *found.counts]
-    got = np.zeros(BUCKETS, int)
-    for label, number in zip(found.labels, found.counts.tolist(), strict=True):
-        got[label if isinstance(label, Bucket) else buckets_of([label])[0]] += number
-    assert got.tolist() == (2 * np.bincount(buckets_of(names), minlength=BUCKETS)).tolist()
+    found = arrow.counted(two, AWKWARD[:3])
+    codes, labels = arrow.coded(two, AWKWARD[:3])
+    assert labels == found.labels == AWKWARD[:3]
+    held = np.bincount(codes + 1, minlength=4 + BUCKETS)
+    assert held.tolist() == [found.missing, *found.counts, *found.buckets] == [1, 2, 2, 2, *found.buckets]
+    assert found.buckets.tolist() == (2 * np.bincount(buckets_of(names[3:]), minlength=BUCKETS)).tolist()
 
 
 def test_large_tables_take_turns(monkeypatch):

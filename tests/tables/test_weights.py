@@ -1,0 +1,123 @@
+"""Weights of rows: a row of weight 0 is none, and the column that holds the weights is not compared."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("narwhals", reason="tables need narwhals")
+pytest.importorskip("scipy", reason="the law of the test is SciPy's")
+pytest.importorskip("pandas", reason="the frames of these tests are pandas'")
+
+import pandas as pd
+
+from klnumba.tables import Chunks, Profile, compare, fitting
+
+
+def table(rows, seed):
+    """Half of the rows have no weight, and values that no other row has."""
+    draws = np.random.default_rng(seed)
+    weight = np.where(draws.random(rows) < 0.5, 0, draws.integers(1, 4, rows))
+    lost = weight == 0
+    word = np.where(lost, draws.integers(10**6, 2 * 10**6, rows), draws.integers(0, 1200 + 1500 * seed, rows))
+    frame = pd.DataFrame({
+        "word": word.astype(str),
+        "number": np.where(lost, 1e9, draws.normal(size=rows)),
+        "few": np.where(lost, draws.integers(0, 1000, rows), draws.integers(0, 5, rows)),
+        "time": pd.to_datetime(draws.integers(0, 10**9, rows), unit="s").tz_localize("Asia/Tokyo"),
+        "flag": draws.random(rows) < 0.5,
+        "w": weight.astype(float),
+    })  # fmt: skip
+    mixed = pd.Series(["text" if gone else value for gone, value in zip(lost, frame["few"], strict=True)])
+    return frame.assign(category=frame["word"].astype("category"), object=frame["word"].astype(object), mixed=mixed)
+
+
+BEFORE, AFTER = table(12_000, 0), table(9_000, 1)
+
+
+def held(frame):
+    return frame[frame["w"] > 0]
+
+
+def cut(frame, size):
+    return Chunks(lambda: [frame.iloc[k : k + size] for k in range(0, len(frame), size)])
+
+
+@pytest.mark.parametrize("rows", [500, 4000])
+def test_a_row_of_weight_0_changes_nothing(rows, monkeypatch):
+    monkeypatch.setattr(fitting, "SAMPLE", 2000)
+    expected = compare(held(BEFORE), held(AFTER), weights="w")
+    assert expected.to_frame()["status"].eq("ok").all()
+    for sides in ((BEFORE, AFTER), (cut(BEFORE, rows), cut(AFTER, rows))):
+        found = compare(*sides, weights="w")
+        assert found.profile == expected.profile
+        assert found.to_json() == expected.to_json()
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_rows_of_weight_0_in_other_libraries(library):
+    pytest.importorskip("pyarrow", reason="the words lie in its layout")
+    module = pytest.importorskip(library, reason=f"a frame of {library}")
+    make = module.from_pandas if library == "polars" else module.Table.from_pandas
+    kept = ["word", "number", "few", "time", "flag", "w"]
+    expected = compare(held(BEFORE)[kept], held(AFTER)[kept], weights="w")
+    found = compare(*(make(one[kept].reset_index(drop=True)) for one in (BEFORE, AFTER)), weights="w")
+    assert found.to_json() == expected.to_json()
+
+
+def test_rows_of_weight_0_of_weights_beside_the_table():
+    sides, weights = [one.drop(columns="w") for one in (BEFORE, AFTER)], [one["w"] for one in (BEFORE, AFTER)]
+    rest = [side[weight > 0] for side, weight in zip(sides, weights, strict=True)]
+    expected = compare(*rest, weights=tuple(weight[weight > 0].to_numpy() for weight in weights))
+    assert compare(*sides, weights=(weights[0], weights[1].to_numpy())).to_json() == expected.to_json()
+
+
+def test_no_row_with_a_weight():
+    frame = pd.DataFrame({"x": [1.0, 2.0], "y": ["a", "b"], "w": [1.0, 3.0]})
+    for sides, title in (((frame, frame.assign(w=0)), "current"), ((frame.assign(w=0), frame), "reference")):
+        rows = compare(*sides, weights="w").to_frame()
+        assert rows["status"].tolist() == [f"{title} has no values"] * 2
+        assert rows[f"n_{title}"].tolist() == [0, 0]
+
+
+def test_dask_leaves_the_same_rows_out(monkeypatch):
+    dd = pytest.importorskip("dask.dataframe", reason="the partitions are Dask's")
+    import dask
+
+    from klnumba.tables import partitions
+
+    monkeypatch.setattr(fitting, "SAMPLE", 2000)
+    sides = [one.drop(columns="mixed") for one in (BEFORE, AFTER)]  # of which Dask makes texts
+    with dask.config.set(scheduler="synchronous"):
+        found = partitions.compare(*(dd.from_pandas(one, npartitions=3) for one in sides), weights="w")
+    assert found.to_json() == compare(*map(held, sides), weights="w").to_json()
+
+
+def test_the_column_of_weights_cannot_be_compared():
+    text = r"columns: 'w' holds the weights of the rows \(weights='w'\), and is not compared"
+    profile = Profile.fit(BEFORE)
+    calls = [
+        lambda: compare(BEFORE, AFTER, columns=["word", "w"], weights="w"),
+        lambda: compare(BEFORE, AFTER, columns=["w"], weights=(None, "w")),
+        lambda: compare(cut(BEFORE, 900), AFTER, columns=["w"], weights="w"),
+        lambda: profile.compare(AFTER, columns=["w"], weights="w"),
+        lambda: Profile.fit(BEFORE, columns=["w", "word"], weights="w"),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=text):
+            call()
+    assert Profile.fit(BEFORE, columns=["w"], weights=BEFORE["w"]).cells.keys() == {"w"}
+
+
+@pytest.mark.parametrize("library", ["pandas", "pyarrow"])
+def test_rows_of_weight_0_in_views_and_in_what_has_no_cells(library):
+    pa = pytest.importorskip("pyarrow", reason="the views are its")
+    raw = [b"a", b"\xff", None, b"c"]
+    columns = {"text": pa.array(["a", "b", None, "a"], "string_view"), "bytes": pa.array(raw, "binary_view"),
+               "lists": pa.array([[1], [2], [3], [4]], pa.list_view(pa.int64()))}  # fmt: skip
+    made = pa.table(columns)
+    frame = made.to_pandas(types_mapper=pd.ArrowDtype) if library == "pandas" else made
+    profile = Profile.fit(frame, weights=[2.0, 0.0, 3.0, 4.0])
+    assert profile.tallies["text"].counts.tolist() == [6, 0, 3]
+    assert profile.tallies["bytes"].counts.tolist() == [2, 4, 0, 3]
+    assert profile.problems.keys() == {"lists"}
