@@ -159,8 +159,8 @@ def pareto_gumbel(scale_p: float, alpha: float, loc: float, scale_q: float) -> f
     if alpha <= 1.0:
         return math.inf
     z = scale_p / scale_q
-    if z == math.inf:
-        return z
-    more = log_pareto_moment(alpha, z)
-    rest = (log(alpha) - 1.0 / alpha) + (log(scale_q) - log(scale_p))
-    return exp_excess((loc - scale_p) / scale_q + more) + (rest + (more + z / (alpha - 1.0)))
+    units = log(scale_q) - log(scale_p)
+    more = log_pareto_moment(alpha, z) if z < math.inf else log(alpha) + units
+    beyond = z / (alpha - 1.0) if z < math.inf else ratio_of_products(scale_p, 1.0, scale_q, alpha - 1.0)
+    rest = (log(alpha) - 1.0 / alpha) + units
+    return exp_excess((loc - scale_p) / scale_q + more) + (rest + (more + beyond))

@@ -257,9 +257,9 @@ def log_of_move(x: float, x_low: float, d: float) -> tuple[float, float]:
 
     Examples
     --------
-    >>> high, low = log_of_move(1e20, 0.0, 1.0)
-    >>> print(f"{high} {low:.6e}")
-    1e-20 -5.000000e-41
+    >>> high, low = log_of_move(2.0**60, 0.0, 1.0)
+    >>> print(f"{high:.6e} {low:.6e}")
+    8.673617e-19 -3.761582e-37
     """
     both, both_low = plus(2.0 * x, 2.0 * x_low, d, 0.0)
     if abs(d) < both / 360.0:

@@ -23,8 +23,8 @@ def times(a: float, a_low: float, b: float, b_low: float) -> tuple[float, float]
 
     Examples
     --------
-    >>> times(1.0, 1e-20, 3.0, 0.0)
-    (3.0, 3e-20)
+    >>> times(1.0, 2.0**-60, 3.0, 0.0) == (3.0, 3 * 2.0**-60)
+    True
     """
     product = a * b
     return two_sum(product, fma(a, b, -product) + (a * b_low + a_low * b))

@@ -67,3 +67,11 @@ def test_the_true_values_are_those_of_the_reference(place):
     exact = true_value(row["p"], row["q"], tuple(row["at"]))
     with mp.workdps(30):
         assert abs(mpf(row["value"]) - exact) <= mpf(10) ** -22 * exact
+
+
+def test_scales_of_pareto_beyond_the_range_in_units_of_the_others():
+    """The quotient of the scales overflows; the divergence, where p lies close to its end, does not."""
+    case = (1e300, 1e30, 1e300, 1e-30)
+    np.testing.assert_allclose(evaluate("Pareto", "Gumbel", [case]), [1e300], rtol=1e-15)
+    np.testing.assert_allclose(evaluate("Pareto", "Moyal", [case]), [5e299], rtol=1e-15)
+    assert evaluate("Pareto", "Gumbel", [(1e300, 2.5, 0.0, 1e-30)])[0] == np.inf

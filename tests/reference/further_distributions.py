@@ -292,25 +292,51 @@ def log_normal_of(formula: Any) -> Any:
 # --- with Gumbel ------------------------------------------------------------------------------------------------------
 
 
+def beta_moment(a: Number, b: Number, z: Number) -> Number:
+    """E exp(-z*X), a confluent hypergeometric function; far out its asymptotic series, and close to 0 its own.
+
+    Where other parameters are extreme, neither series ends in time, and there is no truth.
+    """
+    if z < mpf(10) ** -9:
+        return series(lambda k: -(a + k) / (a + b + k) * z)
+    if max(a, b) > 10**9:
+        raise ValueError("a, b: too large")
+    if z < 10**6:
+        return mp.exp(-z) * mp.hyp1f1(b, a + b, z, maxterms=10**6)
+    size = mp.exp(mp.loggamma(a + b) - mp.loggamma(b) - a * mp.log(z))
+    return size * series(lambda k: (a + k) * (1 - b + k) / z)
+
+
+def series(ratio: Any) -> Number:
+    """1 + ratio(0)/1 + ratio(0)*ratio(1)/(1*2) + ..., 150 terms."""
+    term = total = mpf(1)
+    for k in range(150):
+        term *= ratio(k) / (k + 1)
+        total += term
+    return total
+
+
 def beta_gumbel(a: Number, b: Number, m: Number, s: Number) -> Number:
-    """E exp(-X/s) is a confluent hypergeometric function; far out, where 1/s is large, its asymptotic series."""
-    if 1 / s < 10**6:
-        moment = mp.exp(-1 / s) * mp.hyp1f1(b, a + b, 1 / s, maxterms=10**6)
-    else:
-        size = mp.exp(mp.loggamma(a + b) - mp.loggamma(b) + a * mp.log(s))
-        moment = size * mp.nsum(lambda k: mp.rf(a, k) * mp.rf(1 - b, k) * s**k / mp.factorial(k), [0, 60])
-    return to_gumbel(h_beta(a, b), a / (a + b), moment, m, s)
+    return to_gumbel(h_beta(a, b), a / (a + b), beta_moment(a, b, 1 / s), m, s)
+
+
+def scaled_pareto_moment(a: Number, z: Number) -> Number:
+    """E exp(z*(1 - X)) of scale 1, a*exp(z) times an exponential integral: its fraction far out, its series near 0."""
+    if z > 10**3 or a > 10**9:
+        rest = mpf(0)
+        for k in range(700, 0, -1):
+            rest = k * (a + k) / (z + a + 1 + 2 * k - rest)
+        return a / (z + a + 1 - rest)
+    if z < mpf(10) ** -9 and a != mp.floor(a):
+        terms = mp.fsum(a * (-z) ** k / (mp.factorial(k) * (a - k)) for k in range(150))
+        return mp.exp(z) * (a * mp.gamma(-a) * z**a + terms)
+    return mp.exp(z) * a * mp.expint(a + 1, z)
 
 
 def pareto_gumbel(m: Number, a: Number, n: Number, s: Number) -> Number:
     if a <= 1:
         return INF
-    z = m / s
-    moment = (
-        a * mp.expint(a + 1, z)
-        if z < 10**3
-        else a * mp.exp(-z) * mp.quad(lambda u: mp.exp(-(a + 1) * mp.log1p(u / z) - u) / z, [0, 1, 5, 20, 100, 400])
-    )
+    moment = mp.exp(-m / s) * scaled_pareto_moment(a, m / s)
     return to_gumbel(h_pareto(m, a), a * m / (a - 1), moment, n, s)
 
 
