@@ -41,7 +41,7 @@ CASES = [
 ]
 
 
-def compared(found, exact, bound):
+def assert_near(found, exact, bound):
     value = mpf(float(found.hi.item())) + mpf(float(found.lo.item()))
     assert abs(value - exact) <= bound * max(abs(exact), 1)
 
@@ -55,13 +55,13 @@ def test_against_sums(n, p, x):
         more = Twofold([n + 3.0])
 
         # at most 1.9e-30
-        compared(count_means.mean_log(*numbers[:3]), mean(n - 1, exact, rest, lambda k: mp.log(n - k)), 1e-29)
+        assert_near(count_means.mean_log(*numbers[:3]), mean(n - 1, exact, rest, lambda k: mp.log(n - k)), 1e-29)
         found = count_means.mean_log_ratio(*numbers[:3], more, -1.0)
-        compared(found, mean(n - 1, exact, rest, lambda k: mp.log(mpf(n - k) / (n + 3 - k))), 1e-29)
+        assert_near(found, mean(n - 1, exact, rest, lambda k: mp.log(mpf(n - k) / (n + 3 - k))), 1e-29)
         found = count_means.mean_log_ratio(*numbers, 1.0)
-        compared(found, mean(n - 1, exact, rest, lambda k: mp.log((n - k) / (x + mpf(k)))), 1e-29)
+        assert_near(found, mean(n - 1, exact, rest, lambda k: mp.log((n - k) / (x + mpf(k)))), 1e-29)
         found = count_means.mean_climb(*numbers)
-        compared(found, mean(n, exact, rest, lambda k: mp.digamma(x + mpf(k)) - mp.digamma(x)), 1e-29)
+        assert_near(found, mean(n, exact, rest, lambda k: mp.digamma(x + mpf(k)) - mp.digamma(x)), 1e-29)
 
 
 def test_nothing_to_average():
