@@ -44,7 +44,8 @@ def kl_groups(
     column : label
         The column whose values are compared: of any dtype, if its values can be hashed.
     weights : label or array_like, optional
-        How much each row counts: a column or an array, 0 or from 1e-100 to 1e100. By default each row counts 1.
+        How much each row counts: a column or an array, 0 or from 1e-100 to 1e100; a row of weight 0 is left out. By
+        default each row counts 1.
     against : label, optional
         The group that all are compared with; of several columns `by`, a tuple. By default each group is compared with
         all other rows.
@@ -118,7 +119,7 @@ def kl_groups(
     size = len(labels), len(values)
     if size[0] * size[1] > CELLS:
         raise ValueError(f"by, column: {size[0]:,} groups of {size[1]:,} values are more than 2**28 cells")
-    held = (group >= 0) & (value >= 0)
+    held = (group >= 0) & (value >= 0) & (True if weight is None else weight > 0.0)
     if not held.all():
         group, value = group[held], value[held]
         weight = None if weight is None else weight[held]

@@ -88,13 +88,20 @@ def test_blocks_change_nothing(rides, monkeypatch):
 def test_sides_without_rows():
     frame = pd.DataFrame({"g": ["a", "a", "b"], "v": ["x", "y", "x"], "w": [1.0, 2.0, 0.0]})
     found = kl_groups(frame, "g", "v", weights="w", confidence=0.95, smoothing="jeffreys")
-    assert found["n"].tolist() == [2, 1]
+    assert found["n"].tolist() == [2, 0]
     assert found[EVIDENCE[2:]].isna().all(axis=None)
     nothing = kl_groups(frame.head(0), "g", "v", confidence=0.95)
     assert nothing.shape == (0, 2 + len(EVIDENCE))
     alone = kl_groups(frame.head(2), "g", "v", confidence=0.95)
     assert alone[EVIDENCE[2:]].isna().all(axis=None)
     assert math.isnan(alone["kl"].iloc[0])
+
+
+def test_rows_of_weight_zero_are_no_rows():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"g": rng.integers(0, 3, 300), "v": rng.integers(0, 4, 300), "w": rng.integers(0, 2, 300)})
+    found, wanted = (kl_groups(one, "g", "v", weights="w", confidence=0.9) for one in (frame, frame[frame["w"] > 0]))
+    pd.testing.assert_frame_equal(found, wanted, check_exact=True)
 
 
 @pytest.mark.parametrize(
