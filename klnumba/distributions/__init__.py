@@ -57,6 +57,7 @@ from klnumba.distributions.poisson import Poisson
 from klnumba.distributions.power_spherical import PowerSpherical
 from klnumba.distributions.registry import Pair, register_kl, registered_pairs
 from klnumba.distributions.student_t import StudentT
+from klnumba.distributions.transform import InverseTransform, Transform
 from klnumba.distributions.transformed_distribution import TransformedDistribution
 from klnumba.distributions.transforms import (
     AbsTransform,
@@ -64,9 +65,9 @@ from klnumba.distributions.transforms import (
     ExpTransform,
     PowerTransform,
     SigmoidTransform,
+    SoftplusTransform,
     StickBreakingTransform,
     TanhTransform,
-    Transform,
 )
 from klnumba.distributions.uniform import Uniform
 from klnumba.distributions.von_mises import VonMises
@@ -99,6 +100,7 @@ __all__ = [
     "Independent",
     "InverseGamma",
     "InverseGaussian",
+    "InverseTransform",
     "InverseWishart",
     "Joint",
     "Kumaraswamy",
@@ -125,6 +127,7 @@ __all__ = [
     "PowerSpherical",
     "PowerTransform",
     "SigmoidTransform",
+    "SoftplusTransform",
     "SphericalUniform",
     "StickBreakingTransform",
     "StudentT",
