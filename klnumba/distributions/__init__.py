@@ -7,7 +7,9 @@ from klnumba.distributions import (  # noqa: F401  register their pairs
     from_lindley,
     from_uniform,
     infinite,
+    of_cauchy,
     to_half_line,
+    to_lindley,
     to_moyal,
     to_normal,
 )
