@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.distributions.cauchy import Cauchy
+from klnumba.distributions.cauchy import Cauchy, cauchy_cauchy
 from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.exponential import Exponential
-from klnumba.distributions.half_cauchy import HalfCauchy
-from klnumba.distributions.registry import divergence, looked_at, register_kl
+from klnumba.distributions.from_uniform import cauchy_student_t
+from klnumba.distributions.half_cauchy import HalfCauchy, exponential_half_cauchy
+from klnumba.distributions.registry import looked_at, over, register_kl
 from klnumba.distributions.student_t import StudentT
 from klnumba.formulas.special import LN2
 
@@ -24,24 +25,51 @@ def only(p: Distribution, q: Distribution, owner: Distribution, name: str, wante
         )
 
 
+def from_exponential(rate: float, scale: float) -> float:
+    """KL of an exponential distribution from a Cauchy one around 0, of which half the mass is below."""
+    return exponential_half_cauchy(rate, scale) + LN2
+
+
+def from_half_cauchy(scale_p: float, scale_q: float) -> float:
+    """KL of a half-Cauchy distribution from a Cauchy one around 0."""
+    return cauchy_cauchy(0.0, scale_p, 0.0, scale_q) + LN2
+
+
+def from_half_cauchy_to_t(scale_p: float, df: float, scale_q: float) -> float:
+    """KL of a half-Cauchy distribution from a Student's one around 0."""
+    return cauchy_student_t(0.0, scale_p, df, 0.0, scale_q) + LN2
+
+
 @register_kl(Exponential, Cauchy)
-@register_kl(HalfCauchy, Cauchy)
-def positive_cauchy(p: Exponential | HalfCauchy, q: Cauchy) -> Any:
+def exponential_cauchy(p: Exponential, q: Cauchy) -> Any:
     """That to the half-Cauchy distribution, and log(2); q's `loc` must be 0."""
     only(p, q, q, "loc", 0.0)
-    return divergence(p, HalfCauchy(q.scale, **q._checked)) + LN2
+    return over(from_exponential, p, ("rate",), q, ("scale",))
+
+
+@register_kl(HalfCauchy, Cauchy)
+def half_cauchy_cauchy(p: HalfCauchy, q: Cauchy) -> Any:
+    """That to the half-Cauchy distribution, and log(2); q's `loc` must be 0."""
+    only(p, q, q, "loc", 0.0)
+    return over(from_half_cauchy, p, ("scale",), q, ("scale",))
 
 
 @register_kl(HalfCauchy, StudentT)
 def half_cauchy_student_t(p: HalfCauchy, q: StudentT) -> Any:
-    """That of the Cauchy distribution around 0, and log(2), where q is symmetric around 0."""
+    """That of the Cauchy distribution around 0, and log(2); q's `loc` must be 0."""
     only(p, q, q, "loc", 0.0)
-    return divergence(Cauchy(np.zeros((), p.dtype), p.scale, **p._checked), q) + LN2
+    return over(from_half_cauchy_to_t, p, ("scale",), q, ("df", "scale"))
 
 
 @register_kl(StudentT, Cauchy)
-@register_kl(StudentT, StudentT)
-def student_t_as_cauchy(p: StudentT, q: Cauchy | StudentT) -> Any:
+def student_t_cauchy(p: StudentT, q: Cauchy) -> Any:
     """That of the Cauchy distribution, which p is for a `df` of 1."""
     only(p, q, p, "df", 1.0)
-    return divergence(Cauchy(p.loc, p.scale, **p._checked), q)
+    return over(cauchy_cauchy, p, ("loc", "scale"), q, q.parameters)
+
+
+@register_kl(StudentT, StudentT)
+def student_t_student_t(p: StudentT, q: StudentT) -> Any:
+    """That of the Cauchy distribution, which p is for a `df` of 1."""
+    only(p, q, p, "df", 1.0)
+    return over(cauchy_student_t, p, ("loc", "scale"), q, q.parameters)

@@ -156,7 +156,7 @@ CONDITIONS = {
     ("Multinomial", "Multinomial"): "infinite unless the counts are equal",
     ("Delta", "Delta"): "infinite unless the places are equal",
     **{("Delta", q): "infinite unless v is a count that q has" for q in CROSS if q not in DIRECTIONS},
-    ("TransformedDistribution", "TransformedDistribution"): f"equal transforms, injective on p, or a family's, else {REFUSED}",
+    ("TransformedDistribution", "TransformedDistribution"): f"equal transforms, or known families, else {REFUSED}",
     ("Joint", "Joint"): f"as many blocks of equal event shapes, with a pair each, else {REFUSED}",
     ("Independent", "Independent"): f"equal event shapes, and a pair of the bases, else {REFUSED}",
     **{pair: f"the Independent is of Normal, else {REFUSED}" for pair in AS if "Independent" in pair},
