@@ -214,3 +214,11 @@ def test_a_cross_entropy_of_transformed_distributions():
 def test_entropies_that_are_not_known(chain):
     with pytest.raises(NotImplementedError, match=r"TransformedDistribution: .*known"):
         of(D.Normal(), *chain).entropy()
+
+
+def test_integrals_of_softplus_and_of_inverses():
+    p, q = (of(D.Normal(loc, 1.0), D.SoftplusTransform()) for loc in (0.0, 0.5))
+    assert kl.kl_divergence(p, q, method="quadrature") == pytest.approx(0.125, rel=1e-8)
+    p = of(D.LogNormal(0.0, 1.0), EXP.inv)
+    expected = kl.kl_divergence(D.Normal(), D.Laplace(0.5, 1.0))
+    assert kl.kl_divergence(p, D.Laplace(0.5, 1.0), method="quadrature") == pytest.approx(expected, rel=1e-8)
