@@ -239,6 +239,13 @@ def without_closed_form() -> str:
     partial = {
         ("Logistic", "Logistic"): "unequal scale",
         ("NegativeBinomial", "NegativeBinomial"): "unequal total_count",
+        ("Geometric", "NegativeBinomial"): "total_count not 1",
+        ("NegativeBinomial", "Geometric"): "total_count of p not 1",
+        ("Exponential", "Cauchy"): "loc not 0",
+        ("HalfCauchy", "Cauchy"): "loc not 0",
+        ("HalfCauchy", "StudentT"): "loc not 0",
+        ("StudentT", "Cauchy"): "df of p not 1",
+        ("StudentT", "StudentT"): "df of p not 1",
     }
     lines = [_line(("p", "q", "what serves instead")), _line(["---"] * 3)]
     for families, method in ((infinite.CONTINUOUS, "quadrature"), (counts, "sum")):

@@ -7,7 +7,9 @@ from klnumba.distributions import (  # noqa: F401  register their pairs
     from_lindley,
     from_uniform,
     infinite,
+    of_cauchy,
     to_half_line,
+    to_lindley,
     to_moyal,
     to_normal,
 )
@@ -57,6 +59,7 @@ from klnumba.distributions.poisson import Poisson
 from klnumba.distributions.power_spherical import PowerSpherical
 from klnumba.distributions.registry import Pair, register_kl, registered_pairs
 from klnumba.distributions.student_t import StudentT
+from klnumba.distributions.transform import InverseTransform, Transform
 from klnumba.distributions.transformed_distribution import TransformedDistribution
 from klnumba.distributions.transforms import (
     AbsTransform,
@@ -64,9 +67,9 @@ from klnumba.distributions.transforms import (
     ExpTransform,
     PowerTransform,
     SigmoidTransform,
+    SoftplusTransform,
     StickBreakingTransform,
     TanhTransform,
-    Transform,
 )
 from klnumba.distributions.uniform import Uniform
 from klnumba.distributions.von_mises import VonMises
@@ -99,6 +102,7 @@ __all__ = [
     "Independent",
     "InverseGamma",
     "InverseGaussian",
+    "InverseTransform",
     "InverseWishart",
     "Joint",
     "Kumaraswamy",
@@ -125,6 +129,7 @@ __all__ = [
     "PowerSpherical",
     "PowerTransform",
     "SigmoidTransform",
+    "SoftplusTransform",
     "SphericalUniform",
     "StickBreakingTransform",
     "StudentT",

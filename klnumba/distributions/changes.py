@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy import special
 
 from klnumba.distributions import transforms
+from klnumba.distributions.transform import InverseTransform, Transform
 
 Function = Callable[..., Any]
 
 # By transform: x from y, and log|dy/dx| at x; both take the parameters in their order after it.
-BACK: dict[type[transforms.Transform], tuple[Function, Function]] = {
+BACK: dict[type[Transform], tuple[Function, Function]] = {
     transforms.AffineTransform: (
         lambda y, loc, scale: (y - loc) / scale,
         lambda x, loc, scale: np.log(np.abs(scale)) + 0.0 * x,
@@ -24,6 +25,10 @@ BACK: dict[type[transforms.Transform], tuple[Function, Function]] = {
         lambda x, exponent: np.log(np.abs(exponent)) + (exponent - 1.0) * np.log(x),
     ),
     transforms.SigmoidTransform: (special.logit, lambda x: -np.abs(x) - 2.0 * np.log1p(np.exp(-np.abs(x)))),
+    transforms.SoftplusTransform: (
+        lambda y: y + np.log(-np.expm1(-y)),
+        lambda x: -np.logaddexp(0.0, -x),
+    ),
     transforms.TanhTransform: (
         np.arctanh,
         lambda x: 2.0 * (np.log(2.0) - np.abs(x) - np.log1p(np.exp(-2.0 * np.abs(x)))),
@@ -31,7 +36,7 @@ BACK: dict[type[transforms.Transform], tuple[Function, Function]] = {
 }
 
 # Close to an end of what a transform makes: x from the distance of y from that end.
-NEAR: dict[tuple[type[transforms.Transform], float], Function] = {
+NEAR: dict[tuple[type[Transform], float], Function] = {
     (transforms.SigmoidTransform, 1.0): lambda d: -special.logit(d),
     (transforms.TanhTransform, 1.0): lambda d: 0.5 * (np.log(2.0 - d) - np.log(d)),
     (transforms.TanhTransform, -1.0): lambda d: 0.5 * (np.log(d) - np.log(2.0 - d)),
@@ -41,13 +46,18 @@ NEAR: dict[tuple[type[transforms.Transform], float], Function] = {
 class Change:
     """A transform that can be taken back."""
 
-    def __init__(self, transform: transforms.Transform, low: float) -> None:
+    def __init__(self, transform: Transform, low: float) -> None:
         name = type(transform).__name__
+        self.transform = transform
+        if isinstance(transform, InverseTransform):
+            forth = Change(transform.inv, transform.inv.branch[0])
+            self.back, self.numbers = cast(Function, forth), []
+            self.slope: Function = lambda x: -forth.log_slope(forth.inverse(x))
+            return
         if type(transform) not in BACK:
             raise NotImplementedError(f"{name}: no density, its inverse is not known or not one number")
         if isinstance(transform, transforms.PowerTransform) and low < 0.0:
             raise NotImplementedError(f"{name}: no density, the numbers that it is applied to may be negative")
-        self.transform = transform
         self.back, self.slope = BACK[type(transform)]
         self.numbers = [float(x) for x in transform.parameters.values()]
 

@@ -234,6 +234,10 @@ class Distribution(Parametric):
         columns = [self._column(name) for name in self.parameters]
         return self.nan_where_broken(evaluate(type(self).entropy_formula, columns, self.batch_shape, self.dtype))
 
+    def named(self) -> Distribution:
+        """The distribution of another family that this is, if its own has no pair; else itself."""
+        return self
+
     def to_scipy(self) -> Any:
         """The same distribution, frozen, from ``scipy.stats``."""
         from scipy import stats

@@ -41,15 +41,6 @@ TORCH: dict[str, tuple[str, ...]] = {
     "Weibull": ("scale", "concentration"),
     "Wishart": ("df", "scale_tril"),
 }
-# Transforms of torch.distributions: the attributes that are the parameters of ours, in their order.
-TORCH_TRANSFORMS: dict[str, tuple[str, ...]] = {
-    "AbsTransform": (),
-    "AffineTransform": ("loc", "scale"),
-    "ExpTransform": (),
-    "PowerTransform": ("exponent",),
-    "SigmoidTransform": (),
-    "TanhTransform": (),
-}
 # Those with probabilities or log-odds, whichever they were made of, after the other attributes.
 TORCH_ODDS: dict[str, tuple[str, ...]] = {
     "Bernoulli": (),
@@ -161,6 +152,7 @@ def _locations(one: Placed, other: Placed) -> list[Any]:
 
 def _of_torch(value: Any) -> Distribution:
     from klnumba.distributions.torch_relatives import NONE, RELATIVES
+    from klnumba.distributions.torch_transforms import chain
 
     for base in type(value).__mro__:
         kind = base.__name__
@@ -181,22 +173,10 @@ def _of_torch(value: Any) -> Distribution:
         if kind == "MixtureSameFamily":
             parts = value.mixture_distribution, value.component_distribution
             return family("Mixture")(*(_of_torch(x) for x in parts))  # type: ignore[no-any-return]
-        if kind == "TransformedDistribution" and _has_counterpart(value):
-            chain = [_transform(x) for x in value.transforms]
-            return family(kind)(_of_torch(value.base_dist), chain)  # type: ignore[no-any-return]
+        if kind == "TransformedDistribution":
+            transforms = [found for x in value.transforms for found in chain(x, _numbers)]
+            return family(kind)(_of_torch(value.base_dist), transforms)  # type: ignore[no-any-return]
     raise TypeError(f"torch.distributions' {type(value).__name__} has no counterpart here")
-
-
-def _has_counterpart(value: Any) -> bool:
-    """Whether a transformed distribution of PyTorch is made of what is here."""
-    base = type(value.base_dist).__name__
-    known = base in TORCH or base in TORCH_ODDS or base in ("Independent", "TransformedDistribution")
-    return known and all(type(x).__name__ in TORCH_TRANSFORMS for x in value.transforms)
-
-
-def _transform(value: Any) -> Any:
-    kind = type(value).__name__
-    return family(kind)(*(_numbers(getattr(value, x)) for x in TORCH_TRANSFORMS[kind]))
 
 
 def _odds(value: Any) -> str:

@@ -39,22 +39,29 @@ LOWEST, HIGHEST = -56.0, 4.5  # of log(Y), but for what u leaves below
 LARGE_RATE = 1e100
 
 
-def unlike(y: float, u: float, rest: float, slope: float, power: float, bend: float, log_scale: float) -> float:
+def unlike(
+    y: float, u: float, rest: float, slope: float, power: float, bend: float, log_scale: float, other_u: float
+) -> float:
     """log of the density of Y over another one, but for a constant, all its terms small where the two are close.
 
     The other is a gamma density, `power` and `slope` its shape and rate, less 1, plus u in `slope`, or for u > 1/2 less
-    2 and 1. Or it is a Weibull density, `bend` its shape less 1, `slope` u, or 0, less the logarithm of the scale.
+    2 and 1. Or it is a Weibull density, `bend` its shape less 1, `slope` u, or 0, less the logarithm of the scale. For
+    u = 0 it may be a Lindley density, `other_u` 1/(1 + rate) and `slope` its rate over that of p, less 1 and `other_u`.
     """
     head = -phi(u * (y - 1.0)) if u <= 0.5 else log1p(rest * (1.0 - y) / y)
     log_y = log(y)
     straight = head + (slope * y - power * log_y)
+    if other_u > 0.0:
+        return straight + phi(other_u * (y - 1.0))
     if bend == 0.0 and log_scale == 0.0:
         return straight
     more = bend * (log_y - log_scale)
     return straight + y * (more + exp_excess(more - log_scale))
 
 
-def from_close(u: float, rest: float, slope: float, power: float, bend: float, log_scale: float) -> float:
+def from_close(
+    u: float, rest: float, slope: float, power: float, bend: float, log_scale: float, other_u: float
+) -> float:
     """KL: log E exp(m - D), D the log-ratio of the densities and m its mean.
 
     E exp(m - D) - 1 is the mean of exp(m - D) - 1 - (m - D), of which nothing cancels. The integrals are sums over even
@@ -68,7 +75,7 @@ def from_close(u: float, rest: float, slope: float, power: float, bend: float, l
         y = exp(s)
         weight = (rest + u * y) * exp(s - y)
         mass += weight
-        mean += weight * unlike(y, u, rest, slope, power, bend, log_scale)
+        mean += weight * unlike(y, u, rest, slope, power, bend, log_scale, other_u)
         s -= STEP
     mean /= mass
     beyond = 0.0
@@ -76,7 +83,7 @@ def from_close(u: float, rest: float, slope: float, power: float, bend: float, l
     while s > lowest:
         y = exp(s)
         weight = (rest + u * y) * exp(s - y)
-        beyond += weight * exp_excess(mean - unlike(y, u, rest, slope, power, bend, log_scale))
+        beyond += weight * exp_excess(mean - unlike(y, u, rest, slope, power, bend, log_scale, other_u))
         s -= STEP
     return log1p(beyond / mass)
 
@@ -99,9 +106,9 @@ def lindley_gamma(rate_p: float, shape: float, rate_q: float) -> float:
     u = 1.0 / more
     d = rate_q - rate_p
     if rate_p < 1.0:
-        return from_close(u, rate_p / more, d / rate_p, shape - 2.0, 0.0, 0.0)
+        return from_close(u, rate_p / more, d / rate_p, shape - 2.0, 0.0, 0.0, 0.0)
     slope = (fma(d, more, rate_p) + d * low) / more / rate_p if rate_p < LARGE_RATE else d / rate_p + u
-    return from_close(u, rate_p / more, slope, shape - 1.0, 0.0, 0.0)
+    return from_close(u, rate_p / more, slope, shape - 1.0, 0.0, 0.0, 0.0)
 
 
 def to_weibull(rate: float, scale: float, shape: float) -> float:
@@ -129,9 +136,9 @@ def lindley_weibull(rate: float, scale: float, shape: float) -> float:
     d, d_low = product - 1.0, fma(scale, rate, -product)
     log_scale = log1p(d + d_low)
     if rate < 1.0:
-        return from_close(u, rate / more, -log_scale, shape - 2.0, shape - 1.0, log_scale)
+        return from_close(u, rate / more, -log_scale, shape - 2.0, shape - 1.0, log_scale, 0.0)
     slope = (fma(-d, more, 1.0) - (d_low * more + d * low)) / more + phi(d + d_low)
-    return from_close(u, rate / more, slope, shape - 1.0, shape - 1.0, log_scale)
+    return from_close(u, rate / more, slope, shape - 1.0, shape - 1.0, log_scale, 0.0)
 
 
 @register_kl(Lindley, LogNormal, compiled=True)

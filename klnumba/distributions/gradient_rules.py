@@ -17,6 +17,7 @@ from klnumba.distributions import (
     kumaraswamy,
     laplace,
     logistic,
+    to_lindley,
     uniform,
 )
 from klnumba.duals import twofold as tf
@@ -196,6 +197,12 @@ def lindley_gamma(rate_p: Any, shape: Any, rate_q: Any) -> Any:
 def lindley_weibull(rate: Any, scale: Any, shape: Any) -> Any:
     """The same."""
     return twin(from_lindley.to_weibull)(rate, scale, shape)
+
+
+@rule(to_lindley.exponential_lindley)
+def exponential_lindley(rate_p: Any, rate_q: Any) -> Any:
+    """The same."""
+    return twin(to_lindley.to_lindley)(rate_p, rate_q)
 
 
 @rule(continuous_bernoulli.shortfall)

@@ -6,10 +6,15 @@ import math
 from typing import Any
 
 from klnumba.distributions.cauchy import cauchy_cauchy
+from klnumba.distributions.exponential import Exponential
 from klnumba.distributions.location_scale import PositiveScale
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import log
+from klnumba.formulas.integrals import cosine_integral_part
+from klnumba.formulas.special import EULER, log_of_products
 
+LOG_HALF_PI = 0.4515827052894549
+SMALL = 1e-30  # below it the cosine integral is a logarithm
 LOG_2PI = 1.8378770664093453
 
 
@@ -46,6 +51,16 @@ class HalfCauchy(PositiveScale):
     @property
     def variance(self) -> Any:
         return self._full(math.inf)
+
+
+@register_kl(Exponential, HalfCauchy, compiled=True)
+def exponential_half_cauchy(rate: float, scale: float) -> float:
+    """log(pi*z/2) - 1 + 2*g(z), z = rate*scale; g comes of the cosine and the sine integral."""
+    z = rate * scale
+    log_z = log_of_products(rate, scale, 1.0, 1.0)
+    if z < SMALL:
+        return (LOG_HALF_PI - 1.0 - 2.0 * EULER) - log_z
+    return (LOG_HALF_PI - 1.0 + log_z) + 2.0 * cosine_integral_part(z)
 
 
 @register_kl(HalfCauchy, HalfCauchy, compiled=True)

@@ -144,7 +144,13 @@ def divergence(p: Any, q: Any, base: float | None = None) -> Any:
     if p.event_shape != q.event_shape and len(p.event_shape) == len(q.event_shape):
         raise ValueError(f"p, q: event shapes {p.event_shape} and {q.event_shape} differ")
     unit = unit_of(base)
-    pair = find(type(p), type(q))
+    try:
+        pair = find(type(p), type(q))
+    except NotImplementedError:
+        by_name = p.named(), q.named()
+        if by_name == (p, q):
+            raise
+        return np.array(np.broadcast_to(divergence(*by_name, base), shape))[()]
     if pair.compiled or isinstance(pair.function, ByForm):
         formula, of_p, of_q = pair.function, pair.p.parameters, pair.q.parameters
         if isinstance(formula, ByForm):

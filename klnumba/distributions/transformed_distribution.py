@@ -10,8 +10,10 @@ import numpy as np
 
 from klnumba.distributions.distribution import Distribution, Support
 from klnumba.distributions.holder import Holder, distribution
+from klnumba.distributions.named import named
 from klnumba.distributions.registry import divergence, register_kl
-from klnumba.distributions.transforms import AffineTransform, ExpTransform, PowerTransform, Transform
+from klnumba.distributions.transform import Transform
+from klnumba.distributions.transforms import AffineTransform, ExpTransform, PowerTransform
 
 
 class TransformedDistribution(Holder):
@@ -68,10 +70,12 @@ class TransformedDistribution(Holder):
         if added:
             event = (event[0] + added,)
         super().__init__(shape[:cut], event, base_distribution=base, transforms=chain)
-        for transform, low, _ in self.reaches():
-            if not np.all(transform.defined(low)):
+        for transform, low, high in self.reaches():
+            least, largest = transform.domain()
+            if np.any((low < least) | (high > largest)):
                 raise ValueError(
-                    f"TransformedDistribution: {transform!r} must be given numbers >= 0, but they reach down to {low}"
+                    f"TransformedDistribution: {transform!r} must be given numbers from {least} to {largest}, but they "
+                    f"reach from {low} to {high}"
                 )
 
     def one(self, at: tuple[int, ...], shape: tuple[int, ...] | None = None) -> Self:
@@ -88,7 +92,10 @@ class TransformedDistribution(Holder):
             low, high = -math.inf, math.inf
         for transform in self.transforms:
             yield transform, low, high
-            low, high = transform.image(low, high)
+            try:
+                low, high = transform.image(low, high)
+            except NotImplementedError:
+                low, high = -math.inf, math.inf
 
     @property
     def support(self) -> Support:
@@ -155,24 +162,61 @@ class TransformedDistribution(Holder):
             y = transform.inverse(y, high)
         return y
 
+    def flat(self) -> Self:
+        """The same, of a base that is not transformed itself."""
+        base = self.base_distribution
+        if not isinstance(base, TransformedDistribution):
+            return self
+        return type(self)(base.base_distribution, base.transforms + self.transforms).flat()
+
+    def named(self) -> Distribution:
+        """The distribution of another family that this is; itself where it is none."""
+        flat = self.flat()
+        return named(flat.base_distribution, flat.transforms) or self
+
+    def before(self, count: int) -> Distribution:
+        """What the last so many transforms are applied to, by the name of its family if it has one."""
+        return type(self)(self.base_distribution, self.transforms[: len(self.transforms) - count]).named()
+
+    def injective(self) -> list[bool]:
+        """Of each transform, whether no two numbers that it is given become one."""
+        return [bool(np.all(transform.injective(low, high))) for transform, low, high in self.reaches()]
+
     def check_injective(self) -> None:
         """Refuse a chain that makes one number of several."""
-        for transform, low, high in self.reaches():
-            if not np.all(transform.injective(low, high)):
+        for (transform, low, high), fine in zip(self.reaches(), self.injective(), strict=True):
+            if not fine:
                 raise NotImplementedError(
                     f"TransformedDistribution: {transform!r} is not injective on numbers from {low} to {high}, so "
                     "that what holds of the base distributions is a bound only"
                 )
 
 
+def shared(p: TransformedDistribution, q: TransformedDistribution) -> int:
+    """How many of the last transforms are equal and injective."""
+    last = zip(*(zip(x.transforms[::-1], x.injective()[::-1], strict=True) for x in (p, q)), strict=False)
+    count = 0
+    for (one, first), (other, second) in last:
+        if not (first and second and one == other):
+            break
+        count += 1
+    return count
+
+
 @register_kl(TransformedDistribution, TransformedDistribution)
 def transformed(p: TransformedDistribution, q: TransformedDistribution) -> Any:
-    """That of the base distributions, if both have the same transforms, and these are injective where there is mass."""
-    for one in (p, q):
-        one.check_injective()
-    if p.transforms != q.transforms:
+    """That of what the last transforms, which have to be equal and injective where there is mass, are applied to.
+
+    That is the two base distributions, or families that the first transforms make of them.
+    """
+    p, q = p.flat(), q.flat()
+    count = shared(p, q)
+    first, second = p.before(count), q.before(count)
+    if isinstance(first, TransformedDistribution) or isinstance(second, TransformedDistribution):
+        for one in (p, q):
+            one.check_injective()
         raise NotImplementedError(
             f"KL of transformed distributions is known for equal transforms, not for {list(p.transforms)} and "
             f"{list(q.transforms)}"
         )
-    return divergence(p.base_distribution, q.base_distribution)
+    return divergence(first, second)

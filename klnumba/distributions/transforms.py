@@ -1,78 +1,19 @@
-"""What a number may be turned into: the transforms of `TransformedDistribution`."""
+"""The transforms of `TransformedDistribution`."""
 
 from __future__ import annotations
 
-import copy
-from typing import Any, ClassVar, Self
+import math
+from typing import Any
 
 import numpy as np
 
-from klnumba.distributions.constraint import REAL, Constraint, shown
+from klnumba.distributions.constraint import REAL, Constraint
+from klnumba.distributions.transform import Monotone, Transform, in_order
 
 NOT_ZERO = Constraint("a finite number, not 0", lambda x: np.isfinite(x) & (x != 0))
 
 
-class Transform:
-    """A function of a number. Two are equal if they are of one class and their parameters are equal.
-
-    Parameters that broadcast to the same arrays are equal.
-
-    Attributes
-    ----------
-    added : int
-        How many numbers it adds to a vector.
-    parameters : dict of str to numpy.ndarray
-        By name.
-    """
-
-    added: ClassVar[int] = 0
-    parameters: dict[str, np.ndarray]
-
-    def __init__(self, **parameters: Any) -> None:
-        self.parameters = {name: np.array(value, np.float64) for name, value in parameters.items()}
-        for value in self.parameters.values():
-            value.flags.writeable = False
-
-    def __eq__(self, other: object) -> bool:
-        if type(self) is not type(other):
-            return False
-        assert isinstance(other, Transform)
-        return all(_alike(value, other.parameters[name]) for name, value in self.parameters.items())
-
-    def __hash__(self) -> int:
-        return hash((type(self), *(frozenset(value.flat) for value in self.parameters.values())))
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{name}={shown(x)}' for name, x in self.parameters.items())})"
-
-    def one(self, at: tuple[int, ...], shape: tuple[int, ...]) -> Self:
-        """The transform of what is at one place of an array of `shape`."""
-        found = copy.copy(self)
-        found.parameters = {name: np.broadcast_to(x, shape)[at] for name, x in self.parameters.items()}
-        return found
-
-    def __call__(self, x: Any) -> Any:
-        """The function."""
-        raise NotImplementedError
-
-    def inverse(self, y: Any, high: Any) -> Any:
-        """The number up to `high` that becomes y; anything where there is none."""
-        raise NotImplementedError(f"{type(self).__name__}: it has no inverse here")
-
-    def injective(self, low: Any, high: Any) -> Any:
-        """Whether different numbers from `low` to `high` stay different."""
-        return True
-
-    def defined(self, low: Any) -> Any:
-        """Whether numbers from `low` on become numbers."""
-        return True
-
-    def image(self, low: Any, high: Any) -> tuple[Any, Any]:
-        """The least and the largest of what the numbers from `low` to `high` become."""
-        return _sorted(self(low), self(high))
-
-
-class AffineTransform(Transform):
+class AffineTransform(Monotone):
     """loc + scale*x.
 
     Parameters
@@ -94,7 +35,7 @@ class AffineTransform(Transform):
         return (y - self.parameters["loc"]) / self.parameters["scale"]
 
 
-class ExpTransform(Transform):
+class ExpTransform(Monotone):
     """exp(x)."""
 
     def __call__(self, x: Any) -> Any:
@@ -117,6 +58,8 @@ class PowerTransform(Transform):
     exponent : array_like
         Not 0.
     """
+
+    branch = (0.0, math.inf)
 
     def __init__(self, exponent: Any) -> None:
         super().__init__(exponent=exponent)
@@ -144,19 +87,19 @@ class PowerTransform(Transform):
         """The least and the largest of the powers."""
         exponent = self.parameters["exponent"]
         inside = (np.asarray(low) < 0.0) & (np.asarray(high) > 0.0)
-        ends = _sorted(self(low), self(high))
+        ends = in_order(self(low), self(high))
         around_0 = np.where(exponent > 0.0, 0.0, np.inf)  # what numbers next to 0 become
         other_side = np.where(np.mod(exponent, 2.0) == 0.0, around_0, -around_0)
         least = np.where(inside, np.minimum(ends[0], np.minimum(around_0, other_side)), ends[0])
         return least[()], np.where(inside, np.maximum(ends[1], around_0), ends[1])[()]
 
-    def defined(self, low: Any) -> Any:
-        """Whether numbers from `low` on have this power."""
+    def domain(self) -> tuple[Any, Any]:
+        """All numbers for an integer, else those from 0 on."""
         exponent = self.parameters["exponent"]
-        return (np.asarray(low) >= 0.0) | (exponent == np.floor(exponent))
+        return np.where(exponent == np.floor(exponent), -math.inf, 0.0)[()], math.inf
 
 
-class SigmoidTransform(Transform):
+class SigmoidTransform(Monotone):
     """1/(1 + exp(-x))."""
 
     def __call__(self, x: Any) -> Any:
@@ -168,7 +111,7 @@ class SigmoidTransform(Transform):
             return np.log(y) - np.log1p(-np.asarray(y))
 
 
-class TanhTransform(Transform):
+class TanhTransform(Monotone):
     """tanh(x)."""
 
     def __call__(self, x: Any) -> Any:
@@ -180,10 +123,26 @@ class TanhTransform(Transform):
             return np.arctanh(y)
 
 
+class SoftplusTransform(Monotone):
+    """log(1 + exp(x))."""
+
+    def __call__(self, x: Any) -> Any:
+        return np.logaddexp(0.0, x)
+
+    def inverse(self, y: Any, high: Any) -> Any:
+        """log(exp(y) - 1)."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return y + np.log(-np.expm1(np.negative(y)))
+
+
 class StickBreakingTransform(Transform):
     """n real numbers to n + 1 probabilities: each takes its share, a sigmoid, of what those before it left."""
 
     added = 1
+
+    def injective(self, low: Any, high: Any) -> Any:
+        """Always."""
+        return True
 
     def __call__(self, x: Any) -> Any:
         x = np.asarray(x, np.float64)
@@ -201,6 +160,8 @@ class StickBreakingTransform(Transform):
 class AbsTransform(Transform):
     """The absolute value, injective on one side of 0 only."""
 
+    branch = (0.0, math.inf)
+
     def __call__(self, x: Any) -> Any:
         return np.abs(x)
 
@@ -215,17 +176,5 @@ class AbsTransform(Transform):
     def image(self, low: Any, high: Any) -> tuple[Any, Any]:
         """From 0 on, where 0 is inside."""
         inside = (np.asarray(low) < 0.0) & (np.asarray(high) > 0.0)
-        first, last = _sorted(np.abs(low), np.abs(high))
+        first, last = in_order(np.abs(low), np.abs(high))
         return np.where(inside, 0.0, first)[()], last
-
-
-def _sorted(x: Any, y: Any) -> tuple[Any, Any]:
-    return np.minimum(x, y), np.maximum(x, y)
-
-
-def _alike(x: np.ndarray, y: np.ndarray) -> bool:
-    """Whether two arrays broadcast to the same."""
-    try:
-        return bool(np.all(x == y))
-    except ValueError:
-        return False

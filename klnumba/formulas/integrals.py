@@ -16,6 +16,9 @@ from klnumba.formulas.log_cells import phi
 from klnumba.formulas.power_distances import FIRST, LAST, STEP, density_at, power_distance
 from klnumba.formulas.special import EULER, HALF_LOG_2PI, difference_of_products, exp_excess, stirling
 
+SERIES_BELOW = 0.6  # the continued fraction of the exponential integral serves above
+HALF_PI = 1.5707963267948966
+LOG_STEP = 5.0 / 32.0
 INVERSE_SQRT_PI = 0.5641895835477563
 
 
@@ -43,7 +46,7 @@ def scaled_exponential_integral(z: float) -> float:
     >>> round(float(scaled_exponential_integral(1.0)), 12)
     0.596347362323
     """
-    if z <= 0.6:
+    if z <= SERIES_BELOW:
         return exp(z) * (entire_exponential_integral(z) - (log(z) + EULER))
     # 1/(z + 1/(1 + 1/(z + 2/(1 + 2/(z + ...))))), Stieltjes.
     n = 20.0 + float(int(150.0 / z))
@@ -52,6 +55,36 @@ def scaled_exponential_integral(z: float) -> float:
         rest = z + n / (1.0 + n / rest)
         n -= 1.0
     return 1.0 / rest
+
+
+def cosine_integral_part(z: float) -> float:
+    """The integral of t*exp(-z*t)/(1 + t*t) from 0 on, z > 0: -Ci(z)*cos(z) - si(z)*sin(z).
+
+    Examples
+    --------
+    >>> round(float(cosine_integral_part(1.0)), 12)
+    0.343377961556
+    """
+    if z <= 1.0:
+        cosine = log(z) + EULER
+        sine = z - HALF_PI
+        term = z
+        k = 1.0
+        while k < 16.0:
+            term *= -z / (2.0 * k)
+            cosine += term / (2.0 * k)
+            term *= z / (2.0 * k + 1.0)
+            sine += term / (2.0 * k + 1.0)
+            k += 1.0
+        return -(cosine * math.cos(z) + sine * math.sin(z))
+    total = 0.0  # over even steps of log(z*t), as of a periodic function
+    s = -36.0
+    while s < 4.5:
+        y = exp(s)
+        t = y / z
+        total += exp(-y) * t * (t / (1.0 + t * t))
+        s += LOG_STEP
+    return total * LOG_STEP
 
 
 def gamma_below(shape: float, y: float) -> float:

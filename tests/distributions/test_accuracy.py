@@ -14,7 +14,7 @@ import klnumba as kl
 from klnumba import distributions as D
 from tests.reference.cross_distributions import about
 from tests.reference.distribution_errors import BOUND, TABLE, build, evaluate, width, worst
-from tests.reference.distributions import CLOSED, INTERVALS, PARAMETERS, PARTIAL, PROBABILITIES, cases
+from tests.reference.distributions import AT, CLOSED, INTERVALS, PARAMETERS, PARTIAL, PROBABILITIES, cases
 
 PAIR = pytest.mark.parametrize(("p", "q"), CLOSED, ids=["-".join(pair) for pair in CLOSED])
 SAME = sorted({p for p, q in CLOSED if p == q})
@@ -66,9 +66,19 @@ def test_never_negative_and_never_nan(p, q):
     assert values.min() >= 0.0
 
 
+def at_one_value(p, q, table):
+    """The numbers of p and those of q, with the one value at which there is a closed form."""
+    found = [[list(row) for row in rows] for rows in table]
+    if (p, q) in AT:
+        place, only = AT[p, q]
+        for row in found[place >= width(p)]:
+            row[place - (place >= width(p)) * width(p)] = only
+    return found
+
+
 @pytest.mark.parametrize("name", SAME)
 def test_exactly_zero_at_equal_parameters(name):
-    numbers = [(*first, *first) for first in PARAMETERS[name]]
+    numbers = [(*first, *first) for first in at_one_value(name, name, [PARAMETERS[name], []])[0]]
     values = evaluate(name, name, numbers)
     np.testing.assert_array_equal(values, 0.0)
     assert not np.signbit(values).any()
@@ -80,7 +90,7 @@ def test_exactly_zero_at_equal_parameters(name):
         wild[:, 0] = np.floor(wild[:, 0])
     if name in INTERVALS:
         wild[:, 1] = 2.0 * wild[:, 0] + wild[:, 1]
-    numbers = [(*row, *row) for row in wild.tolist()]
+    numbers = [(*row, *row) for row in at_one_value(name, name, [wild.tolist(), []])[0]]
     values = evaluate(name, name, numbers)
     np.testing.assert_array_equal(values, 0.0)
     assert not np.signbit(values).any()
@@ -114,7 +124,9 @@ def test_parameters_broadcast(p, q):
     """(2,) with (3, 1)."""
     rng = np.random.default_rng(2)
     table = list(PARAMETERS[p]), list(PARAMETERS[q])
-    if (p, q) in PARTIAL:
+    if (p, q) in AT:
+        table = at_one_value(p, q, table)
+    elif (p, q) in PARTIAL:
         table = [[x for x in t if x[1] == 1.0] * 3 for t in table]
     some = [np.array([t[i] for i in rng.permutation(len(t))[:n]]) for t, n in zip(table, (2, 3), strict=True)]
     first = build(p, some[0].T)

@@ -235,10 +235,10 @@ def test_other_transforms_are_refused():
     p = D.TransformedDistribution(D.Normal(1.0, 1.0), D.AbsTransform())
     with pytest.raises(NotImplementedError, match=r"AbsTransform\(\) is not injective"):
         kl.kl_divergence(p, p)
-    p = D.TransformedDistribution(D.Normal(), D.AffineTransform(0.0, 2.0))
-    q = D.TransformedDistribution(D.Normal(), D.AffineTransform(0.0, 3.0))
+    p = D.TransformedDistribution(D.Normal(), [D.ExpTransform(), D.AffineTransform(1.0, 2.0)])
+    q = D.TransformedDistribution(D.Normal(), [D.ExpTransform(), D.AffineTransform(1.0, 3.0)])
     with pytest.raises(
-        NotImplementedError, match=r"equal transforms, not for \[AffineTransform\(loc=0.0, scale=2.0\)\]"
+        NotImplementedError, match=r"equal transforms, not for \[Exp.*, Affine.*\(loc=1.0, scale=2.0\)\]"
     ):
         kl.kl_divergence(p, q)
     with pytest.raises(ValueError, match=r"of shapes \[\(\), \(3,\)\] do not fit a batch \(\) of draws \(2,\)"):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -52,6 +54,10 @@ def test_what_pytorch_has_is_refused_too():
         (D.Gamma(2.0, 1.0), D.Gamma(3.0, 1.0), [D.AffineTransform(0.0, -1.0), D.PowerTransform(2.0)]),
         (D.Gamma(2.0, 1.0), D.Gamma(3.0, 1.0), [D.AbsTransform()]),
         (D.Poisson(2.0), D.Poisson(3.0), [D.PowerTransform(2.0)]),
+        (D.Normal(1.0, 1.0), D.Normal(-1.0, 1.0), [D.SoftplusTransform()]),
+        (D.Gamma(2.0, 1.0), D.Gamma(3.0, 1.0), [D.SoftplusTransform().inv]),
+        (D.Gamma(2.0, 1.0), D.Gamma(3.0, 1.0), [D.ExpTransform().inv, D.TanhTransform(), D.TanhTransform().inv]),
+        (D.Gamma(2.0, 1.0), D.Gamma(3.0, 1.0), [D.PowerTransform(2.0).inv, D.AffineTransform(1.0, 2.0).inv]),
     ],
 )
 def test_one_that_is_injective_where_there_is_mass_is_taken(base, other, chain):
@@ -59,8 +65,11 @@ def test_one_that_is_injective_where_there_is_mass_is_taken(base, other, chain):
 
 
 def test_a_root_of_negative_numbers_is_refused():
-    with pytest.raises(ValueError, match=r"PowerTransform\(exponent=0.5\) must be given numbers >= 0, but .* to -inf"):
+    with pytest.raises(ValueError, match=r"PowerTransform\(exponent=0.5\) must be given numbers from 0.0 to inf, but"):
         of(D.Normal(), D.PowerTransform(0.5))
+    with pytest.raises(ValueError, match=r"SigmoidTransform\(\).inv must be given numbers from 0.0 to 1.0, but .* 2.0"):
+        of(D.Uniform(0.5, 2.0), D.SigmoidTransform().inv)
+    of(D.Uniform(0.0, [0.5, 1.0]), D.SigmoidTransform().inv)
 
 
 @pytest.mark.parametrize(
@@ -77,6 +86,9 @@ def test_a_root_of_negative_numbers_is_refused():
         (D.Gamma(1.0, 1.0), D.AffineTransform(0.0, -2.0), NEGATIVE),
         (D.Uniform(-3.0, 2.0), D.AbsTransform(), (0.0, 3.0)),
         (D.Uniform(-3.0, -2.0), D.AbsTransform(), (2.0, 3.0)),
+        (D.Normal(), D.SoftplusTransform(), POSITIVE),
+        (D.Gamma(1.0, 1.0), D.ExpTransform().inv, ALL),
+        (D.Uniform(1.0, 4.0), D.PowerTransform(-2.0).inv, (0.5, 1.0)),
     ],
 )
 def test_supports(base, transform, ends):
@@ -94,6 +106,77 @@ def test_equal_transforms():
 
 
 EXP = D.ExpTransform()
+
+
+@pytest.mark.parametrize("transform", [EXP, D.AffineTransform(1.0, -2.0), D.SoftplusTransform(), D.PowerTransform(2.0)])
+def test_inverses(transform):
+    x = np.array([0.25, 1.0, 3.0])
+    np.testing.assert_allclose(transform.inv(transform(x)), x, rtol=1e-14)
+    np.testing.assert_allclose(transform.inv.inverse(x, math.inf), transform(x), rtol=0.0)
+    assert transform.inv.inv is transform
+    assert transform.inv == pickle.loads(pickle.dumps(transform)).inv != transform
+    assert len({transform.inv, transform.inv, transform}) == 2
+    assert repr(transform.inv) == f"{transform!r}.inv"
+
+
+def test_what_has_no_inverse():
+    with pytest.raises(NotImplementedError, match=r"InverseTransform: StickBreakingTransform\(\) has no inverse here"):
+        D.StickBreakingTransform().inv  # noqa: B018
+    with pytest.raises(TypeError, match="InverseTransform: transform must be a Transform, not float"):
+        D.InverseTransform(1.0)
+
+
+def test_a_batch_of_inverses():
+    power = D.PowerTransform([2.0, 3.0]).inv
+    whole = of(D.Gamma(2.0, 1.0), power)
+    assert whole.one((1,)).transforms == (D.PowerTransform(3.0).inv,)
+
+
+def test_a_transform_does_not_change():
+    scale = np.array([2.0, 3.0])
+    affine = D.AffineTransform(0.0, scale)
+    scale[0] = 5.0
+    assert affine.parameters["scale"].tolist() == [2.0, 3.0]
+    for again in (affine, copy.deepcopy(affine), pickle.loads(pickle.dumps(affine))):
+        with pytest.raises(TypeError, match="does not support item assignment"):
+            again.parameters["scale"] = np.array(-5.0)
+        with pytest.raises(ValueError, match="read-only"):
+            again.parameters["scale"][0] = 1.0
+        with pytest.raises(AttributeError, match=r"AffineTransform\.parameters: a transform does not change"):
+            again.parameters = {}
+        with pytest.raises(AttributeError, match=r"AffineTransform\.parameters: a transform does not change"):
+            del again.parameters
+        assert again == affine
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        affine.parameters["scale"].flags.writeable = True
+
+
+class Square(D.Transform):
+    def __call__(self, x):
+        return np.square(x)
+
+
+class Cube(D.Transform):
+    def __call__(self, x):
+        return x**3
+
+    def injective(self, low, high):
+        return True
+
+
+def test_a_transform_of_the_user_has_to_say_that_it_is_injective():
+    bases = D.Normal(1.0, 1.0), D.Normal(-1.0, 1.0)
+    for chain in ([Square()], [Square(), EXP]):
+        with pytest.raises(
+            NotImplementedError, match=r"Square\(\) does not say .* define injective\(self, low, high\)"
+        ):
+            kl.kl_divergence(*(of(base, *chain) for base in bases))
+    with pytest.raises(NotImplementedError, match=r"Square\(\) does not say"):
+        of(D.Normal(), Square()).support  # noqa: B018
+    assert kl.kl_divergence(*(of(base, Cube()) for base in bases)) == 2.0
+    assert of(D.Uniform(-1.0, 2.0), Cube()).support[:2] == (-1.0, 8.0)
+    with pytest.raises(NotImplementedError, match=r"Cube\(\) has no inverse here"):
+        Cube().inv  # noqa: B018
 
 
 @pytest.mark.parametrize(
@@ -131,3 +214,11 @@ def test_a_cross_entropy_of_transformed_distributions():
 def test_entropies_that_are_not_known(chain):
     with pytest.raises(NotImplementedError, match=r"TransformedDistribution: .*known"):
         of(D.Normal(), *chain).entropy()
+
+
+def test_integrals_of_softplus_and_of_inverses():
+    p, q = (of(D.Normal(loc, 1.0), D.SoftplusTransform()) for loc in (0.0, 0.5))
+    assert kl.kl_divergence(p, q, method="quadrature") == pytest.approx(0.125, rel=1e-8)
+    p = of(D.LogNormal(0.0, 1.0), EXP.inv)
+    expected = kl.kl_divergence(D.Normal(), D.Laplace(0.5, 1.0))
+    assert kl.kl_divergence(p, D.Laplace(0.5, 1.0), method="quadrature") == pytest.approx(expected, rel=1e-8)

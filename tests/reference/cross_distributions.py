@@ -34,6 +34,7 @@ from tests.reference.further_distributions import (
     h_log_uniform,
     h_moyal,
     h_weibull,
+    scaled_e1,
 )
 
 HALF = mpf(1) / 2
@@ -293,7 +294,37 @@ def cauchy_student_t(m: Number, s: Number, n: Number, k: Number, t: Number) -> N
     return (n + 1) / 2 * mean - student_t_peak(n, t) - mp.log(4 * mp.pi * s)
 
 
+def uniform_lindley(a: Number, b: Number, r: Number) -> Number:
+    if a < 0:
+        return INF
+    mean_log = ((1 + b) * mp.log(1 + b) - (1 + a) * mp.log(1 + a)) / (b - a) - 1
+    return mp.log(1 + r) - 2 * mp.log(r) + r * (a + b) / 2 - mean_log - h_uniform(a, b)
+
+
+def exponential_half_cauchy(r: Number, s: Number) -> Number:
+    z = r * s
+    with mp.workdps(mp.dps + 20):
+        if z < 10**9:
+            mean = -2 * (mp.ci(z) * mp.cos(z) + (mp.si(z) - mp.pi / 2) * mp.sin(z))
+        else:  # the asymptotic series, as the integrals lose the digits of z
+            mean = 2 * mp.nsum(lambda k: (-1) ** int(k) * mp.factorial(2 * k + 1) / z ** (2 * k + 2), [0, 14])
+        return mp.log(mp.pi * s / 2) + mean - h_exponential(r)
+
+
+def exponential_lindley(r: Number, s: Number) -> Number:
+    with mp.workdps(700 if r > 10**9 else mp.dps):
+        return mp.log(1 + s) - 2 * mp.log(s) + s / r - scaled_e1(r) - h_exponential(r)
+
+
 CROSS_CLOSED: dict[tuple[str, str], Any] = {
+    ("Uniform", "Lindley"): uniform_lindley,
+    ("Exponential", "Lindley"): exponential_lindley,
+    ("Exponential", "HalfCauchy"): exponential_half_cauchy,
+    ("Exponential", "Cauchy"): lambda r, m, s: mp.log(2) + exponential_half_cauchy(r, s),
+    ("HalfCauchy", "Cauchy"): lambda s, m, t: mp.log(2 * (s + t) ** 2 / (4 * s * t)),
+    ("HalfCauchy", "StudentT"): lambda s, n, m, t: mp.log(2) + cauchy_student_t(mpf(0), s, n, mpf(0), t),
+    ("StudentT", "Cauchy"): lambda n, m, s, k, t: mp.log(((s + t) ** 2 + (m - k) ** 2) / (4 * s * t)),
+    ("StudentT", "StudentT"): lambda n, m, s, o, k, t: cauchy_student_t(m, s, o, k, t),
     ("Bernoulli", "NegativeBinomial"): bernoulli_negative_binomial,
     ("Bernoulli.logits", "NegativeBinomial.logits"): lambda a, r, b: bernoulli_negative_binomial(
         1 / (1 + mp.exp(-a)), r, 1 / (1 + mp.exp(-b))
@@ -416,6 +447,9 @@ CROSS_ALMOST: dict[tuple[str, str], Callable[[float, float], Any]] = {
     ("LogUniform", "Normal"): lambda e, f: [
         (a, a * r, *about(a * (1 + r) / 2, a * (r - 1) / 3.46, e, f)) for a in (3.0,) for r in (1 + 1e-6, 1.1, 20.0)
     ],
+    ("Exponential", "Lindley"): lambda e, f: [
+        (r, (r + 1 - 1 / (1 + r)) * (1 + f / 8)) for r in (1e-3, 0.5, 0.7, 1.1, 7.0, 50.0, 1e3, 1e6, 1e12)
+    ],
     ("Lindley", "Exponential"): lambda e, f: [
         (r, r * (1 + f) * (1 + r) / (2 + r)) for r in (1e-3, 0.9, 1.1, 7.0, 50.0, 1e3, 1e6)
     ],
@@ -432,5 +466,13 @@ CROSS_ALMOST: dict[tuple[str, str], Callable[[float, float], Any]] = {
     ],
     ("Kumaraswamy", "Exponential"): lambda e, f: [(1 + e, b, (1 + b) * (1 + f)) for b in (3.0, 1e3, 1e8)],
     ("Cauchy", "StudentT"): lambda e, f: [(1.0, 2.0, 1 + e, 1.0 + f, 2.0), (1.0, 2.0, 1 + e, 1.0, 2.0 * (1 + f))],
+    ("StudentT", "Cauchy"): lambda e, f: [
+        (1.0, m, s, m + e * s, s * (1 + f)) for m, s in ((0.0, 1.0), (3.0, 1e-3), (0.0, 1e-200), (-2.0, 1e100))
+    ],
+    ("StudentT", "StudentT"): lambda e, f: [
+        (1.0, 1.0, 2.0, 1 + e, 1.0 + f, 2.0),
+        (1.0, 1.0, 2.0, 30.0 * (1 + e), 1.0, 7.0 * (1 + f)),
+        (1.0, 1.0, 2.0, 1 + e, 1.0, 2.0 * (1 + f)),
+    ],
     ("Uniform", "Cauchy"): lambda e, f: [(1.0 + e, 1.0 + e + max(abs(f), 1e-3), 0.5, 0.3)],
 }

@@ -367,9 +367,17 @@ def near(family: str, numbers: tuple[float, ...]) -> Iterator[tuple[float, ...]]
                 yield tuple(found)
 
 
-# Pairs whose closed form serves a part of the parameters only.
+# Pairs whose closed form serves a part of the parameters only: those where one of them, by its place, is this number.
+AT: dict[tuple[str, str], tuple[int, float]] = {
+    ("Exponential", "Cauchy"): (1, 0.0),
+    ("HalfCauchy", "Cauchy"): (1, 0.0),
+    ("HalfCauchy", "StudentT"): (2, 0.0),
+    ("StudentT", "Cauchy"): (0, 1.0),
+    ("StudentT", "StudentT"): (0, 1.0),
+}
 PARTIAL: dict[tuple[str, str], Callable[[tuple[float, ...]], bool]] = {
     ("Logistic", "Logistic"): lambda numbers: numbers[1] == numbers[3],
+    **{pair: lambda numbers, i=i, x=x: numbers[i] == x for pair, (i, x) in AT.items()},
 }
 
 

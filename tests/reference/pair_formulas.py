@@ -51,7 +51,8 @@ SAME = {
     "Pareto": "a·log(m'/m) + log(a'/a) + a/a' − 1",
     "Poisson": "r'·log(r'/r) − r' + r",
     "PowerSpherical": "(c' − c)·E log(1 + m'ᵀX) + log(N(c)/N(c')), N(c) the integral of (1 + mᵀx)^c",
-    "TransformedDistribution": "that of the bases",
+    "StudentT": "log((m' − m)² + (s' + s·√n)²)·(n + 1)/2 − n·log(s·√n) + log B(n/2, 1/2) − log(4πs')",
+    "TransformedDistribution": "that of the bases, or of the families that the transforms make of them",
     "Uniform": "log((b − a)/(b' − a'))",
     "VonMises": "log(I₀(b)/I₀(b')) + (b' − b·cos(m' − m))·I₁(b')/I₀(b'), b the concentration",
     "VonMisesFisher": "log(C(b')/C(b)) + (b' − b·mᵀm')·A(b'), C the norm of the density, A a ratio of Bessel functions",
@@ -75,6 +76,7 @@ CROSS = {
     "HalfNormal": "log(s·√(π/2)) + E X²/(2s²)",
     "InverseGamma": "logΓ(a) − a·log b + (a + 1)·E log X + b·E 1/X",
     "Laplace": "log(2s) + E abs(X − m)/s",
+    "Lindley": "log(1 + r) − 2·log r + r·E − E log(1 + X)",
     "LogNormal": "log(s·√(2π)) + E log X + E (log X − m)²/(2s²)",
     "LogUniform": "log log(b/a) + E log X",
     "Moyal": "log(s·√(2π)) + [(E − m)/s + exp(m/s)·E exp(−X/s)]/2",
@@ -122,7 +124,7 @@ CONDITIONS = {
     **{("Uniform", q): "infinite unless low ≥ 0 and high ≤ 1" for q in ("Beta", "ContinuousBernoulli")},
     **{
         ("Uniform", q): "infinite unless low ≥ 0"
-        for q in ("Exponential", "Gamma", "HalfNormal", "Chi", "Weibull", "LogNormal", "HalfCauchy")
+        for q in ("Exponential", "Gamma", "HalfNormal", "Chi", "Weibull", "LogNormal", "HalfCauchy", "Lindley")
     },
     ("Uniform", "InverseGamma"): "infinite unless low > 0",
     **{(p, "Pareto"): "infinite unless p begins at m or above" for p in ("Uniform", "LogUniform", "Pareto")},
@@ -140,6 +142,9 @@ CONDITIONS = {
     },
     **{(p, q): f"infinite unless {why}" for p, why in ONLY_NOTHING.items() for q in ("Bernoulli", "Binomial")},
     ("Logistic", "Logistic"): f"equal scales, else {REFUSED}",
+    ("Exponential", "Cauchy"): f"m is 0, else {REFUSED}",
+    **{("HalfCauchy", q): f"m is 0, else {REFUSED}" for q in ("Cauchy", "StudentT")},
+    **{("StudentT", q): f"df of p is 1, else {REFUSED}" for q in ("Cauchy", "StudentT")},
     ("NegativeBinomial", "NegativeBinomial"): f"equal total_count, or probs of p is 0, else {REFUSED}",
     ("Geometric", "NegativeBinomial"): f"total_count is 1, else {REFUSED}",
     ("NegativeBinomial", "Geometric"): f"total_count is 1, else {REFUSED}",
@@ -151,7 +156,7 @@ CONDITIONS = {
     ("Multinomial", "Multinomial"): "infinite unless the counts are equal",
     ("Delta", "Delta"): "infinite unless the places are equal",
     **{("Delta", q): "infinite unless v is a count that q has" for q in CROSS if q not in DIRECTIONS},
-    ("TransformedDistribution", "TransformedDistribution"): f"equal transforms, injective on p, else {REFUSED}",
+    ("TransformedDistribution", "TransformedDistribution"): f"equal transforms, or known families, else {REFUSED}",
     ("Joint", "Joint"): f"as many blocks of equal event shapes, with a pair each, else {REFUSED}",
     ("Independent", "Independent"): f"equal event shapes, and a pair of the bases, else {REFUSED}",
     **{pair: f"the Independent is of Normal, else {REFUSED}" for pair in AS if "Independent" in pair},

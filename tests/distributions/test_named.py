@@ -1,0 +1,164 @@
+"""Transformed distributions that are ones of a family."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import klnumba as kl
+from klnumba import distributions as D
+
+EXP, SIGMOID, ABS = D.ExpTransform(), D.SigmoidTransform(), D.AbsTransform()
+INVERSE = D.PowerTransform(-1.0)
+UNIT = D.Uniform(0.0, 1.0)
+
+
+def of(base, *chain):
+    return D.TransformedDistribution(base, chain)
+
+
+def affine(loc, scale):
+    return D.AffineTransform(loc, scale)
+
+
+def parts(x):
+    inner = x.base_distribution if isinstance(x, D.Independent) else x
+    return [getattr(inner, name) for name in inner.parameters]
+
+
+SAME = [
+    (of(D.Normal([0.5, 1.0], 2.0), EXP), D.LogNormal([0.5, 1.0], 2.0)),
+    (of(D.LogNormal(0.5, 2.0), EXP.inv), D.Normal(0.5, 2.0)),
+    (of(D.Normal(0.5, 2.0), SIGMOID), D.LogitNormal(0.5, 2.0)),
+    (of(D.LogitNormal(0.5, 2.0), SIGMOID.inv), D.Normal(0.5, 2.0)),
+    (of(D.Normal(0.0, 2.0), ABS), D.HalfNormal(2.0)),
+    (of(D.Cauchy(0.0, 2.0), ABS), D.HalfCauchy(2.0)),
+    (of(D.Normal(0.5, 2.0), EXP, D.PowerTransform(-2.0)), D.LogNormal(-1.0, 4.0)),
+    (of(D.Normal(0.0, 2.0), affine([3.0, 1.0], -2.0)), D.Normal([3.0, 1.0], 4.0)),
+    (of(D.Normal(1.0, 2.0), affine(0.0, -2.0)), D.Normal(-2.0, 4.0)),
+    (of(D.StudentT(5.0, 0.0, 2.0), affine(3.0, -2.0)), D.StudentT(5.0, 3.0, 4.0)),
+    (of(D.Gumbel(0.0, 1.0), affine(3.0, 2.0)), D.Gumbel(3.0, 2.0)),
+    (of(D.Exponential(2.0), EXP, affine(0.0, 3.0)), D.Pareto(3.0, 2.0)),
+    (of(D.Exponential(2.0), affine(0.0, 4.0)), D.Exponential(0.5)),
+    (of(D.Exponential(1.0), D.PowerTransform(0.25), affine(0.0, 3.0)), D.Weibull(3.0, 4.0)),
+    (of(D.Gamma(2.0, 3.0), INVERSE), D.InverseGamma(2.0, 3.0)),
+    (of(D.Chi2(3.0), INVERSE, affine(0.0, 2.0)), D.InverseGamma(1.5, 1.0)),
+    (of(D.InverseGamma(2.0, 3.0), INVERSE, affine(0.0, 2.0)), D.Gamma(2.0, 1.5)),
+    (of(UNIT, SIGMOID.inv, affine(3.0, 2.0)), D.Logistic(3.0, 2.0)),
+    (of(UNIT, D.PowerTransform(0.5), affine(1.0, -1.0), D.PowerTransform(0.25)), D.Kumaraswamy(4.0, 2.0)),
+    (of(D.Independent(D.Normal([0.5, 1.0], 2.0), 1), EXP), D.Independent(D.LogNormal([0.5, 1.0], 2.0), 1)),
+]
+
+
+@pytest.mark.parametrize(("made", "same"), SAME)
+def test_families(made, same):
+    found = made.named()
+    assert type(found) is type(same)
+    for one, other in zip(parts(found), parts(same), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_values_are_those_of_the_families():
+    made = of(D.Normal([0.5, 1.0], 2.0), EXP)
+    for other in (D.LogNormal(0.0, 1.0), D.Gamma(2.0, [[1.0], [2.0]])):
+        there, back = D.LogNormal([0.5, 1.0], 2.0), other
+        np.testing.assert_array_equal(kl.kl_divergence(made, other), kl.kl_divergence(there, back))
+        np.testing.assert_array_equal(kl.kl_divergence(other, made), kl.kl_divergence(back, there))
+    assert kl.kl_divergence(made, D.LogNormal(0.0, 1.0), base=2.0).shape == (2,)
+    found = kl.kl_divergence(D.Independent(made, 1), D.Independent(D.LogNormal([0.0, 0.0], 1.0), 1))
+    np.testing.assert_allclose(found, kl.kl_divergence(made, D.LogNormal(0.0, 1.0)).sum(), rtol=1e-15)
+
+
+def test_the_batch_of_the_transforms_and_the_precision_are_kept():
+    made = of(D.Gamma(np.float32(2.0), np.float32(3.0)), D.PowerTransform([-1.0, -1.0]))
+    found = kl.kl_divergence(made, D.InverseGamma(np.float32(1.0), np.float32(1.0)))
+    assert (found.shape, found.dtype) == ((2,), np.float32)
+
+
+def test_transforms_that_both_end_with_are_taken_off():
+    last = affine(1.0, 3.0)
+    expected = kl.kl_divergence(D.Normal(0.5, 2.0), D.Normal(0.0, 1.0))
+    made = of(D.Normal(0.5, 2.0), EXP, last)
+    for other in (of(D.LogNormal(0.0, 1.0), last), of(of(D.Normal(), EXP), last)):
+        assert kl.kl_divergence(made, other) == expected
+    assert kl.kl_divergence(of(D.Normal(0.0, 1.0), ABS), of(D.Normal(0.0, 2.0), ABS)) == kl.kl_divergence(
+        D.HalfNormal(1.0), D.HalfNormal(2.0)
+    )
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        of(D.Normal(1.0, 2.0), ABS),
+        of(D.Normal(1.0, 2.0), affine(-2.0, 2.0)),  # two roundings, which may leave nothing
+        of(D.Gumbel(0.0, 1.0), affine(0.0, -1.0)),
+        of(D.Gamma(2.0, 1.0), D.PowerTransform(-2.0)),
+        of(D.Gamma(2.0, 1.0), affine(1.0, 1.0)),
+        of(D.Gamma(2.0, 1.0), EXP),
+        of(D.Uniform(0.0, 2.0), D.PowerTransform(2.0)),
+        of(D.Exponential([1.0, 2.0]), D.PowerTransform(2.0)),
+        of(D.Independent(D.Normal([0.0, 1.0], 1.0), 1), D.StickBreakingTransform()),
+    ],
+)
+def test_what_is_of_no_family_here(made):
+    assert made.named() is made
+    with pytest.raises(NotImplementedError, match=r"KL\(TransformedDistribution \|\| Normal\) is not registered"):
+        kl.kl_divergence(made, D.Normal())
+
+
+def test_what_was_not_checked_stays_so():
+    made = of(D.Normal(0.0, [1.0, -1.0], validate_args=False), EXP)
+    assert np.isnan(kl.kl_divergence(made, D.LogNormal())).tolist() == [False, True]
+
+
+class TestPyTorch:
+    @pytest.fixture(autouse=True)
+    def _torch(self):
+        self.torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+        self.of = self.torch.distributions
+
+    def both(self, p, q):
+        for one, other in ((p, q), (q, p)):
+            expected = self.of.kl_divergence(one, other)
+            self.torch.testing.assert_close(kl.kl_divergence(one, other), expected, rtol=1e-12, atol=1e-15)
+
+    def test_families_that_are_transformed_ones_there(self):
+        of, made = self.of, self.of.TransformedDistribution
+        one, two, three = (self.torch.tensor(x, dtype=self.torch.float64) for x in (1.0, 2.0, 3.0))
+        chain = [of.ExpTransform(), of.AffineTransform(0.0, three)]
+        self.both(made(of.Normal(one, two), [of.ExpTransform()]), of.LogNormal(two, one))
+        self.both(made(of.Exponential(two), chain), of.Pareto(three, one))
+        self.both(made(of.Gamma(two, three), [of.PowerTransform(-one)]), of.InverseGamma(one, two))
+        self.both(made(of.Normal(0.0 * one, two), [of.AbsTransform()]), of.HalfNormal(three))
+        self.both(made(of.Cauchy(0.0 * one, two), [of.AbsTransform()]), of.HalfCauchy(three))
+        for same in (of.Weibull(two, three), of.Kumaraswamy(two, three)):
+            self.both(made(same.base_dist, same.transforms), same)
+
+    def test_equal_transforms(self):
+        of, made = self.of, self.of.TransformedDistribution
+        numbers = self.torch.tensor([0.5, 1.0], dtype=self.torch.float64)
+        bases = of.Normal(numbers, 2.0 * numbers), of.Normal(numbers - 1.0, numbers)
+        exp = of.ExpTransform()
+        for chain in (
+            [of.SoftplusTransform()],
+            [of.StickBreakingTransform()],
+            [of.ComposeTransform([exp, of.ComposeTransform([of.AffineTransform(1.0, 2.0)]), exp.inv, exp])],
+            [exp, of.ComposeTransform([exp.inv, of.AffineTransform(1.0, 2.0)]).inv],
+        ):
+            self.both(*(made(base, chain) for base in bases))
+        independent = [of.IndependentTransform(exp, 1)]  # torch.distributions refuses these
+        found = kl.kl_divergence(*(made(base, independent) for base in bases))
+        self.torch.testing.assert_close(found, of.kl_divergence(*bases).sum())
+
+    def test_transforms_without_a_counterpart(self):
+        of = self.of
+        from klnumba.distributions.torch_transforms import NONE, SAME
+
+        abstract = {"ComposeTransform", "IndependentTransform", "CumulativeDistributionTransform"}
+        elsewhere = {x for x in of.transforms.__all__ if x.endswith("Transform")} - abstract
+        assert set(SAME) | set(NONE) - abstract == elsewhere - {"Transform"}
+        base = of.Normal(self.torch.zeros(2), 1.0)
+        for transform in (of.SoftmaxTransform(), of.ReshapeTransform((2,), (1, 2))):
+            name = type(transform).__name__
+            with pytest.raises(TypeError, match=rf"p: torch\.distributions' {name} has no .* here: {NONE[name]}"):
+                kl.kl_divergence(of.TransformedDistribution(base, [transform]), base)
