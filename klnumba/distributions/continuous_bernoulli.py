@@ -101,11 +101,6 @@ def entropy_of(eta: float) -> float:
     return (1.0 - log(x)) + (log1p(-exp(-x)) - energy(x))
 
 
-def continuous_bernoulli_entropy(probs: float) -> float:
-    """The differential entropy, in nats."""
-    return entropy_of(log_odds(probs))
-
-
 def mean_of(eta: float) -> float:
     """The mean, from the log-odds; small where that is far below 0."""
     return 0.5 + slope(eta) if eta >= -SMALL else -1.0 / eta - occupancy(-eta)
@@ -136,7 +131,6 @@ class ContinuousBernoulli(Odds):
     parameters = ("probs",)
     probs = Parameter(OPEN_PROBABILITY, from_logits)
     logits = Parameter(REAL, from_probs)
-    entropy_formula = staticmethod(continuous_bernoulli_entropy)
 
     def __init__(self, probs: Any = None, logits: Any = None, *, validate_args: bool = True) -> None:
         super().__init__(validate_args, **odds_arguments("ContinuousBernoulli", probs, logits))

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from klnumba.distributions.distribution import Distribution, exactly_one
+from klnumba.distributions.evaluate import evaluate
 from klnumba.distributions.mixed_odds import MIXED, log_odds_twofold
 from klnumba.distributions.registry import ByForm, Chosen
 from klnumba.formulas.divergences import bregman, generalized_kl
@@ -29,11 +30,19 @@ class Odds(Distribution):
     """A family one parameter of which is `probs` or, in its place, `logits`."""
 
     others: ClassVar[tuple[str, ...]] = ()  # the parameters before it
+    entropy_of_logits: ClassVar[Callable[..., float]]  # as `entropy_formula`, from log-odds
 
     @property
     def _form(self) -> str:
         """The form in which the probability was given."""
         return "probs" if "probs" in self._given else "logits"
+
+    def entropy(self) -> Any:
+        """The entropy, in nats; of a continuous distribution the differential entropy."""
+        family = type(self)
+        formula = family.entropy_formula if self._form == "probs" else family.entropy_of_logits
+        columns = [self._column(name) for name in (*self.others, self._form)]
+        return self.nan_where_broken(evaluate(formula, columns, self.batch_shape, self.dtype))
 
 
 def odds_arguments(owner: str, probs: Any, logits: Any) -> dict[str, Any]:
