@@ -87,6 +87,14 @@ class Distribution(Parametric):
     _given: dict[str, np.ndarray]
     _unchecked = False
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Moments beyond the range of their numbers are infinite or 0, without a warning of NumPy's."""
+        super().__init_subclass__(**options)
+        for name in ("mean", "variance"):
+            found = cls.__dict__.get(name)
+            if isinstance(found, property) and found.fget:
+                setattr(cls, name, found.getter(np.errstate(all="ignore")(found.fget)))
+
     def __init__(self, validate_args: bool = True, **given: Any) -> None:
         owner = type(self).__name__
         values = {name: number_array(owner, name, value) for name, value in given.items()}
@@ -231,8 +239,7 @@ class Distribution(Parametric):
 
     def entropy(self) -> Any:
         """The entropy, in nats; of a continuous distribution the differential entropy."""
-        columns = [self._column(name) for name in self.parameters]
-        return self.nan_where_broken(evaluate(type(self).entropy_formula, columns, self.batch_shape, self.dtype))
+        return self.nan_where_broken(self._of_formula(type(self).entropy_formula))
 
     def to_scipy(self) -> Any:
         """The same distribution, frozen, from ``scipy.stats``."""
@@ -274,6 +281,11 @@ class Distribution(Parametric):
     def _from_scipy_arguments(cls, shapes: tuple[Any, ...], loc: Any, scale: Any) -> dict[str, Any]:
         """The parameters from (shapes, loc, scale)."""
         raise NotImplementedError(f"{cls.__name__}: scipy.stats has no counterpart")
+
+    def _of_formula(self, formula: Callable[..., float]) -> Any:
+        """A scalar formula of the parameters, as an array of the batch's shape."""
+        columns = [self._column(name) for name in self.parameters]
+        return evaluate(formula, columns, self.batch_shape, self.dtype)
 
     def _full(self, values: Any, event_shape: tuple[int, ...] = ()) -> Any:
         """An array of the batch's shape and dtype; a scalar where the shape is ()."""

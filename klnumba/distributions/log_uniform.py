@@ -31,6 +31,17 @@ def log_uniform_entropy(low: float, high: float) -> float:
     return log(log_width(low, high)) + 0.5 * (log(low) + log(high))
 
 
+def log_uniform_mean(low: float, high: float) -> float:
+    """The expected value."""
+    return (high - low) / log_width(low, high)
+
+
+def log_uniform_variance(low: float, high: float) -> float:
+    """The square of the mean, times x*coth(x) - 1 with x = log(high/low)/2."""
+    width, mean = log_width(low, high), log_uniform_mean(low, high)
+    return mean * (mean * (width * slope(width)))
+
+
 class LogUniform(Distribution):
     """The distribution of exp(X), X uniform: the reciprocal distribution.
 
@@ -72,13 +83,11 @@ class LogUniform(Distribution):
 
     @property
     def mean(self) -> Any:
-        return self._full((self.high - self.low) / np.log(self.high / self.low))
+        return self._of_formula(log_uniform_mean)
 
     @property
     def variance(self) -> Any:
-        width = np.log(self.high / self.low)
-        square = 0.5 * (self.high - self.low) * (self.high + self.low) / width
-        return self._full(square - np.square((self.high - self.low) / width))
+        return self._of_formula(log_uniform_variance)
 
     def _scipy_arguments(self) -> tuple[tuple[Any, ...], Any, Any]:
         return (self.low, self.high), 0.0, 1.0
