@@ -24,7 +24,7 @@ from klnumba.distributions.laplace import Laplace
 from klnumba.distributions.normal import Normal
 from klnumba.distributions.odds import Odds, by_form, from_logits, from_probs, odds_arguments
 from klnumba.distributions.registry import ByForm, Chosen, register_kl
-from klnumba.distributions.uniform import Uniform, log_sinhc
+from klnumba.distributions.uniform import Uniform, log_sinhc, log_width_around_0_to_1
 from klnumba.formulas.bessel import NODES, WEIGHTS
 from klnumba.formulas.divergences import log_ratio
 from klnumba.formulas.elementary import exp, expm1, log, log1p
@@ -218,7 +218,7 @@ def continuous_bernoulli_uniform(eta: float, low: float, high: float) -> float:
     """That to the standard uniform distribution, and the logarithm of the width; infinite unless 0 and 1 are inside."""
     if low > 0.0 or high < 1.0:
         return math.inf
-    return from_to(eta, 0.0, -eta) + log1p((high - 1.0) - low)
+    return from_to(eta, 0.0, -eta) + log_width_around_0_to_1(low, high)
 
 
 @register_kl(ContinuousBernoulli, Exponential)

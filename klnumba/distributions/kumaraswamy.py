@@ -11,7 +11,7 @@ from klnumba.distributions.distribution import Distribution, Parameter, Support
 from klnumba.distributions.gamma_powers import log_gamma_curve
 from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.registry import register_kl
-from klnumba.distributions.uniform import Uniform, log_sinhc
+from klnumba.distributions.uniform import Uniform, log_sinhc, log_width_around_0_to_1
 from klnumba.formulas.bessel import NODES, WEIGHTS
 from klnumba.formulas.divergences import log_ratio
 from klnumba.formulas.elementary import exp, expm1, log, log1p
@@ -208,7 +208,7 @@ def kumaraswamy_uniform(a: float, b: float, low: float, high: float) -> float:
     """That to the standard uniform distribution, and the logarithm of the width; infinite unless 0 and 1 are inside."""
     if low > 0.0 or high < 1.0:
         return math.inf
-    return to_standard_uniform(a, b) + log1p((high - 1.0) - low)
+    return to_standard_uniform(a, b) + log_width_around_0_to_1(low, high)
 
 
 @register_kl(Kumaraswamy, Laplace, compiled=True)

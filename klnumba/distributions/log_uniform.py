@@ -14,9 +14,10 @@ from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.log_normal import LogNormal
 from klnumba.distributions.pareto import Pareto
 from klnumba.distributions.registry import register_kl
-from klnumba.distributions.uniform import NEGENTROPY, Uniform, log_sinhc, ordered, uniform_uniform
+from klnumba.distributions.uniform import LEAST, NEGENTROPY, Uniform, log_sinhc, ordered, uniform_uniform
 from klnumba.formulas.divergences import generalized_kl, sharp_log_ratio
 from klnumba.formulas.elementary import log, log1p, two_sum
+from klnumba.formulas.ranges import unit_in_range
 from klnumba.formulas.special import excess_of_products
 
 
@@ -109,6 +110,8 @@ def log_uniform_log_uniform(low_p: float, high_p: float, low_q: float, high_q: f
 @register_kl(LogUniform, Laplace, compiled=True)
 def log_uniform_laplace(low: float, high: float, loc: float, scale: float) -> float:
     """The excess of E abs(X - loc)/scale, and what is left where that is 1."""
+    unit = unit_in_range(low, high, loc, scale)
+    low, high, loc, scale = unit * low, unit * high, unit * loc, max(unit * scale, (1.0 - unit) * LEAST)
     width = log_width(low, high)
     if low < loc < high:
         distance = (generalized_kl(loc, low) + generalized_kl(loc, high)) / width

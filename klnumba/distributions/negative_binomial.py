@@ -18,8 +18,8 @@ from klnumba.distributions.odds import (
     from_probs,
     odds_arguments,
     per_failure,
-    per_success_logits,
     softplus,
+    times_per_success_logits,
 )
 from klnumba.distributions.registry import ByForm, Chosen, looked_at, register_kl
 from klnumba.formulas.elementary import log1p
@@ -91,7 +91,7 @@ def negative_binomial_probs(r: float, p: float, s: float, q: float) -> float:
 
 def negative_binomial_logits(r: float, a: float, s: float, b: float, a_low: float = 0.0, b_low: float = 0.0) -> float:
     """`negative_binomial_probs` from log-odds."""
-    return s * softplus(b, b_low) if a == -math.inf else r * per_success_logits(-a, -b, -a_low, -b_low)
+    return s * softplus(b, b_low) if a == -math.inf else times_per_success_logits(r, -a, -b, -a_low, -b_low)
 
 
 OF_EQUAL_COUNTS = by_form(negative_binomial_probs, negative_binomial_logits)

@@ -191,14 +191,19 @@ def two_outcomes_logits(a: float, b: float, a_low: float = 0.0, b_low: float = 0
 
 def per_success_logits(a: float, b: float, a_low: float = 0.0, b_low: float = 0.0) -> float:
     """`per_success` from log-odds."""
+    return times_per_success_logits(1.0, a, b, a_low, b_low)
+
+
+def times_per_success_logits(count: float, a: float, b: float, a_low: float = 0.0, b_low: float = 0.0) -> float:
+    """So many times that, which for one may be infinite."""
     p = sigmoid(a, a_low)
     other = log_of_ratio(-a, -b, -a_low, -b_low)
     first = exp_excess(-log_of_ratio(a, b, a_low, b_low))
     if p > 1e-290:
-        return first + cell(sigmoid(-a, -a_low), sigmoid(-b, -b_low), other) / p
+        return count * (first + cell(sigmoid(-a, -a_low), sigmoid(-b, -b_low), other) / p)
     second = exp_excess(-other)
     half = exp(-0.5 * a)
-    return first if second == 0.0 else first + (second * half) * half
+    return count * first if second == 0.0 else count * first + (second * half * count) * half
 
 
 def of_two(v: float, w: float, p: float, q: float) -> float:

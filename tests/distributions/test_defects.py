@@ -199,3 +199,15 @@ def test_a_draw_against_the_waiting_time_for_its_opposite():
         first, second = mp.mpf(p), mp.mpf(q)
         truth = first * mp.log(first / (second * (1 - second))) + (1 - first) * mp.log((1 - first) / second)
         assert abs(kl.kl_divergence(D.Bernoulli(p), D.Geometric(q)) / truth - 1) < 1e-15
+
+
+def test_a_part_of_an_infinite_divergence_is_finite():
+    """So many times that of a geometric distribution, which alone is beyond the largest number."""
+    count, a, b = 0.001, 699.02, -91272.0
+    with mp.workdps(800):
+        successes = mp.exp(mp.mpf(a))
+        apart = [mp.log1p(mp.exp(mp.mpf(-x))) for x in (a, b)], [mp.log1p(mp.exp(mp.mpf(x))) for x in (a, b)]
+        true = float(mp.mpf(count) * (successes * (apart[0][1] - apart[0][0]) + apart[1][1] - apart[1][0]))
+    found = kl.kl_divergence(D.NegativeBinomial(count, logits=a), D.NegativeBinomial(count, logits=b))
+    assert true == pytest.approx(3.5e305, rel=0.02)
+    assert found == pytest.approx(true, rel=1e-13)
