@@ -125,10 +125,8 @@ def test_of_a_logarithm(low, high, loc, scale):
         entropy = mp.log(width) + mp.log(a * b) / 2
         mean, square = (b - a) / width, (b * b - a * a) / (2 * width)
         to_normal = (square - 2 * m * mean + m * m) / (2 * s * s) + mp.log(s) + mp.log(2 * mp.pi) / 2 - entropy
-        if a < m < b:
-            apart = (m * mp.log(m / a) - m + a + m * mp.log(m / b) - m + b) / width
-        else:
-            apart = abs(mean - m)
+        inside = (m * mp.log(m / a) - m + a + m * mp.log(m / b) - m + b) / width if m > 0 else 0
+        apart = inside if a < m < b else abs(mean - m)
         to_laplace = apart / s + mp.log(2 * s) - entropy
     p = D.LogUniform(low, high)
     assert kl.kl_divergence(p, D.Normal(loc, scale)) == pytest.approx(float(to_normal), rel=1e-13)
