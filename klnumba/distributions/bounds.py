@@ -112,7 +112,8 @@ def _log_overlap(one: Any, other: Any) -> Array | None:
         return np.asarray(-0.5 * (np.log(2.0 * math.pi * square) + off * off / square))
     if isinstance(one, Joint) and isinstance(other, Joint):
         found = [_log_overlap(x, y) for x, y in zip(one.distributions, other.distributions, strict=True)]
-        return None if any(x is None for x in found) else np.asarray(sum(found))
+        known = [x for x in found if x is not None]
+        return np.asarray(sum(known)) if len(known) == len(found) else None
     if isinstance(one, Independent) and isinstance(other, Independent):
         count = one.reinterpreted_batch_ndims
         alike = count == other.reinterpreted_batch_ndims

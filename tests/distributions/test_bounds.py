@@ -237,11 +237,8 @@ def test_other_independent_numbers_have_an_upper_bound():
 
 
 def test_mixtures_of_torch():
-    torch = pytest.importorskip("torch").distributions
-    parts = torch.Independent(torch.Normal(np_tensor([[0.0, 0.0], [1.0, 1.0]]), 1.0), 1)
-    m = torch.MixtureSameFamily(torch.Categorical(np_tensor([0.5, 0.5])), parts)
+    torch = pytest.importorskip("torch")
+    one = torch.distributions
+    parts = one.Independent(one.Normal(torch.tensor([[0.0, 0.0], [1.0, 1.0]]), 1.0), 1)
+    m = one.MixtureSameFamily(one.Categorical(torch.tensor([0.5, 0.5])), parts)
     assert float(kl.kl_divergence(m, m, method="bounds")) == 0.0
-
-
-def np_tensor(values):
-    return pytest.importorskip("torch").tensor(values, dtype=pytest.importorskip("torch").float64)
