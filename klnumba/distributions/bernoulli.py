@@ -13,6 +13,8 @@ from klnumba.distributions.odds import (
     from_logits,
     from_probs,
     odds_arguments,
+    sigmoid,
+    softplus,
     two_outcomes,
     two_outcomes_logits,
 )
@@ -24,6 +26,12 @@ def bernoulli_entropy(p: float) -> float:
     """The entropy, in nats."""
     first = 0.0 if p == 0.0 else -p * log(p)
     return first if p == 1.0 else first - (1.0 - p) * log1p(-p)
+
+
+def bernoulli_entropy_logits(a: float) -> float:
+    """`bernoulli_entropy` from log-odds."""
+    less, size = sigmoid(-abs(a)), abs(a)
+    return softplus(-size) + (less * size if less > 0.0 else 0.0)
 
 
 class Bernoulli(Odds):
@@ -52,6 +60,7 @@ class Bernoulli(Odds):
     probs = Parameter(PROBABILITY, from_logits)
     logits = Parameter(LOGIT, from_probs)
     entropy_formula = staticmethod(bernoulli_entropy)
+    entropy_of_logits = staticmethod(bernoulli_entropy_logits)
     scipy_name = "bernoulli"
 
     def __init__(self, probs: Any = None, logits: Any = None, *, validate_args: bool = True) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from klnumba.distributions.constraint import POSITIVE
 from klnumba.distributions.distribution import Distribution, Parameter, Support, unmoved, unscaled
 from klnumba.distributions.exponential import Exponential
@@ -81,13 +83,20 @@ class Beta(Distribution):
 
     @property
     def mean(self) -> Any:
-        return self._full(self.concentration1 / (self.concentration1 + self.concentration0))
+        return self._full(self._shares()[0])
 
     @property
     def variance(self) -> Any:
+        mean, other, total, unit = self._shares()
+        return self._full(mean * other / unit / (total + 1.0 / unit))
+
+    def _shares(self) -> tuple[Any, Any, Any, Any]:
+        """The mean, what is left to 1, and the sum of the parameters in units in which it is not infinite."""
         a, b = self.concentration1, self.concentration0
-        s = a + b
-        return self._full((a / s) * (b / s) / (s + 1.0))
+        most = np.maximum(a, b)
+        total = a / most + b / most
+        unit = np.maximum(most, 1.0)
+        return a / most / total, b / most / total, most / unit * total, unit
 
     def _scipy_arguments(self) -> tuple[tuple[Any, ...], Any, Any]:
         return (self.concentration1, self.concentration0), 0.0, 1.0

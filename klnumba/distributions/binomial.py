@@ -7,6 +7,7 @@ from typing import Any
 
 from klnumba.distributions.bernoulli import Bernoulli
 from klnumba.distributions.constraint import COUNT, LOGIT, PROBABILITY
+from klnumba.distributions.count_entropies import binomial_entropy_of
 from klnumba.distributions.distribution import Parameter, Support, unmoved
 from klnumba.distributions.odds import (
     Odds,
@@ -31,24 +32,19 @@ from klnumba.formulas.elementary import exp, log, log1p, two_sum
 from klnumba.formulas.integrals import gamma_below
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.primitives import fma
-from klnumba.formulas.special import HALF_LOG_2PI, difference_of_products, log_gamma, stirling
+from klnumba.formulas.special import HALF_LOG_2PI, difference_of_products, stirling
 
 FEW = 16.0  # counts up to here are taken one draw after another
 
 
 def binomial_entropy(n: float, p: float) -> float:
     """The entropy, in nats."""
-    if p == 0.0 or p == 1.0 or n == 0.0:
-        return 0.0
-    reach = 40.0 * (1.0 + math.sqrt(n * p * (1.0 - p)))
-    k = float(math.floor(max(n * p - reach, 0.0)))
-    total = 0.0
-    while k <= min(n, n * p + reach):
-        ways = log_gamma(n + 1.0) - log_gamma(k + 1.0) - log_gamma(n - k + 1.0)
-        surprise = -(ways + k * log(p) + (n - k) * log1p(-p))
-        total += exp(-surprise) * surprise
-        k += 1.0
-    return max(total, 0.0)
+    return binomial_entropy_of(n, p, 1.0 - p)
+
+
+def binomial_entropy_logits(n: float, a: float) -> float:
+    """`binomial_entropy` from log-odds."""
+    return binomial_entropy_of(n, sigmoid(a), sigmoid(-a))
 
 
 class Binomial(Odds):
@@ -79,6 +75,7 @@ class Binomial(Odds):
     probs = Parameter(PROBABILITY, from_logits)
     logits = Parameter(LOGIT, from_probs)
     entropy_formula = staticmethod(binomial_entropy)
+    entropy_of_logits = staticmethod(binomial_entropy_logits)
     scipy_name = "binom"
 
     def __init__(

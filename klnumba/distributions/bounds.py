@@ -14,7 +14,9 @@ import numpy as np
 
 from klnumba.distributions.categorical import Categorical
 from klnumba.distributions.distribution import Distribution
-from klnumba.distributions.low_rank_multivariate_normal import LowRankMultivariateNormal
+from klnumba.distributions.independent import Independent
+from klnumba.distributions.joint import Joint
+from klnumba.distributions.low_rank_multivariate_normal import LowRankMultivariateNormal, diagonal
 from klnumba.distributions.mixture import Mixture
 from klnumba.distributions.multivariate_normal import MultivariateNormal
 from klnumba.distributions.normal import Normal
@@ -61,7 +63,7 @@ def _down(parts: Distribution) -> Distribution:
 
 
 def _across(parts: Distribution) -> Distribution:
-    return parts._reshaped(lambda batch, event: (*batch[:-1], 1, *batch[-1:], *event))
+    return parts.with_axes(len(parts.batch_shape) - 1, 1)
 
 
 def _mean(weights: Array, values: Any) -> Array:
@@ -93,7 +95,7 @@ def _upper(w: Array, v: Array, far: Array) -> Array:
 
 def _lower(w: Array, f: Distribution, v: Array, g: Distribution) -> Any:
     """A lower bound of -entropy(p), and an upper one of the mean of log q over p; nothing is known where g has none."""
-    overlap = _log_overlap(f, g)
+    overlap = _log_overlap(_down(f), _across(g))
     if overlap is None:
         return 0.0
     near = np.asarray(closed(_down(f), _across(f)), np.float64)
@@ -102,19 +104,37 @@ def _lower(w: Array, f: Distribution, v: Array, g: Distribution) -> Any:
     return _mean(w, own - other - f.entropy())
 
 
-def _log_overlap(f: Distribution, g: Distribution) -> Array | None:
-    """The logarithm of the integral of f*g for every two components; None where it is not known."""
-    one: Any = _down(f)
-    other: Any = _across(g)
-    if isinstance(f, Normal) and isinstance(g, Normal):
-        spread = np.square(np.asarray(one.scale, np.float64)) + np.square(np.asarray(other.scale, np.float64))
+def _log_overlap(one: Any, other: Any) -> Array | None:
+    """The logarithm of the integral of the densities' product; None where it is not known."""
+    if isinstance(one, Normal) and isinstance(other, Normal):
+        square = np.square(np.asarray(one.scale, np.float64)) + np.square(np.asarray(other.scale, np.float64))
         off = np.asarray(one.loc, np.float64) - other.loc
-        return np.asarray(-0.5 * (np.log(2.0 * math.pi * spread) + off * off / spread))
-    if isinstance(f, VECTORS) and isinstance(g, VECTORS):
-        scale = np.linalg.cholesky(np.asarray(one.covariance_matrix, np.float64) + other.covariance_matrix)
-        off = np.asarray(one.loc, np.float64) - other.loc
-        moved = np.linalg.solve(scale, off[..., None])
-        volume = np.log(np.diagonal(scale, axis1=-2, axis2=-1)).sum(-1)
-        size = off.shape[-1]
-        return np.asarray(-0.5 * ((transposed(moved) @ moved)[..., 0, 0] + size * math.log(2.0 * math.pi)) - volume)
+        return np.asarray(-0.5 * (np.log(2.0 * math.pi * square) + off * off / square))
+    if isinstance(one, Joint) and isinstance(other, Joint):
+        found = [_log_overlap(x, y) for x, y in zip(one.distributions, other.distributions, strict=True)]
+        known = [x for x in found if x is not None]
+        return np.asarray(sum(known)) if len(known) == len(found) else None
+    if isinstance(one, Independent) and isinstance(other, Independent):
+        count = one.reinterpreted_batch_ndims
+        alike = count == other.reinterpreted_batch_ndims
+        parts = _log_overlap(one.base_distribution, other.base_distribution) if alike else None
+        return None if parts is None else np.asarray(parts.sum(tuple(range(parts.ndim - count, parts.ndim))))
+    first, second = _mean_and_covariance(one), _mean_and_covariance(other)
+    if first is None or second is None:
+        return None
+    scale = np.linalg.cholesky(first[1] + second[1])
+    off = first[0] - second[0]
+    moved = np.linalg.solve(scale, off[..., None])
+    volume = np.log(np.diagonal(scale, axis1=-2, axis2=-1)).sum(-1)
+    size = off.shape[-1]
+    return np.asarray(-0.5 * ((transposed(moved) @ moved)[..., 0, 0] + size * math.log(2.0 * math.pi)) - volume)
+
+
+def _mean_and_covariance(one: Any) -> tuple[Array, Array] | None:
+    """Of vectors of normal numbers; None of others."""
+    if isinstance(one, VECTORS):
+        return np.asarray(one.loc, np.float64), np.asarray(one.covariance_matrix, np.float64)
+    base = getattr(one, "base_distribution", None)
+    if isinstance(one, Independent) and isinstance(base, Normal) and one.reinterpreted_batch_ndims == 1:
+        return np.asarray(base.loc, np.float64), diagonal(np.square(np.asarray(base.scale, np.float64)))
     return None

@@ -24,7 +24,7 @@ from klnumba.distributions.laplace import Laplace
 from klnumba.distributions.normal import Normal
 from klnumba.distributions.odds import Odds, by_form, from_logits, from_probs, odds_arguments
 from klnumba.distributions.registry import ByForm, Chosen, register_kl
-from klnumba.distributions.uniform import Uniform, log_sinhc
+from klnumba.distributions.uniform import Uniform, log_sinhc, log_width_around_0_to_1
 from klnumba.formulas.bessel import NODES, WEIGHTS
 from klnumba.formulas.divergences import log_ratio
 from klnumba.formulas.elementary import exp, expm1, log, log1p
@@ -101,11 +101,6 @@ def entropy_of(eta: float) -> float:
     return (1.0 - log(x)) + (log1p(-exp(-x)) - energy(x))
 
 
-def continuous_bernoulli_entropy(probs: float) -> float:
-    """The differential entropy, in nats."""
-    return entropy_of(log_odds(probs))
-
-
 def mean_of(eta: float) -> float:
     """The mean, from the log-odds; small where that is far below 0."""
     return 0.5 + slope(eta) if eta >= -SMALL else -1.0 / eta - occupancy(-eta)
@@ -136,7 +131,6 @@ class ContinuousBernoulli(Odds):
     parameters = ("probs",)
     probs = Parameter(OPEN_PROBABILITY, from_logits)
     logits = Parameter(REAL, from_probs)
-    entropy_formula = staticmethod(continuous_bernoulli_entropy)
 
     def __init__(self, probs: Any = None, logits: Any = None, *, validate_args: bool = True) -> None:
         super().__init__(validate_args, **odds_arguments("ContinuousBernoulli", probs, logits))
@@ -224,7 +218,7 @@ def continuous_bernoulli_uniform(eta: float, low: float, high: float) -> float:
     """That to the standard uniform distribution, and the logarithm of the width; infinite unless 0 and 1 are inside."""
     if low > 0.0 or high < 1.0:
         return math.inf
-    return from_to(eta, 0.0, -eta) + log1p((high - 1.0) - low)
+    return from_to(eta, 0.0, -eta) + log_width_around_0_to_1(low, high)
 
 
 @register_kl(ContinuousBernoulli, Exponential)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Self, cast
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -86,6 +86,14 @@ class Distribution(Parametric):
     event_shape: tuple[int, ...]
     _given: dict[str, np.ndarray]
     _unchecked = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Moments beyond the range of their numbers are infinite or 0, without a warning of NumPy's."""
+        super().__init_subclass__(**options)
+        for name in ("mean", "variance"):
+            found = cls.__dict__.get(name)
+            if isinstance(found, property) and found.fget:
+                setattr(cls, name, found.getter(np.errstate(all="ignore")(found.fget)))
 
     def __init__(self, validate_args: bool = True, **given: Any) -> None:
         owner = type(self).__name__
@@ -194,12 +202,13 @@ class Distribution(Parametric):
         return first._rebuilt({name: np.stack([x._given[name] for x in distributions]) for name in first._given})
 
     def _rebuilt(self, given: dict[str, np.ndarray]) -> Self:
-        """One of the same family with other numbers, which are checked if these were."""
-        return cast(Self, cast(Any, type(self))(**given, **self._checked))
+        """One of the same family with other numbers, which are checked if these were.
 
-    @property
-    def _checked(self) -> dict[str, bool]:
-        return {"validate_args": False} if self._unchecked else {}
+        A subclass may take other arguments than its parameters: its constructor is not called.
+        """
+        made = object.__new__(type(self))
+        Distribution.__init__(made, not self._unchecked, **given)
+        return made
 
     def _reshaped(self, shape: Callable[[tuple[int, ...], tuple[int, ...]], tuple[int, ...]]) -> Self:
         """The same numbers, each parameter of the shape that its batch and its event shape give."""
@@ -217,22 +226,29 @@ class Distribution(Parametric):
     @property
     def support(self) -> Support:
         """Where the distribution has mass."""
-        raise NotImplementedError
+        raise self._undefined("the property `support`")
 
     @property
     def mean(self) -> Any:
         """The expected value; NaN or infinite where there is none."""
-        raise NotImplementedError
+        raise self._undefined("the property `mean`")
 
     @property
     def variance(self) -> Any:
         """The variance; NaN or infinite where there is none."""
-        raise NotImplementedError
+        raise self._undefined("the property `variance`")
 
     def entropy(self) -> Any:
         """The entropy, in nats; of a continuous distribution the differential entropy."""
-        columns = [self._column(name) for name in self.parameters]
-        return self.nan_where_broken(evaluate(type(self).entropy_formula, columns, self.batch_shape, self.dtype))
+        formula = getattr(type(self), "entropy_formula", None)
+        if formula is None:
+            names = ", ".join(self.parameters)
+            raise self._undefined(f"`entropy()`, or `entropy_formula`, a static method that takes {names},")
+        return self.nan_where_broken(self._of_formula(formula))
+
+    def _undefined(self, what: str) -> NotImplementedError:
+        """What to say of something that a family may define."""
+        return NotImplementedError(f"{type(self).__name__}: {what} is not defined by this family")
 
     def named(self) -> Distribution:
         """The distribution of another family that this is, if its own has no pair; else itself."""
@@ -272,12 +288,19 @@ class Distribution(Parametric):
 
     def _scipy_arguments(self) -> tuple[tuple[Any, ...], Any, Any]:
         """(shapes, loc, scale) of the counterpart in SciPy; None for the scale of a discrete one."""
-        raise NotImplementedError(f"{type(self).__name__}: scipy.stats has no counterpart")
+        raise NotImplementedError(
+            f"{type(self).__name__}: scipy.stats has no counterpart, and this family defines no `to_scipy()`"
+        )
 
     @classmethod
     def _from_scipy_arguments(cls, shapes: tuple[Any, ...], loc: Any, scale: Any) -> dict[str, Any]:
         """The parameters from (shapes, loc, scale)."""
         raise NotImplementedError(f"{cls.__name__}: scipy.stats has no counterpart")
+
+    def _of_formula(self, formula: Callable[..., float]) -> Any:
+        """A scalar formula of the parameters, as an array of the batch's shape."""
+        columns = [self._column(name) for name in self.parameters]
+        return evaluate(formula, columns, self.batch_shape, self.dtype)
 
     def _full(self, values: Any, event_shape: tuple[int, ...] = ()) -> Any:
         """An array of the batch's shape and dtype; a scalar where the shape is ()."""

@@ -20,7 +20,7 @@ from klnumba.distributions.student_t import StudentT, log_density
 from klnumba.distributions.uniform import Uniform, log_sinhc, mean_log_excess
 from klnumba.distributions.weibull import Weibull
 from klnumba.formulas.elementary import exp, expm1, log, log1p, two_sum
-from klnumba.formulas.ranges import times_excess, times_log
+from klnumba.formulas.ranges import times_excess, times_log, unit_in_range
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
     LN2,
@@ -94,8 +94,10 @@ def mean_log_of_1_and_square(low: float, high: float, unit: float, root: float) 
 @register_kl(Uniform, Cauchy, compiled=True)
 def uniform_cauchy(low: float, high: float, loc: float, scale: float) -> float:
     """The logarithm of pi times scale over the width, and E log(1 + ((X - loc)/scale)**2)."""
-    rest = mean_log_of_1_and_square(low - loc, high - loc, scale, 1.0)
-    return rest + (LOG_PI + log_of_products(scale, 1.0, high - low, 1.0))
+    unit = unit_in_range(high - low, max(-low, high), loc, scale)
+    low, high, loc = unit * low, unit * high, unit * loc
+    rest = mean_log_of_1_and_square(low - loc, high - loc, scale, unit)
+    return rest + (LOG_PI + log_of_products(scale, unit, high - low, 1.0))
 
 
 @register_kl(Uniform, HalfCauchy, compiled=True)
@@ -107,8 +109,10 @@ def uniform_half_cauchy(low: float, high: float, scale: float) -> float:
 @register_kl(Uniform, StudentT, compiled=True)
 def uniform_student_t(low: float, high: float, df: float, loc: float, scale: float) -> float:
     """(df + 1)/2*E log(1 + ((X - loc)/scale)**2/df), and the logarithm of the peak of q times the width."""
-    mean = mean_log_of_1_and_square(low - loc, high - loc, scale, math.sqrt(df))
-    return (0.5 * df + 0.5) * mean + (log_of_products(scale, 1.0, high - low, 1.0) - log_density(df, 0.0))
+    unit = unit_in_range(high - low, max(-low, high), loc, scale)
+    low, high, loc = unit * low, unit * high, unit * loc
+    mean = mean_log_of_1_and_square(low - loc, high - loc, scale, unit * math.sqrt(df))
+    return (0.5 * df + 0.5) * mean + (log_of_products(scale, unit, high - low, 1.0) - log_density(df, 0.0))
 
 
 @register_kl(Uniform, LogNormal, compiled=True)

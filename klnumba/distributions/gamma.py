@@ -79,7 +79,7 @@ class Gamma(Distribution):
 
     @property
     def variance(self) -> Any:
-        return self._full(self.concentration / np.square(self.rate))
+        return self._full(self.concentration / self.rate / self.rate)
 
     def _scipy_arguments(self) -> tuple[tuple[Any, ...], Any, Any]:
         return (self.concentration,), 0.0, 1.0 / self.rate

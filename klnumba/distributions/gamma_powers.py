@@ -29,6 +29,12 @@ from klnumba.formulas.special import (
 SMALL = 0.05
 
 
+def log_gamma_curve(x: float, h: float) -> float:
+    """log-gamma(x + 2*h) - 2*log-gamma(x + h) + log-gamma(x) >= 0, for h > 0."""
+    middle = x + h
+    return log_gamma_bregman(middle, middle + h, h) + log_gamma_bregman(middle, x, -h)
+
+
 def power_to_gamma(a: float, square: float, beyond: float, c: float) -> float:
     """KL to the gamma distribution of shape c and the same mean, given m*m and B - m*m/(2*a)."""
     rest = (stirling(c) - stirling(a)) + a * stirling_slope(a)

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.distributions.bernoulli import Bernoulli, bernoulli_entropy
+from klnumba.distributions.bernoulli import Bernoulli
 from klnumba.distributions.constraint import POSITIVE_PROBABILITY, POSITIVE_PROBABILITY_LOGIT
+from klnumba.distributions.count_entropies import success_per_failure
 from klnumba.distributions.distribution import Parameter, Support
 from klnumba.distributions.odds import (
     Odds,
@@ -25,13 +26,18 @@ from klnumba.distributions.odds import (
 )
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.divergences import bregman
-from klnumba.formulas.elementary import two_sum
+from klnumba.formulas.elementary import log, log1p, two_sum
 from klnumba.formulas.primitives import fma
 
 
 def geometric_entropy(p: float) -> float:
     """The entropy, in nats."""
-    return bernoulli_entropy(p) / p
+    return 0.0 if p == 1.0 else -log(p) - (1.0 - p) * (log1p(-p) / p)
+
+
+def geometric_entropy_logits(a: float) -> float:
+    """`geometric_entropy` from log-odds."""
+    return softplus(-a) + success_per_failure(a)
 
 
 class Geometric(Odds):
@@ -58,6 +64,7 @@ class Geometric(Odds):
     probs = Parameter(POSITIVE_PROBABILITY, from_logits)
     logits = Parameter(POSITIVE_PROBABILITY_LOGIT, from_probs)
     entropy_formula = staticmethod(geometric_entropy)
+    entropy_of_logits = staticmethod(geometric_entropy_logits)
     scipy_name = "geom"
 
     def __init__(self, probs: Any = None, logits: Any = None, *, validate_args: bool = True) -> None:

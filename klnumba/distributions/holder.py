@@ -32,8 +32,8 @@ class Holder(Distribution):
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self._held.items())})"
 
     def spread(self, count: int) -> Self:
-        """The same, where no axis is added."""
-        return self if count == 0 else self._refuse()
+        """The same batch with `count` more axes of length 1 at its end."""
+        return self.with_axes(len(self.batch_shape), count)
 
     def with_axes(self, place: int, count: int) -> Self:
         """The same, where no axis is added."""

@@ -62,10 +62,9 @@ class Independent(Holder):
             reinterpreted_batch_ndims=count,
         )
 
-    def spread(self, count: int) -> Self:
-        """The same batch with `count` more axes of length 1 at its end."""
-        base = self.base_distribution.with_axes(len(self.batch_shape), count)
-        return type(self)(base, self.reinterpreted_batch_ndims)
+    def with_axes(self, place: int, count: int) -> Self:
+        """The same batch with `count` more axes of length 1 before the axis at `place`."""
+        return type(self)(self.base_distribution.with_axes(place, count), self.reinterpreted_batch_ndims)
 
     def one(self, at: tuple[int, ...], shape: tuple[int, ...] | None = None) -> Self:
         """The distribution at one place of the batch, broadcast to `shape`."""

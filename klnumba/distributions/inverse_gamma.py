@@ -69,14 +69,13 @@ class InverseGamma(Distribution):
     @property
     def mean(self) -> Any:
         above = np.maximum(self.concentration - 1.0, 0.0)
-        with np.errstate(divide="ignore"):
-            return self._full(self.rate / above)
+        return self._full(self.rate / above)
 
     @property
     def variance(self) -> Any:
         a = self.concentration
-        with np.errstate(divide="ignore", invalid="ignore"):
-            found = np.square(self.rate / (a - 1.0)) / (a - 2.0)
+        mean = self.rate / (a - 1.0)
+        found = mean * (mean / (a - 2.0))
         return self._full(np.where(a > 2.0, found, math.inf))
 
     def _scipy_arguments(self) -> tuple[tuple[Any, ...], Any, Any]:

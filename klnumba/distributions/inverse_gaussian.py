@@ -78,7 +78,7 @@ class InverseGaussian(Distribution):
 
     @property
     def variance(self) -> Any:
-        return self._full(np.square(self.loc) * (self.loc / self.concentration))
+        return self._full(self.loc * (self.loc * (self.loc / self.concentration)))
 
     def _scipy_arguments(self) -> tuple[tuple[Any, ...], Any, Any]:
         return (self.loc / self.concentration,), 0.0, self.concentration

@@ -70,9 +70,12 @@ class Joint(Holder):
         total = sum(np.asarray(x.entropy(), np.float64) for x in self.distributions)
         return np.broadcast_to(total, self.batch_shape).astype(self.dtype)[()]
 
-    def spread(self, count: int) -> Self:
-        """The same batch with `count` more axes of length 1 at its end."""
-        return type(self)(x.spread(count) for x in self.distributions)
+    def with_axes(self, place: int, count: int) -> Self:
+        """The same batch with `count` more axes of length 1 before the axis at `place`."""
+        before = [place - (len(self.batch_shape) - len(x.batch_shape)) for x in self.distributions]
+        return type(self)(
+            x if at < 0 else x.with_axes(at, count) for x, at in zip(self.distributions, before, strict=True)
+        )
 
     def one(self, at: tuple[int, ...], shape: tuple[int, ...] | None = None) -> Self:
         """The distribution at one place of the batch, broadcast to `shape`."""

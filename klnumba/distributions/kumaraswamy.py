@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from klnumba.distributions.beta import Beta
 from klnumba.distributions.constraint import POSITIVE
 from klnumba.distributions.distribution import Distribution, Parameter, Support
-from klnumba.distributions.evaluate import evaluate
+from klnumba.distributions.gamma_powers import log_gamma_curve
 from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.registry import register_kl
-from klnumba.distributions.uniform import Uniform, log_sinhc
+from klnumba.distributions.uniform import Uniform, log_sinhc, log_width_around_0_to_1
 from klnumba.formulas.bessel import NODES, WEIGHTS
 from klnumba.formulas.divergences import log_ratio
 from klnumba.formulas.elementary import exp, expm1, log, log1p
@@ -67,6 +65,24 @@ def log_moment(a: float, b: float, n: float) -> float:
     """log E X**n."""
     h = n / a
     return log_choose(h, b) if h <= b else log_choose(b, h)
+
+
+def moment(a: float, b: float, n: float) -> float:
+    """E X**n; 0 where both 1/a and b are so large that it is next to nothing, and its logarithm may be infinite."""
+    return 0.0 if min(1.0 / a, b) > 1e4 else exp(log_moment(a, b, n))
+
+
+def kumaraswamy_mean(a: float, b: float) -> float:
+    """The expected value."""
+    return moment(a, b, 1.0)
+
+
+def kumaraswamy_variance(a: float, b: float) -> float:
+    """The square of the mean, times what E X*X has beyond it."""
+    h, mean = 1.0 / a, moment(a, b, 1.0)
+    if h > 1.0:
+        return moment(a, b, 2.0) - mean * mean
+    return mean * mean * expm1(log_gamma_curve(1.0, h) - log_gamma_curve(1.0 + b, h))
 
 
 def log_moment_beyond(h: float, b: float) -> float:
@@ -155,15 +171,11 @@ class Kumaraswamy(Distribution):
 
     @property
     def mean(self) -> Any:
-        return self._full(self._moment(1.0))
+        return self._of_formula(kumaraswamy_mean)
 
     @property
     def variance(self) -> Any:
-        return self._full(self._moment(2.0) - np.square(self._moment(1.0)))
-
-    def _moment(self, n: float) -> Any:
-        columns = [self._column("concentration1"), self._column("concentration0"), np.array(n)]
-        return np.exp(evaluate(log_moment, columns, self.batch_shape))
+        return self._of_formula(kumaraswamy_variance)
 
 
 def by_integral(a: float, b: float, c: float, d: float) -> float:
@@ -196,7 +208,7 @@ def kumaraswamy_uniform(a: float, b: float, low: float, high: float) -> float:
     """That to the standard uniform distribution, and the logarithm of the width; infinite unless 0 and 1 are inside."""
     if low > 0.0 or high < 1.0:
         return math.inf
-    return to_standard_uniform(a, b) + log1p((high - 1.0) - low)
+    return to_standard_uniform(a, b) + log_width_around_0_to_1(low, high)
 
 
 @register_kl(Kumaraswamy, Laplace, compiled=True)

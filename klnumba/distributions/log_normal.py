@@ -38,6 +38,17 @@ def log_normal_entropy(loc: float, scale: float) -> float:
     return loc + (0.5 + HALF_LOG_2PI + log(scale))
 
 
+def log_normal_variance(loc: float, scale: float) -> float:
+    """The square of the standard deviation, of which no factor leaves the range alone."""
+    square = scale * scale
+    if square > 1.0:
+        deviation = exp(loc + square) * math.sqrt(-expm1(-square))
+    else:
+        more = expm1(square) / square if square > 1e-300 else 1.0
+        deviation = exp(loc + 0.5 * square) * (scale * math.sqrt(more))
+    return deviation * deviation
+
+
 class LogNormal(Distribution):
     """The distribution of exp(X), X normal.
 
@@ -75,8 +86,7 @@ class LogNormal(Distribution):
 
     @property
     def variance(self) -> Any:
-        square = np.square(self.scale)
-        return self._full(np.expm1(square) * np.exp(2.0 * self.loc + square))
+        return self._of_formula(log_normal_variance)
 
     def _scipy_arguments(self) -> tuple[tuple[Any, ...], Any, Any]:
         return (self.scale,), 0.0, np.exp(self.loc)

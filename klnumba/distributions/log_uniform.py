@@ -14,9 +14,10 @@ from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.log_normal import LogNormal
 from klnumba.distributions.pareto import Pareto
 from klnumba.distributions.registry import register_kl
-from klnumba.distributions.uniform import NEGENTROPY, Uniform, log_sinhc, ordered, uniform_uniform
+from klnumba.distributions.uniform import LEAST, NEGENTROPY, Uniform, log_sinhc, ordered, uniform_uniform
 from klnumba.formulas.divergences import generalized_kl, sharp_log_ratio
 from klnumba.formulas.elementary import log, log1p, two_sum
+from klnumba.formulas.ranges import unit_in_range
 from klnumba.formulas.special import excess_of_products
 
 
@@ -29,6 +30,17 @@ def log_width(low: float, high: float) -> float:
 def log_uniform_entropy(low: float, high: float) -> float:
     """The differential entropy, in nats."""
     return log(log_width(low, high)) + 0.5 * (log(low) + log(high))
+
+
+def log_uniform_mean(low: float, high: float) -> float:
+    """The expected value."""
+    return (high - low) / log_width(low, high)
+
+
+def log_uniform_variance(low: float, high: float) -> float:
+    """The square of the mean, times x*coth(x) - 1 with x = log(high/low)/2."""
+    width, mean = log_width(low, high), log_uniform_mean(low, high)
+    return mean * (mean * (width * slope(width)))
 
 
 class LogUniform(Distribution):
@@ -72,13 +84,11 @@ class LogUniform(Distribution):
 
     @property
     def mean(self) -> Any:
-        return self._full((self.high - self.low) / np.log(self.high / self.low))
+        return self._of_formula(log_uniform_mean)
 
     @property
     def variance(self) -> Any:
-        width = np.log(self.high / self.low)
-        square = 0.5 * (self.high - self.low) * (self.high + self.low) / width
-        return self._full(square - np.square((self.high - self.low) / width))
+        return self._of_formula(log_uniform_variance)
 
     def _scipy_arguments(self) -> tuple[tuple[Any, ...], Any, Any]:
         return (self.low, self.high), 0.0, 1.0
@@ -100,6 +110,8 @@ def log_uniform_log_uniform(low_p: float, high_p: float, low_q: float, high_q: f
 @register_kl(LogUniform, Laplace, compiled=True)
 def log_uniform_laplace(low: float, high: float, loc: float, scale: float) -> float:
     """The excess of E abs(X - loc)/scale, and what is left where that is 1."""
+    unit = unit_in_range(low, high, loc, scale)
+    low, high, loc, scale = unit * low, unit * high, unit * loc, max(unit * scale, (1.0 - unit) * LEAST)
     width = log_width(low, high)
     if low < loc < high:
         distance = (generalized_kl(loc, low) + generalized_kl(loc, high)) / width

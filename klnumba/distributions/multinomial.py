@@ -9,31 +9,10 @@ import numpy as np
 
 from klnumba.distributions.categories import Categories, category_arguments, of_one_draw
 from klnumba.distributions.constraint import COUNT
+from klnumba.distributions.count_entropies import surprise_of_category
 from klnumba.distributions.distribution import Parameter, Support
 from klnumba.distributions.evaluate import evaluate
 from klnumba.distributions.registry import register_kl
-from klnumba.formulas.elementary import exp, log, log1p
-from klnumba.formulas.special import log_gamma
-
-
-def mean_log_factorial(n: float, p: float) -> float:
-    """E log(x!) of a binomial x."""
-    if p <= 0.0 or n == 0.0:
-        return 0.0
-    if p >= 1.0:
-        return log_gamma(n + 1.0)
-    reach = 40.0 * (1.0 + math.sqrt(n * p * (1.0 - p)))
-    k = float(math.floor(max(n * p - reach, 0.0)))
-    total = 0.0
-    while k <= min(n, n * p + reach):
-        ways = log_gamma(n + 1.0) - log_gamma(k + 1.0) - log_gamma(n - k + 1.0)
-        total += exp(ways + k * log(p) + (n - k) * log1p(-p)) * log_gamma(k + 1.0)
-        k += 1.0
-    return total
-
-
-def _log_factorial(n: float) -> float:
-    return log_gamma(n + 1.0)
 
 
 class Multinomial(Categories):
@@ -86,12 +65,13 @@ class Multinomial(Categories):
         return self._full(n * (self.probs * (1.0 - self.probs)), self.event_shape)
 
     def entropy(self) -> Any:
-        """The entropy, in nats: that of so many draws, less what their order tells."""
-        n = np.asarray(self.total_count)
-        shape = self.batch_shape + self.event_shape
-        orders = evaluate(mean_log_factorial, [n[..., None], np.asarray(self.probs)], shape).sum(-1)
-        order = evaluate(_log_factorial, [n], self.batch_shape)
-        return self._full(np.maximum(n * self._entropy_of_one() - order + orders, 0.0))
+        """The entropy, in nats: the sum of what the categories add, none of which is large."""
+        probs = np.asarray(self.probs, np.float64)
+        most = probs.argmax(-1)[..., None] == np.arange(self.count)
+        rest = np.where(most, 0.0, probs).sum(-1, keepdims=True)
+        columns = [np.asarray(self.total_count)[..., None], probs, np.where(most, rest, 1.0 - probs), most * 1.0]
+        parts = evaluate(surprise_of_category, columns, self.batch_shape + self.event_shape)
+        return self.nan_where_broken(self._full(np.maximum(parts.sum(-1), 0.0)))
 
 
 @register_kl(Multinomial, Multinomial)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from klnumba.distributions.constraint import POSITIVE, Constraint
+from klnumba.distributions.count_entropies import negative_binomial_entropy, negative_binomial_entropy_logits
 from klnumba.distributions.distribution import Parameter, Support, unmoved
-from klnumba.distributions.evaluate import evaluate
 from klnumba.distributions.odds import (
     Odds,
     by_form,
@@ -17,66 +17,15 @@ from klnumba.distributions.odds import (
     from_logits,
     from_probs,
     odds_arguments,
-    of_two,
     per_failure,
-    per_success_logits,
     softplus,
+    times_per_success_logits,
 )
 from klnumba.distributions.registry import ByForm, Chosen, looked_at, register_kl
-from klnumba.formulas.elementary import exp, expm1, log, log1p
+from klnumba.formulas.elementary import log1p
 
 PROBABILITY_BELOW_1 = Constraint("a number >= 0 and < 1", lambda x: (x >= 0) & (x < 1))
 LOGIT_BELOW_INF = Constraint("a number < inf", lambda x: x < np.inf)
-
-
-SUMMED = 100.0  # from this count on the entropy is a sum
-STEP = 0.25  # of the integral
-
-
-def mean_log_ways(r: float, p: float, other: float) -> float:
-    """The mean of log(gamma(k + r)/(gamma(r)*k!)).
-
-    By Malmsten's integral of log(gamma) that is the integral over t > 0 of
-
-        (1 - E exp(-k*t))*(exp(-t) - exp(-r*t))/((1 - exp(-t))*t),
-
-    here of exp(x) over x. The terms of a sum fall exponentially on the left and faster on the right, and no pole is
-    closer to the real line than pi/2, so its error is exp(-pi*pi/STEP).
-    """
-    if r == 1.0:
-        return 0.0
-    x = min(log(other) - log(p) - log(r) - log(1.0 + r), 0.0) - 40.0
-    total = 0.0
-    t = exp(x)
-    while t * min(r, 1.0) < 745.0:
-        missing = -expm1(-r * log1p(-p * expm1(-t) / other))
-        total += missing * -(exp(-min(r, 1.0) * t) * expm1(-abs(r - 1.0) * t)) / -expm1(-t)
-        x += STEP
-        t = exp(x)
-    return total * STEP if r > 1.0 else -total * STEP
-
-
-def negative_binomial_entropy(r: float, p: float, other: float) -> float:
-    """The entropy, in nats, given other = 1 - p."""
-    if p == 0.0:
-        return 0.0
-    mean = r * p / other
-    log_other = log1p(-p) if p < 0.5 else log(other)
-    if r < SUMMED:
-        log_p = log(p) if p < 0.5 else log1p(-other)
-        return max(-mean * log_p - r * log_other - mean_log_ways(r, p, other), 0.0)
-    deviation = math.sqrt(mean / other)
-    smooth = deviation > 16.0  # then a sum over any points is as good as one over the integers
-    step = STEP * deviation if smooth else 1.0
-    k = max(mean - 60.0 - 16.0 * deviation, 0.0)
-    k = k if smooth else float(math.floor(k))
-    last = mean + 60.0 + 16.0 * deviation
-    total = 0.0
-    while k <= last:
-        surprise = -r * log_other if k == 0.0 else of_two(k, r, p, other) + log((k + r) / r)
-        total += exp(-surprise) * surprise
-        k += step
-    return total * step
 
 
 class NegativeBinomial(Odds):
@@ -106,6 +55,8 @@ class NegativeBinomial(Odds):
     total_count = Parameter(POSITIVE)
     probs = Parameter(PROBABILITY_BELOW_1, from_logits)
     logits = Parameter(LOGIT_BELOW_INF, from_probs)
+    entropy_formula = staticmethod(negative_binomial_entropy)
+    entropy_of_logits = staticmethod(negative_binomial_entropy_logits)
     scipy_name = "nbinom"
 
     def __init__(self, total_count: Any, probs: Any = None, logits: Any = None, *, validate_args: bool = True) -> None:
@@ -124,11 +75,6 @@ class NegativeBinomial(Odds):
         other = complement(self)
         return self._full(self.total_count * self.probs / other / other)
 
-    def entropy(self) -> Any:
-        """The entropy, in nats: an integral, or of a large count a sum."""
-        columns = [self._column("total_count"), self._column("probs"), np.asarray(complement(self))]
-        return self.nan_where_broken(evaluate(negative_binomial_entropy, columns, self.batch_shape, self.dtype))
-
     def _scipy_arguments(self) -> tuple[tuple[Any, ...], Any, Any]:
         return (self.total_count, complement(self)), 0, None
 
@@ -145,7 +91,7 @@ def negative_binomial_probs(r: float, p: float, s: float, q: float) -> float:
 
 def negative_binomial_logits(r: float, a: float, s: float, b: float, a_low: float = 0.0, b_low: float = 0.0) -> float:
     """`negative_binomial_probs` from log-odds."""
-    return s * softplus(b, b_low) if a == -math.inf else r * per_success_logits(-a, -b, -a_low, -b_low)
+    return s * softplus(b, b_low) if a == -math.inf else times_per_success_logits(r, -a, -b, -a_low, -b_low)
 
 
 OF_EQUAL_COUNTS = by_form(negative_binomial_probs, negative_binomial_logits)

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from klnumba.distributions.distribution import Distribution, exactly_one
+from klnumba.distributions.evaluate import evaluate
 from klnumba.distributions.mixed_odds import MIXED, log_odds_twofold
 from klnumba.distributions.registry import ByForm, Chosen
 from klnumba.formulas.divergences import bregman, generalized_kl
@@ -29,11 +30,19 @@ class Odds(Distribution):
     """A family one parameter of which is `probs` or, in its place, `logits`."""
 
     others: ClassVar[tuple[str, ...]] = ()  # the parameters before it
+    entropy_of_logits: ClassVar[Callable[..., float]]  # as `entropy_formula`, from log-odds
 
     @property
     def _form(self) -> str:
         """The form in which the probability was given."""
         return "probs" if "probs" in self._given else "logits"
+
+    def entropy(self) -> Any:
+        """The entropy, in nats; of a continuous distribution the differential entropy."""
+        family = type(self)
+        formula = family.entropy_formula if self._form == "probs" else family.entropy_of_logits
+        columns = [self._column(name) for name in (*self.others, self._form)]
+        return self.nan_where_broken(evaluate(formula, columns, self.batch_shape, self.dtype))
 
 
 def odds_arguments(owner: str, probs: Any, logits: Any) -> dict[str, Any]:
@@ -182,14 +191,19 @@ def two_outcomes_logits(a: float, b: float, a_low: float = 0.0, b_low: float = 0
 
 def per_success_logits(a: float, b: float, a_low: float = 0.0, b_low: float = 0.0) -> float:
     """`per_success` from log-odds."""
+    return times_per_success_logits(1.0, a, b, a_low, b_low)
+
+
+def times_per_success_logits(count: float, a: float, b: float, a_low: float = 0.0, b_low: float = 0.0) -> float:
+    """So many times that, which for one may be infinite."""
     p = sigmoid(a, a_low)
     other = log_of_ratio(-a, -b, -a_low, -b_low)
     first = exp_excess(-log_of_ratio(a, b, a_low, b_low))
     if p > 1e-290:
-        return first + cell(sigmoid(-a, -a_low), sigmoid(-b, -b_low), other) / p
+        return count * (first + cell(sigmoid(-a, -a_low), sigmoid(-b, -b_low), other) / p)
     second = exp_excess(-other)
     half = exp(-0.5 * a)
-    return first if second == 0.0 else first + (second * half) * half
+    return count * first if second == 0.0 else count * first + (second * half * count) * half
 
 
 def of_two(v: float, w: float, p: float, q: float) -> float:

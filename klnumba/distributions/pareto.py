@@ -65,14 +65,12 @@ class Pareto(Distribution):
     @property
     def mean(self) -> Any:
         above = np.maximum(self.alpha - 1.0, 0.0)
-        with np.errstate(divide="ignore"):
-            return self._full(self.alpha * self.scale / above)
+        return self._full(self.scale * (self.alpha / above))
 
     @property
     def variance(self) -> Any:
         a = self.alpha
-        with np.errstate(divide="ignore", invalid="ignore"):
-            found = np.square(self.scale / (a - 1.0)) * (a / (a - 2.0))
+        found = self.scale / (a - 1.0) * (self.scale / (a - 1.0) * (a / (a - 2.0)))
         return self._full(np.where(a > 2.0, found, math.inf))
 
     def _scipy_arguments(self) -> tuple[tuple[Any, ...], Any, Any]:

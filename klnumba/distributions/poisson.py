@@ -7,29 +7,12 @@ from typing import Any
 
 from klnumba.distributions.bernoulli import Bernoulli
 from klnumba.distributions.constraint import NON_NEGATIVE
+from klnumba.distributions.count_entropies import poisson_entropy
 from klnumba.distributions.distribution import Distribution, Parameter, Support, unmoved
 from klnumba.distributions.odds import by_form_of_p, sigmoid, sigmoid_twofold, softplus
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.divergences import bregman, generalized_kl
-from klnumba.formulas.elementary import exp, log, log1p, two_sum
-from klnumba.formulas.special import HALF_LOG_2PI, log_gamma
-
-
-def poisson_entropy(rate: float) -> float:
-    """The entropy, in nats."""
-    if rate == 0.0:
-        return 0.0
-    if rate > 1e4:
-        y = 1.0 / rate
-        return (0.5 + HALF_LOG_2PI + 0.5 * log(rate)) - y * (1.0 / 12.0 + y * (1.0 / 24.0 + y * (19.0 / 360.0)))
-    reach = 40.0 * (1.0 + math.sqrt(rate))
-    k = float(math.floor(max(rate - reach, 0.0)))
-    total = 0.0
-    while k <= rate + reach:
-        surprise = rate - k * log(rate) + log_gamma(k + 1.0)
-        total += exp(-surprise) * surprise
-        k += 1.0
-    return total
+from klnumba.formulas.elementary import log1p, two_sum
 
 
 class Poisson(Distribution):

@@ -80,8 +80,7 @@ class StudentT(Distribution):
     @property
     def variance(self) -> Any:
         above = np.maximum(self.df - 2.0, 0.0)
-        with np.errstate(divide="ignore"):
-            found = np.square(self.scale) * (self.df / above)
+        found = self.scale * (self.scale * (self.df / above))
         return self._full(np.where(self.df > 1.0, found, math.nan))
 
     def _scipy_arguments(self) -> tuple[tuple[Any, ...], Any, Any]:

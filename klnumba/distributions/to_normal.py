@@ -22,7 +22,7 @@ from klnumba.distributions.log_uniform import LogUniform, log_width
 from klnumba.distributions.moyal import HALF_PI_SQUARED, Moyal
 from klnumba.distributions.normal import Normal
 from klnumba.distributions.registry import register_kl
-from klnumba.distributions.uniform import log_sinhc
+from klnumba.distributions.uniform import LEAST, log_sinhc
 from klnumba.distributions.weibull import Weibull
 from klnumba.formulas.elementary import exp, expm1, log, log1p, split_exponent, two_sum
 from klnumba.formulas.log_cells import phi
@@ -35,6 +35,7 @@ from klnumba.formulas.ranges import (
     distance_over,
     excess_of_power,
     product,
+    unit_in_range,
 )
 from klnumba.formulas.special import (
     EULER,
@@ -226,6 +227,8 @@ def mean_square_beyond(w: float) -> float:
 @register_kl(LogUniform, Normal, compiled=True)
 def log_uniform_normal(low: float, high: float, loc: float, scale: float) -> float:
     """The variances' excess, the distance of the means, and the divergence that is left where both agree."""
+    unit = unit_in_range(low, high, loc, scale)
+    low, high, loc, scale = unit * low, unit * high, unit * loc, max(unit * scale, (1.0 - unit) * LEAST)
     w = log_width(low, high)
     mean = (high - low) / w
     if w <= 2.0:

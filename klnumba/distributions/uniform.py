@@ -19,7 +19,7 @@ from klnumba.distributions.pareto import Pareto
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.divergences import generalized_kl, log_ratio, series
 from klnumba.formulas.elementary import exp, log, log1p, two_sum
-from klnumba.formulas.ranges import FAR, TINY, times_excess
+from klnumba.formulas.ranges import FAR, TINY, times_excess, unit_in_range
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
     LN2,
@@ -31,12 +31,20 @@ from klnumba.formulas.special import (
     stirling,
 )
 
+LEAST = 1e-307  # less is as good as none where other numbers are large
 NEGENTROPY = 0.17648520831067259  # 1/2 + log(2*pi)/2 - log(12)/2
 
 
 def uniform_entropy(low: float, high: float) -> float:
     """The differential entropy, in nats."""
-    return log(high - low)
+    width = high - low
+    return log(width) if width < math.inf else LN2 + log(0.5 * high - 0.5 * low)
+
+
+def log_width_around_0_to_1(low: float, high: float) -> float:
+    """log(high - low) of an interval that has 0 and 1 in it; to the last digits where it ends close to them."""
+    more = (high - 1.0) - low
+    return log1p(more) if more < math.inf else uniform_entropy(low, high)
 
 
 def ordered(owner: str, low: Any, high: Any) -> None:
@@ -109,14 +117,17 @@ def uniform_uniform(low_p: float, high_p: float, low_q: float, high_q: float) ->
     """log of the ratio of widths; infinite where p reaches out of q."""
     if low_p < low_q or high_p > high_q:
         return math.inf
-    more = (low_p - low_q) + (high_q - high_p)
-    width = high_p - low_p
-    return log1p(more / width) if more < FAR * width else log(more) - log(width)
+    unit = unit_in_range(high_q - low_q, low_q, high_q, 0.0)
+    more = unit * (low_p - low_q) + unit * (high_q - high_p)
+    width = unit * high_p - unit * low_p
+    return log1p(more / width) if more < FAR * width else (log(more) - log(unit)) - uniform_entropy(low_p, high_p)
 
 
 @register_kl(Uniform, Normal, compiled=True)
 def uniform_normal(low: float, high: float, loc: float, scale: float) -> float:
     """The variances' excess, the distance of the means, and the divergence that is left where both agree."""
+    unit = unit_in_range(high - low, max(-low, high), loc, scale)
+    low, high, loc, scale = unit * low, unit * high, unit * loc, max(unit * scale, (1.0 - unit) * LEAST)
     width = high - low
     t = 0.5 * ((low - loc) + (high - loc)) / scale
     return 0.5 * (excess_of_products(width, width, 12.0 * scale, scale) + t * t) + NEGENTROPY
@@ -125,6 +136,8 @@ def uniform_normal(low: float, high: float, loc: float, scale: float) -> float:
 @register_kl(Uniform, Laplace, compiled=True)
 def uniform_laplace(low: float, high: float, loc: float, scale: float) -> float:
     """The excess of E abs(X - loc)/scale, and what is left where that is 1."""
+    unit = unit_in_range(high - low, max(-low, high), loc, scale)
+    low, high, loc, scale = unit * low, unit * high, unit * loc, max(unit * scale, (1.0 - unit) * LEAST)
     width = high - low
     below = loc - low
     above = high - loc
@@ -156,6 +169,8 @@ def uniform_gamma(low: float, high: float, shape: float, rate: float) -> float:
     """The excess of the means' ratio, times the shape, and what is left where they agree."""
     if low < 0.0:
         return math.inf
+    unit = unit_in_range(high - low, high, 0.0, 0.0)
+    low, high, rate = unit * low, unit * high, rate / unit
     width = high - low
     both, less = two_sum(low, high)
     mean = 0.5 * both
@@ -215,12 +230,14 @@ def beta_uniform(shape1: float, shape0: float, low: float, high: float) -> float
     """That to the standard uniform distribution, and the logarithm of the width; infinite unless 0 and 1 are inside."""
     if low > 0.0 or high < 1.0:
         return math.inf
-    return beta_beta(shape1, shape0, 1.0, 1.0) + log1p((high - 1.0) - low)
+    return beta_beta(shape1, shape0, 1.0, 1.0) + log_width_around_0_to_1(low, high)
 
 
 @register_kl(Uniform, Gumbel, compiled=True)
 def uniform_gumbel(low: float, high: float, loc: float, scale: float) -> float:
     """exp(v) - 1 - v, v the logarithm of E exp((loc - X)/scale), and what is left where that is 0."""
+    unit = unit_in_range(high - low, max(-low, high), loc, scale)
+    low, high, loc, scale = unit * low, unit * high, unit * loc, max(unit * scale, (1.0 - unit) * LEAST)
     width = (high - low) / scale
     if width == math.inf:
         return width
@@ -232,13 +249,21 @@ def uniform_gumbel(low: float, high: float, loc: float, scale: float) -> float:
     return exp_excess(v) + (1.0 + (curve - log_of_products(high - low, 1.0, scale, 1.0)))
 
 
+def mean_log_above(low: float, high: float) -> float:
+    """E log(X/low), X uniform from `low` > 0 to `high`."""
+    if high > 1e300 and low < 1.0:
+        return log_of_products(high, 1.0, low, 1.0) - 1.0
+    unit = unit_in_range(low, high, 0.0, 0.0)
+    return generalized_kl(unit * high, unit * low) / (unit * high - unit * low)
+
+
 @register_kl(Uniform, Pareto, compiled=True)
 def uniform_pareto(low: float, high: float, scale: float, alpha: float) -> float:
     """The excess of alpha*E log(X/scale), and what is left where that is 1."""
     if low < scale:
         return math.inf
     width = high - low
-    mean_log = log_ratio(low, scale, low - scale) + generalized_kl(high, low) / width
+    mean_log = log_ratio(low, scale, low - scale) + mean_log_above(low, high)
     return excess_of_products(alpha, mean_log, 1.0, 1.0) + (
         1.0 + mean_log + log_of_products(mean_log, scale, width, 1.0)
     )

@@ -88,7 +88,7 @@ class SphericalUniform(VonMisesFisher):
 
     def _rebuilt(self, given: dict[str, np.ndarray]) -> Self:
         # a batch, which this family does not have
-        return cast(Self, cast(Any, VonMisesFisher)(**given, **self._checked))
+        return cast(Self, VonMisesFisher(**given, validate_args=not self._unchecked))
 
     def __repr__(self) -> str:
         return f"SphericalUniform(dimension={self.dimension})"

@@ -5,22 +5,19 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from klnumba.distributions.chi import Chi
 from klnumba.distributions.constraint import POSITIVE
 from klnumba.distributions.distribution import Distribution, Parameter, Support, unmoved
-from klnumba.distributions.evaluate import evaluate
 from klnumba.distributions.exponential import Exponential
 from klnumba.distributions.gamma import Gamma
-from klnumba.distributions.gamma_powers import SMALL, log_gamma_1p
+from klnumba.distributions.gamma_powers import SMALL, log_gamma_1p, log_gamma_curve
 from klnumba.distributions.gumbel import gumbel_excess, gumbel_normal, normal_gumbel
 from klnumba.distributions.half_normal import HalfNormal
 from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.log_normal import LogNormal
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.divergences import log_ratio, sharp_log_ratio
-from klnumba.formulas.elementary import EXP_LARGEST, LN2_HI, LN2_LO, exp, expm1, log, two_sum
+from klnumba.formulas.elementary import EXP_LARGEST, LN2_HI, LN2_LO, exp, expm1, log, log1p, two_sum
 from klnumba.formulas.power_distances import power_distance
 from klnumba.formulas.primitives import fma
 from klnumba.formulas.ranges import MOST, times_exp_excess, times_log
@@ -41,14 +38,37 @@ from klnumba.formulas.special import (
 )
 
 
-def gamma_of(x: np.ndarray) -> Any:
-    """The gamma function."""
-    return np.exp(evaluate(log_gamma, [x], x.shape))
-
-
 def weibull_entropy(scale: float, concentration: float) -> float:
     """The differential entropy, in nats."""
     return (1.0 - EULER / concentration) + (EULER + (log(scale) - log(concentration)))
+
+
+FAR_BEYOND = 1e4  # the gamma function of it times any number is infinite
+
+
+def times_exp(x: float, v: float) -> float:
+    """x*exp(v), where exp(v) alone may be infinite."""
+    half = exp(0.5 * v)
+    return x * exp(v) if v < MOST else x * half * half
+
+
+def weibull_mean(scale: float, concentration: float) -> float:
+    """The expected value."""
+    return times_exp(scale, log_gamma(1.0 + 1.0 / concentration))
+
+
+def weibull_variance(scale: float, concentration: float) -> float:
+    """The square of the mean, times what E X*X has beyond it."""
+    inverse = 1.0 / concentration
+    if inverse > FAR_BEYOND:
+        return math.inf
+    log_of_mean = log_gamma(1.0 + inverse)
+    curve = log_gamma_curve(1.0, inverse)
+    if curve > 1.0:
+        deviation = times_exp(scale, log_of_mean + 0.5 * (curve + log1p(-exp(-curve))))
+        return deviation * deviation
+    mean = times_exp(scale, log_of_mean)
+    return mean * (mean * expm1(curve))
 
 
 class Weibull(Distribution):
@@ -86,13 +106,11 @@ class Weibull(Distribution):
 
     @property
     def mean(self) -> Any:
-        return self._full(self.scale * gamma_of(1.0 + 1.0 / np.asarray(self.concentration, float)))
+        return self._of_formula(weibull_mean)
 
     @property
     def variance(self) -> Any:
-        inverse = 1.0 / np.asarray(self.concentration, float)
-        first = gamma_of(1.0 + inverse)
-        return self._full(np.square(self.scale) * (gamma_of(1.0 + 2.0 * inverse) - first * first))
+        return self._of_formula(weibull_variance)
 
     def _scipy_arguments(self) -> tuple[tuple[Any, ...], Any, Any]:
         return (self.concentration,), 0.0, self.scale

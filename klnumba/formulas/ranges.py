@@ -20,6 +20,14 @@ TINY = 1e-100  # below it log-gamma(x) is -log(x) to all digits
 FAR = 1e200  # beyond it one of two numbers counts alone, unless both are this large
 
 
+def unit_in_range(least: float, a: float, b: float, c: float) -> float:
+    """2**-12 where one of a, b and c is so large that sums and small multiples of them may be infinite, else 1.
+
+    Where `least` would lose digits it is 1 too.
+    """
+    return 0.000244140625 if max(max(abs(a), abs(b)), abs(c)) > 1e300 and least > 1e-290 else 1.0
+
+
 def scaled(x: float, k: np.int64) -> float:
     """x*2**k for an x about 1, in two factors, so that nothing but the result can leave the range."""
     half = k // 2

@@ -11,6 +11,8 @@ from klnumba.distributions import (
     Cauchy,
     Delta,
     Gamma,
+    Independent,
+    Joint,
     LowRankMultivariateNormal,
     Mixture,
     MultivariateNormal,
@@ -184,3 +186,59 @@ def test_refusals():
         kl.kl_divergence(p, Mixture(Categorical([1.0]), Cauchy([0.0])), method="bounds")
     with pytest.raises(ValueError, match="samples, rng: for method 'monte_carlo', not 'bounds'"):
         kl.kl_divergence(p, p, method="bounds", rng=1)
+
+
+def in_all_forms(weights, locs, scales):
+    """A mixture of independent normal numbers."""
+    blocks = [Normal(locs[..., i], scales[..., i]) for i in range(locs.shape[-1])]
+    covariances = np.square(scales)[..., None] * np.eye(locs.shape[-1])
+    parts = Independent(Normal(locs, scales), 1), MultivariateNormal(locs, covariances), Joint(blocks)
+    return [Mixture(Categorical(weights), x) for x in parts]
+
+
+def test_independent_numbers_are_vectors():
+    """Each form of the same mixtures gives the same bounds; one number a draw those of numbers."""
+    rng = np.random.default_rng(8)
+    p = in_all_forms([0.2, 0.3, 0.5], rng.normal(0, 3, (3, 2)), rng.uniform(0.5, 2.0, (3, 2)))
+    q = in_all_forms([0.4, 0.6], np.zeros((2, 2)), np.array([[1.0, 2.0], [3.0, 1.5]]))
+    low, high = bounds(p[1], q[1])
+    assert 0.1 < low < high
+    for one, other in ((p[0], q[0]), (p[0], q[1]), (p[1], q[0]), (p[2], q[2])):
+        assert bounds(one, other) == pytest.approx((low, high), rel=1e-12)
+    assert bounds(p[0], p[0]) == (0.0, 0.0)
+    numbers, others = normals(rng, 3), normals(rng, 2)
+    one, other = (
+        Mixture(d.mixture_distribution, Independent(d.component_distribution.spread(1), 1)) for d in (numbers, others)
+    )
+    low, high = bounds(one, other)
+    assert (low, high) == pytest.approx(bounds(numbers, others), rel=1e-12)
+    assert low <= by_sum(numbers, others) <= high
+
+
+def test_batches_of_independent_numbers():
+    rng = np.random.default_rng(9)
+    locs = rng.normal(0, 3, (4, 3, 2))
+    p = in_all_forms(np.ones(3), locs, np.ones(2))
+    q = in_all_forms([0.4, 0.6], np.zeros((2, 2)), np.ones((2, 2)) * 2.0)
+    for one, other in zip(p, q, strict=True):
+        low, high = bounds(one, other)
+        assert low.shape == high.shape == (4,)
+        for i in range(4):
+            alone = in_all_forms(np.ones(3), locs[i], np.ones((3, 2)))[1]
+            assert (low[i], high[i]) == pytest.approx(bounds(alone, q[1]), rel=1e-9)
+
+
+def test_other_independent_numbers_have_an_upper_bound():
+    p = Mixture(Categorical([0.5, 0.5]), Joint([Normal([0.0, 1.0], 1.0), Gamma([2.0, 5.0], 1.0)]))
+    q = Mixture(Categorical([0.3, 0.7]), Joint([Normal(0.5, 1.0), Gamma([1.0, 6.0], 1.0)]))
+    low, high = bounds(p, q)
+    assert low == 0.0
+    assert 0.0 < high < math.inf
+
+
+def test_mixtures_of_torch():
+    torch = pytest.importorskip("torch")
+    one = torch.distributions
+    parts = one.Independent(one.Normal(torch.tensor([[0.0, 0.0], [1.0, 1.0]]), 1.0), 1)
+    m = one.MixtureSameFamily(one.Categorical(torch.tensor([0.5, 0.5])), parts)
+    assert float(kl.kl_divergence(m, m, method="bounds")) == 0.0

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from mpmath import mp
+from scipy import stats
 
 import klnumba as kl
 from klnumba import distributions as D
@@ -199,3 +200,88 @@ def test_a_draw_against_the_waiting_time_for_its_opposite():
         first, second = mp.mpf(p), mp.mpf(q)
         truth = first * mp.log(first / (second * (1 - second))) + (1 - first) * mp.log((1 - first) / second)
         assert abs(kl.kl_divergence(D.Bernoulli(p), D.Geometric(q)) / truth - 1) < 1e-15
+
+
+def test_a_part_of_an_infinite_divergence_is_finite():
+    """So many times that of a geometric distribution, which alone is beyond the largest number."""
+    count, a, b = 0.001, 699.02, -91272.0
+    with mp.workdps(800):
+        successes = mp.exp(mp.mpf(a))
+        apart = [mp.log1p(mp.exp(mp.mpf(-x))) for x in (a, b)], [mp.log1p(mp.exp(mp.mpf(x))) for x in (a, b)]
+        true = float(mp.mpf(count) * (successes * (apart[0][1] - apart[0][0]) + apart[1][1] - apart[1][0]))
+    found = kl.kl_divergence(D.NegativeBinomial(count, logits=a), D.NegativeBinomial(count, logits=b))
+    assert true == pytest.approx(3.5e305, rel=0.02)
+    assert found == pytest.approx(true, rel=1e-13)
+
+
+class Rayleigh(D.Distribution):
+    """As little as a family may have."""
+
+    parameters = ("scale",)
+    scale = D.Parameter(POSITIVE)
+
+    def __init__(self, scale):
+        super().__init__(scale=scale)
+
+
+class Whole(Rayleigh):
+    entropy_formula = staticmethod(lambda scale: 1.0 + math.log(scale) - 0.5 * math.log(2.0) + 0.5 * 0.5772156649015329)
+
+    def __init__(self, half_square):
+        super().__init__((2.0 * np.asarray(half_square)) ** 0.5)
+
+    @property
+    def support(self):
+        return D.Support(0.0, math.inf)
+
+    def to_scipy(self):
+        return stats.rayleigh(scale=float(self.scale))
+
+
+def test_what_a_family_does_not_define():
+    D.register_kl(Rayleigh, Rayleigh, compiled=True)(rayleigh_rayleigh)
+    p, q = Rayleigh(1.0), Rayleigh(2.0)
+    missing = r"Rayleigh: `entropy\(\)`, or `entropy_formula`, a static method that takes scale, is not defined"
+    for ask in (p.entropy, lambda: kl.cross_entropy(p, q)):
+        with pytest.raises(NotImplementedError, match=missing):
+            ask()
+    for method in ("quadrature", "sum", "monte_carlo"):
+        with pytest.raises(NotImplementedError, match=r"Rayleigh: the property `support` is not defined"):
+            kl.kl_divergence(p, q, method=method)
+    for name in ("mean", "variance"):
+        with pytest.raises(NotImplementedError, match=rf"Rayleigh: the property `{name}` is not defined"):
+            getattr(p, name)
+    with pytest.raises(NotImplementedError, match=r"Rayleigh: .* defines no `to_scipy\(\)`"):
+        p.to_scipy()
+
+
+def rayleigh_rayleigh(p, q):
+    return (p / q) ** 2 - 1.0 - 2.0 * math.log(p / q)
+
+
+def test_a_subclass_with_a_constructor_of_its_own():
+    D.register_kl(Rayleigh, Rayleigh, compiled=True)(rayleigh_rayleigh)
+    p, q = Whole(0.5), Whole(2.0)
+    true = 0.25 - 1.0 + 2.0 * math.log(2.0)
+    assert kl.kl_divergence(p, q) == pytest.approx(true, rel=1e-15)
+    assert kl.kl_divergence(p, q, method="quadrature") == pytest.approx(true, rel=1e-8)
+    assert kl.kl_divergence(p, q, method="monte_carlo", rng=1, samples=10_000) == pytest.approx(true, abs=0.1)
+    assert float(q.entropy()) == pytest.approx(stats.rayleigh(scale=2.0).entropy(), rel=1e-14)
+    assert kl.cross_entropy(p, q) == pytest.approx(true + p.entropy(), rel=1e-15)
+    np.testing.assert_allclose(D.pairwise_kl(Whole([0.5, 2.0])), D.pairwise_kl([p, q]), rtol=1e-15)
+    assert D.pairwise_kl([p, q])[0, 1] == pytest.approx(true, rel=1e-15)
+
+
+class Unit(D.Normal):
+    def __init__(self, m):
+        super().__init__(m, 1.0)
+
+
+def test_a_subclass_of_a_family_of_ours():
+    p = Unit([0.0, 1.0, 3.0])
+    assert isinstance(p.one((1,)), Unit)
+    np.testing.assert_array_equal(D.pairwise_kl(p), D.pairwise_kl(D.Normal([0.0, 1.0, 3.0], 1.0)))
+    found = kl.kl_divergence(p, Unit(0.0), method="quadrature")
+    np.testing.assert_allclose(found, [0.0, 0.5, 4.5], rtol=1e-8, atol=1e-12)
+    parts = D.Independent(p, 1)
+    np.testing.assert_array_equal(D.pairwise_kl([parts, parts]), np.zeros((2, 2)))
