@@ -158,7 +158,6 @@ def after(x: Distribution, transform: Transform) -> Distribution | None:
     numbers = rule(x, **transform.parameters)
     if numbers is None:
         return None
-    made: Distribution = cast(Any, family)(
-        **{name: np.asarray(value, x.dtype) for name, value in numbers.items()}, **x._checked
-    )
+    given = {name: np.asarray(value, x.dtype) for name, value in numbers.items()}
+    made: Distribution = cast(Any, family)(**given, **({"validate_args": False} if x._unchecked else {}))
     return made
