@@ -254,7 +254,7 @@ def _weighed(column: Labels, known: Sequence[str], weights: Array) -> list[Count
     """The sums of the weights by label, and those of their squares."""
     numbers, labels = column.read(known)
     size = len(labels) + BUCKETS
-    places = np.where(numbers < 0, size, numbers)
+    places = np.where(numbers < 0, size, numbers.astype(np.intp, copy=False))
     found = []
     for values in (weights, weights * weights):
         sums = np.bincount(places, values, size + 1)

@@ -77,7 +77,7 @@ class NumberDraft:
     @property
     def open(self) -> bool:
         """Whether no value has been seen, which leaves the kind open."""
-        return not self.finite
+        return not (self.finite or self.infinite)
 
     @property
     def name(self) -> str:
@@ -162,6 +162,7 @@ class NumberDraft:
             return Categories("boolean", () if self.open else (False, True))
         if self.few:
             return categories("number", self.few | self.infinite)
+        self._thin(level_of(self.rows))  # pieces without values may have come behind
         parts = [one.values for one in self.sample]
         if whole.blurred(parts):
             raise ColumnError('holds whole numbers that float64 cannot tell apart; bins="category" can')

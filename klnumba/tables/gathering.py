@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from klnumba.tables import words
-from klnumba.tables.cells import Label
+from klnumba.tables.cells import Array, Label
 from klnumba.tables.codes import Coded, counted
 from klnumba.tables.columns import label_of
 from klnumba.tables.words import Vocabulary
@@ -27,8 +27,26 @@ def gathered(found: Coded, table: Vocabulary) -> dict[Label, int]:
             block = block[texts[block]]
             table.add([labels[k] for k in block], np.ones(block.size, np.int64))
     else:
+        at = at[np.argsort(_first_rows(codes, len(labels), np.count_nonzero(held.counts))[at])]
         table.add([labels[k] for k in at], held.counts[at])
     rest: dict[Label, int] = {}
     for k in np.flatnonzero(~texts & (held.counts > 0)):
         rest[labels[k]] = rest.get(labels[k], 0) + int(held.counts[k])
     return rest
+
+
+def _first_rows(codes: Array, size: int, held: int) -> Array:
+    """The row in which each of so many codes stands first, of which so many are held: tables have words in this order.
+
+    Rows are looked at as long as there are codes to come.
+    """
+    found = np.full(size, codes.size)
+    for start in range(0, codes.size, words.BLOCK):
+        block = codes[start : start + words.BLOCK].astype(np.intp)
+        rows = np.flatnonzero(block >= 0)[::-1]  # of rows with one code, the first is written last
+        rows = rows[found[block[rows]] == codes.size]
+        found[block[rows]] = start + rows
+        held -= np.unique(block[rows]).size
+        if not held:
+            break
+    return found

@@ -97,7 +97,7 @@ def explicit_edges(edges: Any, name: str = "bins") -> Array:
 
 def _typed(edges: Any) -> tuple[Array, bool]:
     """Edges as an array of numbers, times or durations, and whether they have a zone; then they are in UTC."""
-    array = np.asarray(edges)
+    array = np.asarray(_told(edges))
     if array.dtype.kind != "O" or array.ndim != 1:
         return array, False
     if any(value != value for value in array):
@@ -114,6 +114,14 @@ def _typed(edges: Any) -> tuple[Array, bool]:
     if all(isinstance(value, (Real, Decimal)) for value in array):
         return array.astype(np.float64), False
     return array, False
+
+
+def _told(edges: Any) -> Any:
+    """The times of polars and Arrow one by one where they have a zone, which NumPy would not say."""
+    for holder, name, listed in (("dtype", "time_zone", "to_list"), ("type", "tz", "to_pylist")):
+        if getattr(getattr(edges, holder, None), name, None) is not None and hasattr(edges, listed):
+            return getattr(edges, listed)()
+    return edges
 
 
 def edges(rule: Any, sample: Array, finite: int, low: float, high: float) -> Array:

@@ -113,3 +113,12 @@ def test_outer_edges_may_be_infinite():
     assert profile.cells["x"].labels()[1:3] == ["[-inf, 0)", "[0, inf]"]
     assert profile.tallies["x"].counts.tolist() == [0, 2, 2, 0, 1, 1, 1]
     assert Profile.from_json(profile.to_json()) == profile
+
+
+@pytest.mark.parametrize(("library", "make"), [("polars", "Series"), ("pyarrow", "array")])
+def test_times_with_a_zone_of_other_libraries_as_edges(library, make):
+    loaded = pytest.importorskip(library, reason="edges of this library")
+    edges = getattr(loaded, make)([edge.to_pydatetime() for edge in ZONED])
+    assert counts_of("zone", edges) == [0, 2, 1, 0, 0, 0, 0]
+    with pytest.raises(ValueError, match="holds times without a zone, but the edges have one"):
+        counts_of("time", edges)

@@ -11,7 +11,7 @@ pytest.importorskip("pandas", reason="the frames of these tests are pandas'")
 
 import pandas as pd
 
-from klnumba.tables import Chunks, Profile, compare, from_great_expectations, thresholds
+from klnumba.tables import Chunks, Profile, compare, from_great_expectations, thresholds, words
 from tests.tables.test_sparse import seldom
 
 NAMES = np.array([f"k{k}" for k in range(40)])
@@ -143,3 +143,47 @@ def test_a_piece_without_values_has_no_type(values, empty):
         assert found.compare(whole).to_frame().status[0] == "ok"
         if values.dtype.kind == "U" or order is pieces:
             assert found == wanted
+
+
+@pytest.mark.parametrize("last", [np.full(200_000, np.nan), np.array([None] * 200_000, object)], ids=["NaN", "None"])
+def test_pieces_without_values_at_the_end_thin_the_sample(last):
+    """The rows of which quantiles are taken are a part of all rows, those that are missing among them."""
+    values = np.random.default_rng(0).normal(size=1 << 17)
+    wanted = Profile.fit(frame(np.append(values, np.full(last.size, np.nan))))
+    assert Profile.fit(Chunks(lambda: [frame(values), frame(last)])) == wanted
+
+
+def test_infinities_of_pieces_without_finite_numbers():
+    data = np.array([np.inf] * 50 + [1.0, 2.0, 3.0] * 100)
+    dask = pytest.importorskip("dask.dataframe", reason="partitions are Dask's")
+    from klnumba.dask import compare as compare_partitions
+
+    wanted = compare(frame(data), frame(data[::-1].copy()))
+    parts = [dask.from_pandas(frame(one), npartitions=7) for one in (data, data[::-1].copy())]
+    assert compare_partitions(*parts).to_json() == wanted.to_json()
+
+
+# --- categoricals ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [2, 100, 200, 40_000])
+def test_missing_values_of_categoricals_with_weights(count):
+    """Their codes are as short as they can be."""
+    names = [f"k{k}" for k in range(count)]
+    data = pd.DataFrame({"s": pd.Categorical([*names, None, None, names[0]]), "w": 1.0})
+    found = compare(data, data, weights="w").contributions.set_index("cell")["n_reference"]
+    assert found["missing"] == 2.0
+    assert found["k0"] == 2.0
+    assert found.sum() == count + 3
+
+
+def test_categories_are_remembered_in_the_order_of_their_rows(monkeypatch):
+    """Where some are forgotten, it shows."""
+    monkeypatch.setattr(words, "MOST", 4096)
+    rng = np.random.default_rng(0)
+    names = np.array([f"k{k}" for k in range(6000)])
+    data = pd.DataFrame({"s": pd.Categorical(rng.permutation(np.concatenate([names, names[::7]])), categories=names)})
+    wanted = Profile.fit(data)
+    for cut in (1, 3000, 4000, 6500):
+        assert Profile.fit(Chunks(lambda cut=cut: [data[:cut], data[cut:]])) == wanted
+    assert Profile.fit(data.astype(str)) == wanted
