@@ -27,7 +27,7 @@ def gathered(found: Coded, table: Vocabulary) -> dict[Label, int]:
             block = block[texts[block]]
             table.add([labels[k] for k in block], np.ones(block.size, np.int64))
     else:
-        at = at[np.argsort(_first_rows(codes, len(labels), np.count_nonzero(held.counts))[at])]
+        at = at[np.argsort(_first_rows(codes, len(labels), int(np.count_nonzero(held.counts)))[at])]
         table.add([labels[k] for k in at], held.counts[at])
     rest: dict[Label, int] = {}
     for k in np.flatnonzero(~texts & (held.counts > 0)):
