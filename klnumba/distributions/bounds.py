@@ -107,9 +107,9 @@ def _lower(w: Array, f: Distribution, v: Array, g: Distribution) -> Any:
 def _log_overlap(one: Any, other: Any) -> Array | None:
     """The logarithm of the integral of the densities' product; None where it is not known."""
     if isinstance(one, Normal) and isinstance(other, Normal):
-        square = np.square(np.asarray(one.scale, np.float64)) + np.square(np.asarray(other.scale, np.float64))
-        off = np.asarray(one.loc, np.float64) - other.loc
-        return np.asarray(-0.5 * (np.log(2.0 * math.pi * square) + off * off / square))
+        scale = np.hypot(np.asarray(one.scale, np.float64), other.scale)  # squares may leave the range of numbers
+        off = (np.asarray(one.loc, np.float64) - other.loc) / scale
+        return np.asarray(-0.5 * (math.log(2.0 * math.pi) + off * off) - np.log(scale))
     if isinstance(one, Joint) and isinstance(other, Joint):
         found = [_log_overlap(x, y) for x, y in zip(one.distributions, other.distributions, strict=True)]
         known = [x for x in found if x is not None]

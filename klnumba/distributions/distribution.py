@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from klnumba.parametric import Parametric, library_of
 def on_device(value: Any) -> bool:
     """Whether a parameter lies on a CUDA device; nothing looks at its numbers before a formula does."""
     return not isinstance(value, np.ndarray | np.generic | float) and hasattr(value, "taken")
+
+
+CACHES = {"dtype", "_is_one", "_made", "_factor", "_factors"}  # what a distribution keeps of its numbers
 
 
 class Support(NamedTuple):
@@ -206,8 +209,15 @@ class Distribution(Parametric):
 
         A subclass may take other arguments than its parameters: its constructor is not called.
         """
+        return self._like(Distribution, not self._unchecked, **given)
+
+    def _like(self, base: type[Distribution], *parts: Any, **given: Any) -> Self:
+        """One of this class by the constructor of `base`; what a subclass keeps beside that goes along."""
         made = object.__new__(type(self))
-        Distribution.__init__(made, not self._unchecked, **given)
+        cast(Any, base).__init__(made, *parts, **given)
+        for name, value in self.__dict__.items():
+            if name not in CACHES:
+                made.__dict__.setdefault(name, value)
         return made
 
     def _reshaped(self, shape: Callable[[tuple[int, ...], tuple[int, ...]], tuple[int, ...]]) -> Self:

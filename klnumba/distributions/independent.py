@@ -64,14 +64,14 @@ class Independent(Holder):
 
     def with_axes(self, place: int, count: int) -> Self:
         """The same batch with `count` more axes of length 1 before the axis at `place`."""
-        return type(self)(self.base_distribution.with_axes(place, count), self.reinterpreted_batch_ndims)
+        return self._like(Independent, self.base_distribution.with_axes(place, count), self.reinterpreted_batch_ndims)
 
     def one(self, at: tuple[int, ...], shape: tuple[int, ...] | None = None) -> Self:
         """The distribution at one place of the batch, broadcast to `shape`."""
         cut = len(self.batch_shape)
         wide = self.batch_shape if shape is None else shape
         base = self.base_distribution.one(at, wide + self.base_distribution.batch_shape[cut:])
-        return type(self)(base, self.reinterpreted_batch_ndims)
+        return self._like(Independent, base, self.reinterpreted_batch_ndims)
 
     def _broken(self) -> Any:
         axes = tuple(range(len(self.batch_shape), len(self.base_distribution.batch_shape)))

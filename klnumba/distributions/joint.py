@@ -73,14 +73,15 @@ class Joint(Holder):
     def with_axes(self, place: int, count: int) -> Self:
         """The same batch with `count` more axes of length 1 before the axis at `place`."""
         before = [place - (len(self.batch_shape) - len(x.batch_shape)) for x in self.distributions]
-        return type(self)(
-            x if at < 0 else x.with_axes(at, count) for x, at in zip(self.distributions, before, strict=True)
+        return self._like(
+            Joint,
+            [x if at < 0 else x.with_axes(at, count) for x, at in zip(self.distributions, before, strict=True)],
         )
 
     def one(self, at: tuple[int, ...], shape: tuple[int, ...] | None = None) -> Self:
         """The distribution at one place of the batch, broadcast to `shape`."""
         wide = self.batch_shape if shape is None else shape
-        return type(self)(x.one(at, wide) for x in self.distributions)
+        return self._like(Joint, [x.one(at, wide) for x in self.distributions])
 
 
 @register_kl(Joint, Joint)

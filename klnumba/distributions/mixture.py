@@ -56,7 +56,8 @@ class Mixture(Holder):
         """The distribution at one place of the batch, broadcast to `shape`."""
         wide = self.batch_shape if shape is None else shape
         parts = (*wide, self.mixture_distribution.count)
-        return type(self)(self.mixture_distribution.one(at, wide), self.component_distribution.one(at, parts))
+        choice, component = self.mixture_distribution.one(at, wide), self.component_distribution.one(at, parts)
+        return self._like(Mixture, choice, component)
 
     def _broken(self) -> Any:
         choice, parts = self.mixture_distribution._broken(), self.component_distribution._broken()

@@ -40,6 +40,7 @@ from klnumba.distributions.transforms import (
 from klnumba.distributions.uniform import Uniform
 from klnumba.distributions.weibull import Weibull
 
+SMALLEST = float(np.finfo(np.float64).smallest_normal)
 Numbers = dict[str, Any]
 Step = tuple[type[Distribution], Callable[..., Numbers | None]]
 
@@ -155,9 +156,23 @@ def after(x: Distribution, transform: Transform) -> Distribution | None:
     if step is None or any(map(on_device, x._given.values())):
         return None
     family, rule = step
-    numbers = rule(x, **transform.parameters)
-    if numbers is None:
+    with np.errstate(all="ignore"):
+        numbers = rule(x, **transform.parameters)
+    if numbers is None or not all(map(_keeps_digits, numbers.values())):
         return None
-    given = {name: np.asarray(value, x.dtype) for name, value in numbers.items()}
+    given = {name: _narrow(np.asarray(value), x.dtype) for name, value in numbers.items()}
     made: Distribution = cast(Any, family)(**given, **({"validate_args": False} if x._unchecked else {}))
     return made
+
+
+def _keeps_digits(value: Any) -> bool:
+    """Whether all these numbers are zero or normal ones: a product beyond the range has lost digits, or all."""
+    size = np.abs(np.asarray(value, np.float64))
+    return bool(np.all((size == 0.0) | ((size >= SMALLEST) & (size < np.inf)) | np.isnan(size)))
+
+
+def _narrow(value: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+    """The numbers in this dtype if it holds them, else float64: float32 would round a product to 1e-7 of itself."""
+    with np.errstate(over="ignore"):
+        narrow = value.astype(dtype)
+    return narrow if np.array_equal(narrow, value, equal_nan=True) else value.astype(np.float64)

@@ -82,7 +82,8 @@ class TransformedDistribution(Holder):
         """The distribution at one place of the batch, broadcast to `shape`."""
         wide = self.batch_shape if shape is None else shape
         numbers = wide + self.base_distribution.event_shape
-        return type(self)(self.base_distribution.one(at, wide), [x.one(at, numbers) for x in self.transforms])
+        transforms = [x.one(at, numbers) for x in self.transforms]
+        return self._like(TransformedDistribution, self.base_distribution.one(at, wide), transforms)
 
     def reaches(self) -> Iterator[tuple[Transform, Any, Any]]:
         """Each transform, and from where to where the numbers lie that it is given; all, where that is not known."""
@@ -146,7 +147,7 @@ class TransformedDistribution(Holder):
                 kept = log_mean is not None and np.all(loc == 0.0) and np.all(scale > 0.0)
                 log_mean = log_mean + np.log(scale) if kept else None
             elif isinstance(transform, ExpTransform):
-                log_mean = type(self)(self.base_distribution, self.transforms[:i]).mean
+                log_mean = TransformedDistribution(self.base_distribution, self.transforms[:i]).mean
                 total = total + log_mean
             elif isinstance(transform, PowerTransform) and log_mean is not None:
                 exponent = transform.parameters["exponent"]
@@ -162,12 +163,12 @@ class TransformedDistribution(Holder):
             y = transform.inverse(y, high)
         return y
 
-    def flat(self) -> Self:
+    def flat(self) -> TransformedDistribution:
         """The same, of a base that is not transformed itself."""
         base = self.base_distribution
         if not isinstance(base, TransformedDistribution):
             return self
-        return type(self)(base.base_distribution, base.transforms + self.transforms).flat()
+        return TransformedDistribution(base.base_distribution, base.transforms + self.transforms).flat()
 
     def named(self) -> Distribution:
         """The distribution of another family that this is; itself where it is none."""
@@ -176,7 +177,8 @@ class TransformedDistribution(Holder):
 
     def before(self, count: int) -> Distribution:
         """What the last so many transforms are applied to, by the name of its family if it has one."""
-        return type(self)(self.base_distribution, self.transforms[: len(self.transforms) - count]).named()
+        left = self.transforms[: len(self.transforms) - count]
+        return TransformedDistribution(self.base_distribution, left).named()
 
     def injective(self) -> list[bool]:
         """Of each transform, whether no two numbers that it is given become one."""
@@ -193,11 +195,10 @@ class TransformedDistribution(Holder):
 
 
 def shared(p: TransformedDistribution, q: TransformedDistribution) -> int:
-    """How many of the last transforms are equal and injective."""
-    last = zip(*(zip(x.transforms[::-1], x.injective()[::-1], strict=True) for x in (p, q)), strict=False)
+    """How many of the last transforms are equal, and injective on the numbers that both are given together."""
     count = 0
-    for (one, first), (other, second) in last:
-        if not (first and second and one == other):
+    for (one, low, high), (other, least, most) in zip(*(reversed([*x.reaches()]) for x in (p, q)), strict=False):
+        if one != other or not np.all(one.injective(np.minimum(low, least), np.maximum(high, most))):
             break
         count += 1
     return count
@@ -216,7 +217,7 @@ def transformed(p: TransformedDistribution, q: TransformedDistribution) -> Any:
         for one in (p, q):
             one.check_injective()
         raise NotImplementedError(
-            f"KL of transformed distributions is known for equal transforms, not for {list(p.transforms)} and "
-            f"{list(q.transforms)}"
+            "KL of transformed distributions is known for equal transforms, injective on the numbers of both, not for "
+            f"{list(p.transforms)} and {list(q.transforms)}"
         )
     return divergence(first, second)

@@ -242,3 +242,12 @@ def test_mixtures_of_torch():
     parts = one.Independent(one.Normal(torch.tensor([[0.0, 0.0], [1.0, 1.0]]), 1.0), 1)
     m = one.MixtureSameFamily(one.Categorical(torch.tensor([0.5, 0.5])), parts)
     assert float(kl.kl_divergence(m, m, method="bounds")) == 0.0
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+def test_bounds_do_not_depend_on_the_unit(unit):
+    found = []
+    for s in (1.0, unit):
+        p, q = (Mixture(Categorical([0.5, 0.5]), Normal([0.0, s * a], s * b)) for a, b in ((1.0, 1.0), (3.0, 2.0)))
+        found.append(kl.kl_divergence(p, q, method="bounds", return_error=True))
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-12)  # at most 2.2e-13

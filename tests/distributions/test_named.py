@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
+from scipy import stats
 
 import klnumba as kl
 from klnumba import distributions as D
@@ -162,3 +165,76 @@ class TestPyTorch:
             name = type(transform).__name__
             with pytest.raises(TypeError, match=rf"p: torch\.distributions' {name} has no .* here: {NONE[name]}"):
                 kl.kl_divergence(of.TransformedDistribution(base, [transform]), base)
+
+
+def test_what_float32_would_round_is_float64():
+    f = np.float32
+    p, q = (D.TransformedDistribution(D.Normal(f(0), f(0.3)), D.AffineTransform(f(0), f(s))) for s in (0.1, 0.10001))
+    exact = float(kl.kl_divergence(D.Normal(0.0, float(f(0.1))), D.Normal(0.0, float(f(0.10001)))))
+    assert float(kl.kl_divergence(p, q)) == pytest.approx(exact, rel=1e-6)
+
+
+def test_what_a_product_beyond_the_range_would_round_has_no_name():
+    base = D.Normal(0.0, 1e-160)
+    p, q = (D.TransformedDistribution(base, D.AffineTransform(0.0, s)) for s in (1.2345e-160, 1e-160))
+    with pytest.raises(NotImplementedError, match="known for equal transforms"):
+        kl.kl_divergence(p, q)
+    with pytest.raises(NotImplementedError, match="known for equal transforms"):
+        kl.kl_divergence(
+            *(D.TransformedDistribution(D.Normal(0.0, 1e200), D.AffineTransform(0.0, s)) for s in (1e200, 1e201))
+        )
+
+
+def test_equal_transforms_that_make_one_number_of_two_distributions():
+    """Each is injective on its own numbers, and not on those of both: the divergence is less than that of the bases."""
+    pairs = [
+        (D.Uniform(-1.0, 0.0), D.Uniform(0.0, 2.0), D.AbsTransform()),
+        (D.Uniform(-2.0, -1.0), D.Uniform(1.0, 2.0), D.PowerTransform(2.0)),
+    ]
+    for first, second, transform in pairs:
+        p, q = (D.TransformedDistribution(x, transform) for x in (first, second))
+        with pytest.raises(NotImplementedError, match="injective on the numbers of both"):
+            kl.kl_divergence(p, q)
+
+
+class Shifted(D.TransformedDistribution):
+    """A subclass with arguments of its own."""
+
+    def __init__(self, a):
+        super().__init__(D.Normal(a, 1.0), D.AffineTransform(1.0, 2.0))
+
+
+class Twice(D.Mixture):
+    def __init__(self, a):
+        super().__init__(D.Categorical([0.5, 0.5]), D.Normal([a, a + 1.0], 1.0))
+
+
+class Both(D.Independent):
+    def __init__(self, a):
+        super().__init__(D.Normal([a, 1.0], 1.0), 1)
+
+
+class Scaled(D.Normal):
+    """A subclass that keeps more than its parameters."""
+
+    def __init__(self, loc, unit):
+        super().__init__(loc, 1.0)
+        self.__dict__["unit"] = unit
+
+    def to_scipy(self):
+        return stats.norm(self.loc, self.unit)
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "method", "exact"),
+    [
+        (Shifted(0.0), Shifted(2.0), "auto", 2.0),
+        (Shifted(0.0), Shifted(2.0), "quadrature", 2.0),
+        (Twice(0.0), Twice(0.0), "quadrature", 0.0),
+        (Twice(0.0), Twice(0.0), "monte_carlo", 0.0),
+        (Both(0.0), Both(0.0), "monte_carlo", 0.0),
+        (Scaled(0.0, 3.0), D.Normal(0.0, 1.0), "quadrature", 4.0 - math.log(3.0)),
+    ],
+)
+def test_subclasses_have_what_their_base_has(p, q, method, exact):
+    assert float(kl.kl_divergence(p, q, method=method)) == pytest.approx(exact, rel=1e-8, abs=1e-12)

@@ -21,7 +21,7 @@ from mpmath import mp, mpf
 
 from klnumba import distributions
 from tests.reference.distribution_errors import BOUND, LARGEST, SMALLEST, evaluate
-from tests.reference.distributions import CLOSED, INTERVALS
+from tests.reference.distributions import AT, CLOSED, INTERVALS
 from tests.reference.near_families import NEAR, STEPS
 
 VALUES = Path(__file__).parent / "hard_values.json"
@@ -69,6 +69,9 @@ def cases(p: str, q: str) -> Iterator[tuple[float, ...]]:
     found = [(*rng.choice(first), *rng.choice(second)) for _ in range(DRAWN if (p, q) not in LEFT_OUT else 0)]
     if (p, q) == ("Logistic", "Logistic"):
         found = [(m, s, n, s) for m, s, n, _ in found]
+    if (p, q) in AT:
+        place, number = AT[p, q]
+        found = [(*case[:place], number, *case[place + 1 :]) for case in found]
     yield from dict.fromkeys(found)
 
 
