@@ -12,7 +12,7 @@ pytest.importorskip("pandas", reason="the frames of these tests are pandas'")
 import pandas as pd
 
 from klnumba.kernels import threads
-from klnumba.tables import Chunks, Profile, readers, room, scan, words
+from klnumba.tables import Chunks, Profile, readers, room, scan, text_files, words
 
 ROWS = 6000
 
@@ -100,8 +100,8 @@ def test_files_are_surveyed_once(suffix, tmp_path, monkeypatch):
         frame.to_parquet(path)
     else:
         frame.to_json(path, orient="records", lines=True)
-    surveys, true = [], readers.Untyped._surveyed
-    monkeypatch.setattr(readers.Untyped, "_surveyed", lambda *one: surveys.append(1) or true(*one))
+    surveys, true = [], text_files.Untyped._surveyed
+    monkeypatch.setattr(text_files.Untyped, "_surveyed", lambda *one: surveys.append(1) or true(*one))
     chunks = scan(path, rows=700)
     assert Profile.fit(chunks) == Profile.fit(frame)
     assert len(surveys) == (suffix != "parquet")
