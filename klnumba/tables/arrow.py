@@ -74,7 +74,7 @@ def counted(series: Any, known: Sequence[str] | None) -> Counted:
     chunks = _chunks(series)
     if _encoded(chunks):
         return _joined([codes.counted(*_dictionary(chunk)) for chunk in chunks])
-    table = Vocabulary() if known is None else Vocabulary(known, MOST_UNSEEN)
+    table = Vocabulary((), len(series)) if known is None else Vocabulary(known, MOST_UNSEEN)
     for chunk in chunks:
         table.count(_words(chunk))
     totals = table.totals()

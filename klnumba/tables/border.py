@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -17,6 +18,7 @@ from klnumba.optional import load, type_name
 from klnumba.tables import arrow, objects, whole
 from klnumba.tables.cells import Array
 from klnumba.tables.columns import Column, ColumnError, Labels, Numbers, Unusable
+from klnumba.tables.held import HeldRows, in_turn
 
 
 def frame_columns(frame: Any, name: str, kept: Array | None = None) -> dict[str, Column]:
@@ -40,7 +42,7 @@ def frame_columns(frame: Any, name: str, kept: Array | None = None) -> dict[str,
         held = dict(zip(map(str, table.columns), table.iter_columns(), strict=True))
     if kept is None:
         return {one: make(nw, one, series) for one, series in held.items()}
-    return {one: _selected(one, partial(_of_rows, make, nw, one, series, kept)) for one, series in held.items()}
+    return {one: _selected(one, partial(_of_rows, make, nw, one, series, kept), kept) for one, series in held.items()}
 
 
 def _of_rows(make: Callable[..., Column], nw: Any, name: str, series: Any, kept: Array) -> Column:
@@ -48,19 +50,43 @@ def _of_rows(make: Callable[..., Column], nw: Any, name: str, series: Any, kept:
     held = nw.from_native(series, series_only=True, pass_through=True)
     if isinstance(held, nw.Series) and "view" in arrow.type_of(held):
         return _arrow_labels(name, nw.from_native(arrow.of_rows(held, kept), series_only=True))
+    values = _uncopied(held)
+    if values is not None and values.dtype.kind in "fiu":
+        rows: Any = HeldRows(values, kept)
+        return Numbers(name, "number", int(rows.before[-1]), lambda: rows, view=True)
     if make is _pandas_column:
         return make(nw, name, series[kept])
     return make(nw, name, series.filter(nw.new_series(name, kept, backend=series.implementation)))
 
 
-def _selected(name: str, make: Callable[[], Any]) -> Column:
+def _read(make: Callable[[], Any], rows: int) -> Array:
+    in_turn(rows)
+    found: Array = make().read()
+    return found
+
+
+def _uncopied(series: Any) -> Array | None:
+    """The numbers of a column as they lie in memory, if they lie there as NumPy's."""
+    found: Array | None = None
+    with suppress(Exception):  # the libraries' own, where they would have to copy
+        native = series.to_native()
+        if series.implementation.is_pandas_like():
+            found = native.to_numpy() if isinstance(native.dtype, np.dtype) else None
+        elif series.implementation.is_polars():
+            found = native.to_numpy(allow_copy=False)
+        elif native.num_chunks == 1:
+            found = native.chunk(0).to_numpy(zero_copy_only=True)
+    return found
+
+
+def _selected(name: str, make: Callable[[], Any], kept: Array) -> Column:
     """A column that is made anew each time it is read, so that no copy of its rows stays."""
     try:
         found: Column = make()
     except Exception as error:  # of other libraries, which cannot take rows of all that they hold
         return Unusable(name, 0, str(error) or type(error).__name__)
     if isinstance(found, Numbers):
-        return replace(found, read=lambda: make().read(), view=False)
+        return found if found.view else replace(found, read=lambda: _read(make, kept.size))
     if isinstance(found, Labels):
         return replace(
             found, read=lambda known: make().read(known), count=lambda known: make().count(known),

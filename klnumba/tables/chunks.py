@@ -127,10 +127,10 @@ def scan(path: str | Path, *, columns: Iterable[Any] | None = None, rows: int | 
     A column has one type for the whole file, wherever the pieces end; a .csv or .jsonl file of more than one piece is
     therefore read once more than it is counted, and so is a shorter .csv file where it is not plain what is missing.
     Of CSV, a column is numbers or truth values if all of its values are, and else text as it stands in the file. An
-    empty field is missing; NA, N/A, n/a, NaN, nan, -NaN, -nan, None, NULL, null, <NA>, #N/A, #N/A N/A, #NA, 1.#IND,
-    -1.#IND, 1.#QNAN and -1.#QNAN are missing in a column of numbers or truth values, and text in any other, also in
-    one that holds nothing else. Of JSON lines, values keep the types that they have there (text is never taken for a
-    number or a date), and a key that a line lacks is missing there.
+    empty field is missing, as is an empty line where there is one column; NA, N/A, n/a, NaN, nan, -NaN, -nan, None,
+    NULL, null, <NA>, #N/A, #N/A N/A, #NA, 1.#IND, -1.#IND, 1.#QNAN and -1.#QNAN are missing in a column of numbers or
+    truth values, and text in any other, also in one that holds nothing else. Of JSON lines, values keep the types that
+    they have there (text is never taken for a number or a date), and a key that a line lacks is missing there.
 
     While cells are fitted, the different names of a column are held, and where there is no room for those of all
     columns, the file is read again for the rest of them.

@@ -45,6 +45,7 @@ class Labels:
     """A column of categories.
 
     `read` and `count` take the words that have a place of their own: others may then be told by their buckets alone.
+    With None, `count` tells all apart, however many they are.
     `gather` counts texts into a table of words, and returns the counts of what is no text.
     """
 

@@ -7,6 +7,10 @@ const filter = document.getElementById("filter");
 const shown = document.getElementById("shown");
 const details = document.getElementById("details");
 
+function bare(text) {  // without capitals and accents: the small letter of a dotted capital I has a dot apart
+  return text.normalize("NFD").replace(/[\u0300-\u036f]/g, "").toLowerCase();
+}
+
 function sortBy(head) {
   const place = head.cellIndex;
   const numeric = head.dataset.type === "number";
@@ -26,11 +30,11 @@ function sortBy(head) {
 }
 
 function show() {
-  const text = search.value.trim().toLowerCase();
+  const text = bare(search.value.trim());
   let count = 0;
   for (const row of body.rows) {
     const wanted = filter.value === "all" || row.dataset.states.split(" ").includes(filter.value);
-    row.hidden = !(wanted && row.dataset.name.includes(text));
+    row.hidden = !(wanted && bare(row.dataset.name).includes(text));
     count += row.hidden ? 0 : 1;
     const link = row.querySelector("a");  // a column that could not be compared has no section
     if (link !== null) document.querySelector(link.hash).hidden = row.hidden;

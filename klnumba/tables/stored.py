@@ -121,11 +121,17 @@ def _check_tally(name: str, column: dict[str, Any], size: int) -> None:
     if unseen is not None:
         fine = all(len(pair) == 2 and _label(pair[0]) and counted(pair[1]) for pair in unseen)
         _check(fine, f'column {name!r}: "unseen" has pairs of a category and a count')
+        apart = len({label for label, _ in unseen} - {*column.get("names", ())}) == len(unseen)
+        _check(apart, f'column {name!r}: "unseen" has each category once, and none that has a name')
     buckets = column.get("buckets")
     if buckets is not None:
         _check(
             len(buckets) == BUCKETS and all(map(counted, buckets)), f'column {name!r}: "buckets" are {BUCKETS} counts'
         )
+    if column["cells"] == "categories" and squares is None and not known:  # sums of weights are rounded
+        told = [one for one in (None if unseen is None else [count for _, count in unseen], buckets) if one is not None]
+        fine = all(sum(one) == counts[-2] for one in told)
+        _check(fine, f"column {name!r}: new categories add up to the count of their cell")
 
 
 def _count(value: Any) -> bool:

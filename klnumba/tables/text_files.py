@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +26,7 @@ WORDS = (  # beside numbers and truth values these are missing; among texts the 
     "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
     "NULL", "NaN", "None", "n/a", "nan", "null",
 )  # fmt: skip
+NUMBER = re.compile(r"\s*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?)\s*", re.ASCII | re.IGNORECASE)
 LONGER = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
 
 
@@ -82,11 +84,13 @@ class Untyped(ABC):
         kinds: dict[str, set[str]] = {}
         rounded: set[str] = set()
         for frame in frames:
-            rounded |= self.rounded(frame)
+            numbers = self.rounded(frame)
+            rounded |= numbers
             for name, column in frame_columns(frame, "file").items():
                 held = kinds.setdefault(name, set())
-                if column.kind not in held and _has_values(column):
-                    held.add(column.kind)
+                kind = "number" if name in numbers else column.kind
+                if kind not in held and _has_values(column):
+                    held.add(kind)
         typed = {name for name, held in kinds.items() if held in ({"number"}, {"boolean"})}
         mixed = {name for name, held in kinds.items() if len(held) > 1}
         return Survey([*kinds], typed, mixed, rounded - mixed)
@@ -121,15 +125,24 @@ class Csv(Untyped):
 
     def frames(self, columns: list[str] | None, survey: Survey | None) -> Iterator[Any]:
         """The pieces; lines are read whole, for pandas counts the fields only of those."""
-        rows = rows_of(self.rows, self._check())  # with those that are not wanted, which are taken apart too
+        width = self._check()
+        rows = rows_of(self.rows, width)  # with those that are not wanted, which are taken apart too
         found = Survey([], set(), set(), set()) if survey is None else survey
         words = WORDS if survey is None else {name: WORDS if name in found.typed else ("",) for name in found.names}
         text = dict.fromkeys(found.rounded | found.mixed, str)
         options: dict[str, Any] = {"na_values": words, "keep_default_na": False, "dtype": text, "low_memory": False}
+        if width == 1:  # an empty line is a missing value
+            options |= {"skip_blank_lines": False, "skiprows": self._above()}
         with _longer(), load("pandas").read_csv(self.path, chunksize=rows, **options) as reader:
             for frame in reader:
                 kept = frame if columns is None else frame[columns]
                 yield kept.assign(**{name: _numbers(kept[name]) for name in kept if name in found.rounded})
+
+    def _above(self) -> int:
+        """How many lines without a text stand above the head."""
+        unpacked: Any = gzip.open if self.path.name.lower().endswith(".gz") else open
+        with unpacked(self.path, "rt", encoding="utf-8-sig", errors="replace") as file:
+            return sum(1 for _ in takewhile(lambda line: not line.strip(), file))
 
     def settled(self, frame: Any) -> bool:
         """What is missing may be a word, and that a text."""
@@ -138,10 +151,24 @@ class Csv(Untyped):
         return typed and super().settled(frame)
 
     def rounded(self, frame: Any) -> set[str]:
-        """Where a value is missing, pandas reads whole numbers as float64."""
+        """Where a value is missing, pandas reads whole numbers as float64, and those from 2**63 on as texts."""
         floats = frame.select_dtypes("float64")
         large = (floats.abs() >= whole.LIMIT) & np.isfinite(floats)
-        return {name for name in floats if large[name].any()}
+        texts = {name for name in frame if frame[name].dtype.kind == "O" and _written_numbers(frame[name])}
+        return texts | {name for name in floats if large[name].any()}
+
+
+def _written_numbers(texts: Iterable[Any]) -> bool:
+    """Whether these are numbers, of which some are too large for 64 bits with a sign."""
+    large = False
+    for text in texts:
+        if isinstance(text, float) or text in WORDS:  # NaN, or what pandas leaves as it is among such numbers
+            continue
+        found = NUMBER.fullmatch(text) if isinstance(text, str) else None
+        if found is None:
+            return False
+        large = large or abs(_number(text)) >= 1 << 63
+    return large
 
 
 @contextmanager

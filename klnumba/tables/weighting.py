@@ -59,7 +59,7 @@ def _weights_of(frame: Any, found: dict[str, Column], weights: Any, name: str) -
     rows = {column.rows for column in found.values()}
     if rows and array.size not in rows:
         raise ValueError(f"weights: {array.size} numbers for the {rows.pop()} rows of {name}")
-    return _checked(array.astype(np.float64), name)
+    return _checked(array.astype(np.float64, copy=False), name)
 
 
 def check_index(weights: Any, index: Any) -> None:

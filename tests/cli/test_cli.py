@@ -263,3 +263,22 @@ def test_readme_examples_run() -> None:
         capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+INTERRUPTED = """
+import sys
+
+class Interrupts:
+    def find_spec(self, name, path=None, target=None):
+        if name == "klnumba.cli.compare":
+            raise KeyboardInterrupt
+
+from klnumba.cli import main
+sys.meta_path.insert(0, Interrupts())
+main()
+"""
+
+
+def test_interrupted_while_the_command_is_loaded():
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import re
 
 import numpy as np
@@ -434,3 +435,65 @@ def test_json_lines_without_lines(tmp_path, text):
     for work in (scan(path).names, lambda: Profile.fit(scan(path)), lambda: compare(BEFORE, scan(path))):
         with pytest.raises(ValueError, match=re.escape(f"{path}: cannot be read: no lines, and so no columns")):
             work()
+
+
+UNSIGNED = {
+    "missing": [2**64 - 1, None, 2**63],
+    "a word": [2**64 - 1, "NA", 3],
+    "below 0": [-1, 2**63],
+    "both": [-1, None, 2**63, 2**64 - 1],
+    "longer ones": [2**64, 2**63, None, -1],
+    "a fraction": [2**64, 1.5],
+    "an infinity": [2**70, math.inf, -5],
+}
+
+
+@pytest.mark.parametrize("case", UNSIGNED)
+@pytest.mark.parametrize("rows", [1, 2, 1000])
+def test_whole_numbers_that_64_bits_with_a_sign_do_not_hold(tmp_path, case, rows):
+    """pandas reads some of these as texts, among which nothing is missing."""
+    values = UNSIGNED[case]
+    path = write_csv(tmp_path / "t.csv", ["x,y", *(f"{'' if one is None else one},1" for one in values)])
+    numbers = pd.Series([None if isinstance(one, str) else one for one in values], dtype=object)
+    expected = Profile.fit(pd.DataFrame({"x": numbers, "y": 1}))
+    assert expected.cells["x"].kind == "number"
+    assert Profile.fit(scan(path, rows=rows)).to_json() == expected.to_json()
+
+
+@pytest.mark.parametrize("more", ["x", "True", "1_0"])
+@pytest.mark.parametrize("rows", [1, 2, 1000])
+def test_long_whole_numbers_among_texts(tmp_path, more, rows):
+    path = write_csv(tmp_path / "t.csv", ["x,y", f"{2**63},1", ",1", "-1,1", f"{more},1"])
+    profile = Profile.fit(scan(path, rows=rows))
+    assert {*profile.cells["x"].names} == {str(2**63), "-1", more}
+    assert profile.tallies["x"].counts[-1] == 1
+
+
+@pytest.mark.parametrize("suffix", ["csv", "csv.gz"])
+@pytest.mark.parametrize("rows", [1, 4, 1000])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_empty_lines_of_one_column_are_missing_values(tmp_path, suffix, rows, end):
+    for lines in (["x", "1", "", "2", "", "", "3"], ["", " ", "x", "", "1", "2", "", '""', "3"]):
+        path = tmp_path / f"t.{suffix}"
+        with gzip.open(path, "wb") if suffix == "csv.gz" else path.open("wb") as file:
+            file.write(end.join([*lines, ""]).encode())
+        assert scan(path, rows=rows).names() == ["x"]
+        tally = Profile.fit(scan(path, rows=rows)).tallies["x"]
+        assert (tally.rows, tally.counts.tolist()) == (6, [1, 1, 1, 0, 3])
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_what_other_libraries_write_for_a_missing_value(tmp_path, library):
+    module = pytest.importorskip(library, reason="writes the file")
+    for columns in (
+        {"x": [1, None, 2, None, None, 3, None]},
+        {"x": ["a", None, "b"]},
+        {"x": [1, None], "y": [2, None]},
+    ):
+        path = tmp_path / "t.csv"
+        if library == "polars":
+            module.DataFrame(columns).write_csv(path)
+        else:
+            csv = pytest.importorskip("pyarrow.csv", reason="writes the file")
+            csv.write_csv(module.table(columns), path)
+        assert Profile.fit(scan(path)).to_json() == Profile.fit(pd.DataFrame(columns)).to_json()

@@ -14,7 +14,7 @@ pytest.importorskip("pandas", reason="the frames of these tests are pandas'")
 
 import pandas as pd
 
-from klnumba.tables import Chunks, Profile, compare
+from klnumba.tables import Chunks, Profile, compare, words
 from tests.reference import other_tools
 
 RECORDED = json.loads(other_tools.FILE.read_text())
@@ -143,3 +143,16 @@ def test_weights_are_refused():
     for weights in ("w", (np.ones(2), None)):
         with pytest.raises(ValueError, match="like: what these tools report knows no weights"):
             compare(frame, frame, like="scipy", weights=weights)
+
+
+@pytest.mark.parametrize("tool", RECORDED)
+def test_more_words_than_are_remembered(tool, monkeypatch):
+    """The tools count every category, and so none may be forgotten."""
+    pytest.importorskip("pyarrow", reason="the words lie in its layout")
+    monkeypatch.setattr(words, "MOST", 1000)
+    names = pd.Series([f"n{k}" for k in range(3000)], dtype="str")
+    before, same, more = (pd.DataFrame({"x": one}) for one in (names, names[::-1], pd.concat([names, names[:1500]])))
+    assert compare(before, same, like=tool).rows()[0][f"like_{tool}"] == 0.0
+    expected = compare(before.astype(object), more.astype(object), like=tool).rows()[0][f"like_{tool}"]
+    assert compare(before, more, like=tool).rows()[0][f"like_{tool}"] == pytest.approx(expected, rel=1e-12)
+    assert 0.0 < expected < math.inf

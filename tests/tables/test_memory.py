@@ -88,3 +88,23 @@ def test_a_file_in_pieces(tmp_path):
     """1,500,000 rows of 8 numbers: 92 MiB, of which a piece is 3."""
     one = 'pa.table({"c0": np.arange(500.0)})'
     assert beyond(FILE, f"{one}, {one}", tmp_path) < LIMIT
+
+
+WEIGHTS = """
+import functools, {library}
+draws, rows = np.random.default_rng(0), 6_000_000
+numbers = {{f"c{{k}}": draws.standard_normal(rows) for k in range(6)}} | {{"w": np.arange(rows) % 2.0}}
+before = after = {make}
+del numbers
+compare = functools.partial(compare, weights="w")
+"""
+MAKE = {"pandas": "pandas.DataFrame(numbers, copy=False)", "polars": "polars.DataFrame(numbers)"}
+
+
+@pytest.mark.parametrize("library", MAKE)
+def test_rows_of_weight_0_are_left_out_without_copies_of_the_others(library, tmp_path, monkeypatch):
+    """The half that has a weight takes 160 MiB on each side."""
+    pytest.importorskip(library, reason="makes the frame")
+    monkeypatch.setenv("KLNUMBA_NUM_THREADS", "4")
+    prepare = WEIGHTS.format(library=library, make=MAKE[library])
+    assert beyond(prepare, "before.head(1000), after.head(1000)", tmp_path) < LIMIT

@@ -184,6 +184,10 @@ DAMAGES = {
     '"aware"': ("time", {"aware": 0}),
     '"known"': ("word", {"known": "yes"}),
     '"unseen"': ("word", {"unseen": [["d", -2]]}),
+    '"unseen" has each category once': ("word", {"unseen": [["d", 1], ["d", 1]]}),
+    "none that has a name": ("word", {"unseen": [["a", 0]]}),
+    "new categories add up": ("word", {"unseen": [["d", 10]]}),
+    "add up to the count of their cell": ("word", {"unseen": None, "buckets": [1] + [0] * 1023}),
 }
 
 

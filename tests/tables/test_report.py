@@ -285,6 +285,20 @@ def test_browser_opens_sorts_and_filters(page, found):
     assert names(page) == ["gone" + SCRIPT]
 
 
+SEARCHES = {"İstanbul": ["istan", "İSTAN", "stanb"], "Größe é": ["GRÖ", "e\u0301"], "plain": ["PLAIN"]}
+
+
+def test_browser_finds_names_in_any_capitals_and_accents(browser, tmp_path):
+    frame = pd.DataFrame({name: [1.0, 2.0, 3.0] for name in SEARCHES})
+    one = browser.new_page()
+    one.goto(compare(frame, frame).report(tmp_path / "report.html").as_uri())
+    for name, texts in SEARCHES.items():
+        for text in texts:
+            one.get_by_label("Find a column").fill(text)
+            assert names(one) == [name]
+    one.close()
+
+
 def sections(page) -> list[str]:
     return page.locator("details:visible > summary > bdi").all_inner_texts()
 

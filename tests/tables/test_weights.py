@@ -121,3 +121,17 @@ def test_rows_of_weight_0_in_views_and_in_what_has_no_cells(library):
     assert profile.tallies["text"].counts.tolist() == [6, 0, 3]
     assert profile.tallies["bytes"].counts.tolist() == [2, 4, 0, 3]
     assert profile.problems.keys() == {"lists"}
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("share", [0.001, 0.7])
+def test_long_columns_with_rows_of_weight_0(library, share):
+    """More rows than are copied at a time."""
+    make = pytest.importorskip(library, reason="makes the frames").DataFrame
+    draws = np.random.default_rng(0)
+    rows = 600_000
+    weights = np.where(draws.random(rows) < share, draws.integers(1, 4, rows), 0)
+    frame = pd.DataFrame({"x": draws.normal(size=rows), "k": draws.integers(0, 5, rows), "w": weights})
+    rest = held(frame).reset_index(drop=True)
+    found, expected = (make({name: one[name].to_numpy() for name in one}) for one in (frame, rest))
+    assert Profile.fit(found, weights="w").to_json() == Profile.fit(expected, weights="w").to_json()

@@ -149,9 +149,12 @@ def test_the_rarest_are_forgotten_where_there_are_too_many(monkeypatch):
     frequent = [f"f{k}" for k in range(50)]
     rare = [f"r{k}" for k in range(4000)]
     values = frequent * 3 + [word for k, one in enumerate(rare) for word in (frequent[k % 50], one)]
-    found, _ = counts(column([pa.array(values)]))
+    one, table = column([pa.array(values)]), words.Vocabulary()
+    arrow.gathered(one, table)
+    found = dict(zip(table.texts(), table.totals()[1:].tolist(), strict=True))
     assert len(found) <= 256
     assert {word: found[word] for word in frequent} == dict.fromkeys(frequent, 83)
+    assert len(counts(one)[0]) == 4050
 
 
 def test_what_is_forgotten_does_not_depend_on_the_split(monkeypatch):
