@@ -17,8 +17,9 @@ from klnumba.formulas.special import LN2
 
 
 def only(p: Distribution, q: Distribution, owner: Distribution, name: str, wanted: float) -> None:
-    """Refuse another value of a parameter."""
-    if np.any(np.not_equal(looked_at(owner, owner, name)[0], wanted)):
+    """Refuse another value of a parameter; NaN and infinite ones, which were not checked, make the result NaN."""
+    value = looked_at(owner, owner, name)[0]
+    if np.any(np.not_equal(value, wanted) & np.isfinite(value)):
         raise NotImplementedError(
             f"KL({type(p).__name__} || {type(q).__name__}) has a closed form where {name} of {type(owner).__name__} is "
             f"{wanted:g}; method='quadrature' integrates"

@@ -74,4 +74,5 @@ def _encoded(text: str) -> bytes:
 
 
 def text_of(word: bytes) -> str:
+    """A word as a text; the opposite of how texts become words, half surrogate pairs among them."""
     return word.decode("utf-8", "surrogatepass")

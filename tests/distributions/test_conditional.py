@@ -42,3 +42,14 @@ def test_the_cosine_integral_on_both_sides_of_1():
     assert kl.kl_divergence(D.Exponential(1e300), D.HalfCauchy(1e300)) == pytest.approx(
         math.log(math.pi / 2.0) - 1.0 + 600.0 * math.log(10.0), rel=1e-15
     )
+
+
+@pytest.mark.parametrize(
+    ("p", "q"),
+    [
+        (D.StudentT([1.0, np.nan], validate_args=False), D.Cauchy(0.0, 1.0)),
+        (D.Exponential(1.0), D.Cauchy([0.0, np.nan], 1.0, validate_args=False)),
+    ],
+)
+def test_what_was_not_checked_gives_nan(p, q):
+    assert np.isnan(kl.kl_divergence(p, q)).tolist() == [False, True]

@@ -11,15 +11,9 @@ from scipy import stats
 
 import klnumba as kl
 from klnumba import distributions as D
-from klnumba.distributions import registry
 from klnumba.distributions.constraint import POSITIVE
 
-
-@pytest.fixture(autouse=True)
-def own(monkeypatch):
-    """A registry of our own that is gone after the test."""
-    monkeypatch.setattr(registry, "_pairs", dict(registry._pairs))
-    monkeypatch.setattr(registry, "_found", {})
+pytestmark = pytest.mark.usefixtures("own")
 
 
 class Mine(D.Distribution):

@@ -9,14 +9,6 @@ import pytest
 
 import klnumba as kl
 from klnumba import distributions as D
-from klnumba.distributions import registry
-
-
-@pytest.fixture
-def own(monkeypatch):
-    """A registry of our own that is gone after the test."""
-    monkeypatch.setattr(registry, "_pairs", dict(registry._pairs))
-    monkeypatch.setattr(registry, "_found", {})
 
 
 class Left(D.Normal):

@@ -120,7 +120,7 @@ class TestPyTorch:
         self.torch = pytest.importorskip("torch", reason="PyTorch is not installed")
         self.of = self.torch.distributions
 
-    def both(self, p, q):
+    def assert_both(self, p, q):
         for one, other in ((p, q), (q, p)):
             expected = self.of.kl_divergence(one, other)
             self.torch.testing.assert_close(kl.kl_divergence(one, other), expected, rtol=1e-12, atol=1e-15)
@@ -129,13 +129,13 @@ class TestPyTorch:
         of, made = self.of, self.of.TransformedDistribution
         one, two, three = (self.torch.tensor(x, dtype=self.torch.float64) for x in (1.0, 2.0, 3.0))
         chain = [of.ExpTransform(), of.AffineTransform(0.0, three)]
-        self.both(made(of.Normal(one, two), [of.ExpTransform()]), of.LogNormal(two, one))
-        self.both(made(of.Exponential(two), chain), of.Pareto(three, one))
-        self.both(made(of.Gamma(two, three), [of.PowerTransform(-one)]), of.InverseGamma(one, two))
-        self.both(made(of.Normal(0.0 * one, two), [of.AbsTransform()]), of.HalfNormal(three))
-        self.both(made(of.Cauchy(0.0 * one, two), [of.AbsTransform()]), of.HalfCauchy(three))
+        self.assert_both(made(of.Normal(one, two), [of.ExpTransform()]), of.LogNormal(two, one))
+        self.assert_both(made(of.Exponential(two), chain), of.Pareto(three, one))
+        self.assert_both(made(of.Gamma(two, three), [of.PowerTransform(-one)]), of.InverseGamma(one, two))
+        self.assert_both(made(of.Normal(0.0 * one, two), [of.AbsTransform()]), of.HalfNormal(three))
+        self.assert_both(made(of.Cauchy(0.0 * one, two), [of.AbsTransform()]), of.HalfCauchy(three))
         for same in (of.Weibull(two, three), of.Kumaraswamy(two, three)):
-            self.both(made(same.base_dist, same.transforms), same)
+            self.assert_both(made(same.base_dist, same.transforms), same)
 
     def test_equal_transforms(self):
         of, made = self.of, self.of.TransformedDistribution
@@ -148,7 +148,7 @@ class TestPyTorch:
             [of.ComposeTransform([exp, of.ComposeTransform([of.AffineTransform(1.0, 2.0)]), exp.inv, exp])],
             [exp, of.ComposeTransform([exp.inv, of.AffineTransform(1.0, 2.0)]).inv],
         ):
-            self.both(*(made(base, chain) for base in bases))
+            self.assert_both(*(made(base, chain) for base in bases))
         independent = [of.IndependentTransform(exp, 1)]  # torch.distributions refuses these
         found = kl.kl_divergence(*(made(base, independent) for base in bases))
         self.torch.testing.assert_close(found, of.kl_divergence(*bases).sum())

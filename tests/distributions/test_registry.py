@@ -13,7 +13,7 @@ import pytest
 
 import klnumba as kl
 from klnumba import distributions as D
-from klnumba.distributions import kl_divergence_grad, registry
+from klnumba.distributions import kl_divergence_grad
 from klnumba.distributions.constraint import POSITIVE, REAL
 from klnumba.distributions.distribution import Distribution, Parameter
 from klnumba.formulas import special
@@ -21,13 +21,6 @@ from klnumba.formulas.special import excess_of_products
 from tests.kernels import sub
 from tests.reference.distributions import CLOSED
 from tests.reference.vector_distributions import PAIRS
-
-
-@pytest.fixture
-def own(monkeypatch):
-    """A registry of our own that is gone after the test."""
-    monkeypatch.setattr(registry, "_pairs", dict(registry._pairs))
-    monkeypatch.setattr(registry, "_found", {})
 
 
 class Rayleigh(D.Distribution):
