@@ -122,33 +122,12 @@ def _logits(block: Block, d: int, dtype: np.dtype[Any], inverse: float, out: np.
         rows = block.p, block.a, block.ps, block.q, block.b, block.qs, block.count, d, inverse
         cpu.short_logit_rows(NAMES[dtype.char])(*rows, out, flag, *threads.scratch(FLOAT64))
         return np.flatnonzero(flag)
-    kind = dtype if d >= logits.MANY else FLOAT64
-    _long_logits(block, slice(0, block.count), d, dtype, kind, inverse, out, flag)
-    if kind != FLOAT64:
-        for close in _runs(np.flatnonzero(flag)):  # they are too close for float32
-            _long_logits(block, close, d, dtype, FLOAT64, inverse, out, flag)
-    return np.flatnonzero(flag)
-
-
-def _long_logits(
-    block: Block, rows: slice, d: int, dtype: np.dtype[Any], kind: np.dtype[Any], inverse: float,
-    out: np.ndarray, flag: np.ndarray,
-) -> None:  # fmt: skip
-    """Some rows, computed as `kind`."""
-    loop, first = cpu.logit_rows(NAMES[dtype.char], NAMES[kind.char]), rows.start
+    loop, room = cpu.logit_rows(NAMES[dtype.char]), np.empty(logits.room(), dtype)
     loop(
-        block.p, block.a + first * block.ps, block.ps, block.q, block.b + first * block.qs, block.qs,
-        rows.stop - first, d, inverse, np.empty(logits.room(d), kind), out[rows], flag[rows], *threads.scratch(dtype),
+        block.p, block.a, block.ps, block.q, block.b, block.qs, block.count, d, inverse, room,
+        out, flag, *threads.scratch(dtype),
     )  # fmt: skip
-
-
-def _runs(index: np.ndarray) -> list[slice]:
-    """Rising numbers as stretches without a gap."""
-    if not index.size:
-        return []
-    ends = np.flatnonzero(np.diff(index) > 1)
-    starts, stops = index[np.concatenate([[0], ends + 1])], index[np.append(ends, -1)] + 1
-    return [slice(a, b) for a, b in zip(starts.tolist(), stops.tolist(), strict=True)]
+    return np.flatnonzero(flag)
 
 
 def attempts(task: Task) -> list[tuple[str, float]]:

@@ -96,6 +96,5 @@ def warmup(dtypes: tuple[Any, ...] = (np.float64, np.float32)) -> None:
             cpu.kl_rows_scaled(name, short)
             cpu.exact_rows("kl", name, False, short)
         cpu.short_logit_rows(name)
-        cpu.logit_rows(name, "float64")
-        cpu.logit_rows(name, name)
+        cpu.logit_rows(name)
         cpu.log_rows("kl", name)

@@ -1,14 +1,15 @@
 """Cells of rows of logits, fast: float32 in float32 arithmetic, float64 in float64.
 
-A first read gives p = e**x and q = e**y, of rows whose exponentials neither overflow nor all but vanish, and their
-sums P and Q. With shift = log(P/Q), delta = x - y - shift is the log-ratio of a cell, and what it adds to KL, times P,
+With p = e**x and q = e**y, of rows whose exponentials neither overflow nor all but vanish, and `shift`, which is
+the logarithm of the ratio of their sums or a guess of it, delta = x - y - shift is the log-ratio of a cell, and what
+it adds to KL, times the sum of p,
 
     p * (delta + expm1(-delta)) = p * delta**2 * psi(-delta)      where delta is small
-                                = p * (delta - 1) + q * P/Q       elsewhere
+                                = p * (delta - 1) + q * e**shift  elsewhere
 
-No exponential and no logarithm is left, and nothing cancels: the differences in delta keep their rounding errors.
-Logarithms below -`LOWEST` count as that: their exponentials are zero, and a row in which q has one where p does not is
-left to another loop.
+No logarithm is left, where delta is small q is not needed, and nothing cancels: the differences in delta keep their
+rounding errors. Logarithms below -`LOWEST` count as that: their exponentials are zero, and a row in which q has one
+where p does not is left to another loop.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from klnumba.formulas.elementary import (
 )
 
 LOWEST = 2.0**17
+NEAR = 1.375  # |delta| from which on the polynomial does not serve
 BIASED_F32 = ROUNDER_F32 + np.float32(127.0)
 
 # (expm1(r) - r)/r**2 for |r| <= 1.375: degree 14, relative error 2**-53.1, and degree 8, 2**-27.2
@@ -98,8 +100,8 @@ def power(x: float) -> float:
 
 def power_f32(x: np.float32) -> np.float32:
     """e**x in float32, within 1 ulp; zero where that is no normal number, and that of 88 above 88."""
-    a = np.float32(-88.0) if x < np.float32(-88.0) else x
-    a = np.float32(88.0) if a > np.float32(88.0) else a
+    a = np.float32(88.0) if x > np.float32(88.0) else x
+    a = np.float32(-88.0) if a < np.float32(-88.0) else a
     t = a * LOG2_E_F32 + BIASED_F32  # its last bits are the exponent of 2**n
     n = t - BIASED_F32
     r = (a - n * LN2_HI_F32) - n * LN2_LO_F32
@@ -108,11 +110,11 @@ def power_f32(x: np.float32) -> np.float32:
 
 
 def logit_cells(power: Callable[..., Any], psi: Callable[..., Any], real: Any) -> tuple[Any, Any]:
-    """(what the first read computes of a cell, what the second adds up), in the arithmetic of `real`.
+    """((p, q), the cell), in the arithmetic of `real`.
 
     1/temperature, `inverse`, is a power of two.
     """
-    one, near, lowest, infinite = real(1.0), real(1.375), real(-LOWEST), real(np.inf)
+    one, near, lowest, infinite = real(1.0), real(NEAR), real(-LOWEST), real(np.inf)
 
     def held(x: Any) -> Any:
         return lowest if x < lowest else x
@@ -122,7 +124,7 @@ def logit_cells(power: Callable[..., Any], psi: Callable[..., Any], real: Any) -
         return power(x * inverse), power(y * inverse)
 
     def kl(x: Any, y: Any, p: Any, q: Any, inverse: Any, shift: Any, rest: Any, ratio: Any) -> Any:
-        """The cell; infinite where q is a zero and p is none. shift + rest = log(P/Q), ratio = P/Q."""
+        """The cell; infinite where q is a zero and p is none. ratio = e**(shift + rest)."""
         u, v = held(x * inverse), held(y * inverse)
         gap, e = two_sum(u, -v)
         s, f = two_sum(gap, -shift)
@@ -136,7 +138,37 @@ def logit_cells(power: Callable[..., Any], psi: Callable[..., Any], real: Any) -
     return powers, kl
 
 
+def near_cell(power: Callable[..., Any], psi: Callable[..., Any]) -> Callable[..., Any]:
+    """The cell where |delta| is below `NEAR`; elsewhere it means nothing, and of two zeros delta is NaN."""
+
+    def near(x: Any, y: Any, shift: Any) -> tuple[Any, Any, Any]:
+        """(p, delta, the cell)."""
+        p = power(x)
+        gap, e = two_sum(x, -y)
+        delta = (gap - shift) + e
+        return p, delta, ((p * delta) * delta) * psi(-delta)
+
+    return near
+
+
+def any_cell(kind: str) -> Callable[..., Any]:
+    """The cell for every delta."""
+    powers, kl = LOGIT_CELLS[kind]
+    real = np.dtype(kind).type
+    one, zero, lowest = real(1.0), real(0.0), real(-LOWEST)
+
+    def cell(x: Any, y: Any, shift: Any, ratio: Any) -> tuple[Any, Any, Any]:
+        """(p, delta, the cell)."""
+        p, q = powers(x, y, one)
+        u = lowest if x < lowest else x
+        v = lowest if y < lowest else y
+        return p, (u - v) - shift, kl(x, y, p, q, one, shift, zero, ratio)
+
+    return cell
+
+
 LOGIT_CELLS = {
     "float64": logit_cells(power, psi, np.float64),
     "float32": logit_cells(power_f32, psi_f32, np.float32),
 }
+NEAR_CELLS = {"float64": near_cell(power, psi), "float32": near_cell(power_f32, psi_f32)}

@@ -35,6 +35,7 @@ from numba.core.types import unliteral
 from numba.extending import intrinsic
 
 from klnumba.formulas import primitives
+from klnumba.kernels import registers
 
 PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -44,7 +45,12 @@ SCALAR_FLAGS = {"contract", "nsz"}
 
 # No loop allocates: without the reference counts of arrays (`_nrt`), a slice costs a few instructions, not two locked
 # additions.
-OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False}
+OPTIONS: dict[str, Any] = {
+    "error_model": "numpy",
+    "nogil": True,
+    "_nrt": False,
+    "pipeline_class": registers.Compiler,
+}
 # Of what only loops call: without the wrappers through which Python would, there is less to compile.
 INNER = OPTIONS | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 

@@ -9,7 +9,19 @@ import numpy as np
 from numba import from_dtype, types
 
 from klnumba.formulas import divergences, finish, log_cells
-from klnumba.kernels import accumulate, binning, exact, exact_short, fast, groups, logits, logs, pointwise, words
+from klnumba.kernels import (
+    accumulate,
+    binning,
+    exact,
+    exact_short,
+    fast,
+    groups,
+    logits,
+    logits_short,
+    logs,
+    pointwise,
+    words,
+)
 from klnumba.kernels.compiler import loop, once
 from klnumba.kernels.tiles import FLAGS, FLOAT, INDEX, INT, STATES, VALUES, buffer_of, cells_of, room_of
 
@@ -126,13 +138,13 @@ def log_rows(name: str, dtype: str) -> Any:
 
 
 @once
-def logit_rows(dtype: str, kind: str) -> Any:
-    """KL of long rows of logits, computed as `kind`; fills (out, flag); a flagged row is for `log_rows`."""
-    cells, store = cells_of(np.dtype(dtype)), types.Array(from_dtype(np.dtype(kind)), 2, "C")
+def logit_rows(dtype: str) -> Any:
+    """KL of long rows of logits; fills (out, flag); a flagged row is for `log_rows`."""
+    cells, store = cells_of(np.dtype(dtype)), types.Array(from_dtype(np.dtype(dtype)), 2, "C")
     signature = types.void(
         cells, INT, INT, cells, INT, INT, INT, INT, FLOAT, store, VALUES, FLAGS, *room_of(np.dtype(dtype))
     )
-    return loop(_name("kl", "logits", dtype, kind), logits.rows(np.dtype(dtype), np.dtype(kind)), signature)
+    return loop(_name("kl", "logits", dtype), logits.rows(np.dtype(dtype)), signature)
 
 
 @once
@@ -140,7 +152,7 @@ def short_logit_rows(dtype: str) -> Any:
     """The same for short rows, in float64."""
     cells = cells_of(np.dtype(dtype))
     signature = types.void(cells, INT, INT, cells, INT, INT, INT, INT, FLOAT, VALUES, FLAGS, *ROOM)
-    return loop(_name("kl", "short-logits", dtype), logits.short_rows(), signature)
+    return loop(_name("kl", "short-logits", dtype), logits_short.rows(), signature)
 
 
 @once

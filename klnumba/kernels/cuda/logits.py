@@ -23,6 +23,8 @@ from klnumba.kernels.cuda.target import device, piece
 from klnumba.kernels.cuda.team import Team, value_of
 
 SMALLEST, LARGEST = logits.SMALLEST, logits.LARGEST
+# KL below which the error of the ratio of the sums, t (about 2**-22 and 2**-50), shows as t*t/2.
+LEAST = {"float64": 2.0**-44, "float32": 2.0**-18}
 HEAD = 2  # groups of every thread from which the log-ratio is guessed
 _SHORT_CELLS = logit_cells(approximate.power, psi_f32, np.float32)  # of cells that have 8 bits, or 11
 _sound, _log, _exp = device(logs._sound), device(log), device(exp)
@@ -38,7 +40,7 @@ def usable(mass: Any, other: Any) -> Any:
 def parts(store: str, team: Team, grouped: bool) -> tuple[Any, Any, Any]:
     """(how many first cells serve for a guess, the sums at a guess, what they tell)."""
     kind = np.dtype(COMPUTED[store])
-    real, wide, least = kind.type, kind == np.float64, logits.LEAST[kind.name]
+    real, wide, least = kind.type, kind == np.float64, LEAST[kind.name]
     powers, kl = map(device, LOGIT_CELLS[kind.name] if store in ("float64", "float32") else _SHORT_CELLS)
     zero = real(0)
     head = HEAD * team.width * (GROUP[store] if grouped else 1)

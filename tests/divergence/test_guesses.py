@@ -1,0 +1,94 @@
+"""Rows of logits of which the first cells mislead about the ratio of the sums, or tell nothing."""
+
+import numpy as np
+import pytest
+
+import klnumba as kl
+from klnumba.kernels.logits import HEAD, MOVES, TILE
+from tests.reference import mp
+from tests.reference.accuracy_table import BOUNDS, bound
+
+CELLS = 3 * MOVES * HEAD // 2 + 37  # the sums are moved once on the way, and at the end
+
+
+def noisy(rng, spread=3.0, noise=0.3, cells=CELLS):
+    x = spread * rng.standard_normal(cells)
+    return x, x + noise * rng.standard_normal(cells)
+
+
+def one_part_elsewhere(rng, start, stop, by):
+    """q is raised in one part of the row, so that guesses from before and after differ."""
+    x, y = noisy(rng)
+    y[start:stop] += by
+    return x, y
+
+
+def without(rng, start, stop, x_too):
+    """A part that q, and maybe p, lacks; p is small there."""
+    x, y = noisy(rng)
+    y[start:stop] = -np.inf
+    if x_too:
+        x[start:stop] = -np.inf
+    return x, y
+
+
+def peaks(rng, places, height):
+    x, y = noisy(rng, 1.0)
+    x[places] += height
+    y[places] += height
+    return x, y
+
+
+ROWS = {
+    "the head lies high in q": lambda rng: one_part_elsewhere(rng, 0, HEAD, 6.0),
+    "the head lies low in q": lambda rng: one_part_elsewhere(rng, 0, HEAD, -11.0),
+    "all but the head and the end": lambda rng: one_part_elsewhere(rng, HEAD, CELLS - 100, 9.0),
+    "the last cell": lambda rng: one_part_elsewhere(rng, CELLS - 1, CELLS, 14.0),
+    "every other tile": lambda rng: (lambda x, y: (x, y + 2.0 * (np.arange(CELLS) // TILE % 2)))(*noisy(rng)),
+    "a head without mass": lambda rng: without(rng, 0, HEAD, True),
+    "a masked end": lambda rng: without(rng, CELLS - 3000, CELLS, True),
+    "a zero of q": lambda rng: without(rng, 7, 8, False),
+    "one cell is nearly all": lambda rng: peaks(rng, [5000], 25.0),
+    "one cell in the head, a larger one later": lambda rng: peaks(rng, [3, 6000], np.array([15.0, 22.0])),
+    "many large cells": lambda rng: peaks(rng, slice(4000, 4400), 12.0),
+    "a constant": lambda rng: (lambda x, y: (x, y + 11.0))(*noisy(rng, noise=1e-3)),
+    "far apart": lambda rng: noisy(rng, 8.0, 8.0),
+    "tiny differences": lambda rng: noisy(rng, 3.0, 1e-6),
+}
+
+
+@pytest.mark.parametrize("dtype", BOUNDS)
+@pytest.mark.parametrize("row", ROWS)
+def test_misleading_rows(row, dtype):
+    x, y = (a.astype(dtype) for a in ROWS[row](np.random.default_rng([8, len(row)])))
+    value = kl.kl_divergence(x, y, kind="logit", dtype=dtype)
+    truth = mp.kl_divergence(x, y, kind="logit")
+    assert value == truth if truth == np.inf else mp.ulp_error(value, truth, dtype) <= bound("logit", dtype)
+    halved = kl.kl_divergence(2 * x, 2 * y, kind="logit", temperature=2.0, dtype=dtype)
+    assert halved == value  # exactly: the temperature is a power of two
+
+
+@pytest.mark.parametrize("dtype", BOUNDS)
+@pytest.mark.parametrize("cells", [TILE - 1, HEAD + 1, 5 * HEAD + 17])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_cell_that_is_no_logarithm(dtype, cells, value):
+    x, y = (a.astype(dtype) for a in noisy(np.random.default_rng(9), cells=cells))
+    for place in (0, cells // 2, cells - 1):
+        for which in (x, y):
+            kept, which[place] = which[place], value
+            assert np.isnan(kl.kl_divergence(x, y, kind="logit", invalid="nan"))
+            which[place] = kept
+    whole = np.full_like(x, value)
+    assert np.isnan(kl.kl_divergence(whole, y, kind="logit", invalid="nan"))
+
+
+@pytest.mark.parametrize("dtype", BOUNDS)
+@pytest.mark.parametrize("level", [-200.0, -95.0, -60.0, 60.0, 95.0, 200.0])
+def test_rows_far_from_zero(dtype, level):
+    """Their exponentials are zero, denormal or overflow: as the same rows around zero."""
+    rng = np.random.default_rng(10)
+    steps = rng.integers(-64, 64, (2, 2000)) / 16  # the level is added without rounding
+    x, y = steps.astype(dtype)
+    near = kl.kl_divergence(x, y, kind="logit", dtype=dtype)
+    far = kl.kl_divergence(x + x.dtype.type(level), y + y.dtype.type(level), kind="logit", dtype=dtype)
+    np.testing.assert_allclose(far, near, rtol=8 * np.finfo(dtype).eps)
