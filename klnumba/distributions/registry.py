@@ -147,10 +147,10 @@ def divergence(p: Any, q: Any, base: float | None = None) -> Any:
     try:
         pair = find(type(p), type(q))
     except NotImplementedError:
-        by_name = p.named(), q.named()
-        if by_name == (p, q):
+        found = _otherwise(p, q, base)
+        if found is None:
             raise
-        return np.array(np.broadcast_to(divergence(*by_name, base), shape))[()]
+        return np.array(np.broadcast_to(found, shape))[()]
     if pair.compiled or isinstance(pair.function, ByForm):
         formula, of_p, of_q = pair.function, pair.p.parameters, pair.q.parameters
         if isinstance(formula, ByForm):
@@ -168,6 +168,21 @@ def divergence(p: Any, q: Any, base: float | None = None) -> Any:
     if p._unchecked or q._unchecked:
         result = q.nan_where_broken(p.nan_where_broken(result))
     return result
+
+
+def _otherwise(p: Distribution, q: Distribution, base: float | None) -> Any:
+    """That of both as the same transforms make them, else of both by the names of their families; None if neither is.
+
+    In this order, as a name may come with a rounding that equal transforms do not need.
+    """
+    first, then = (q.counterpart(p), p.counterpart(q)), (p.named(), q.named())
+    if first != (p, q):
+        try:
+            return divergence(*first, base)
+        except NotImplementedError:
+            if then == (p, q):
+                raise
+    return None if then == (p, q) else divergence(*then, base)
 
 
 def _refusal(pair: Pair, reason: Exception) -> TypeError:

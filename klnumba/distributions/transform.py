@@ -106,6 +106,10 @@ class Transform:
             "its class, and let it return True where all numbers from low to high do"
         )
 
+    def even(self) -> Any:
+        """Whether a number and its negative become the same, and no others do."""
+        return False
+
     def domain(self) -> tuple[Any, Any]:
         """The least and the largest of the numbers that become numbers."""
         return -math.inf, math.inf

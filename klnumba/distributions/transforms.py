@@ -83,6 +83,10 @@ class PowerTransform(Transform):
         one_side = (np.asarray(low) >= 0.0) | (np.asarray(high) <= 0.0)
         return one_side | (np.mod(self.parameters["exponent"], 2.0) == 1.0)
 
+    def even(self) -> Any:
+        """For an even exponent."""
+        return np.mod(self.parameters["exponent"], 2.0) == 0.0
+
     def image(self, low: Any, high: Any) -> tuple[Any, Any]:
         """The least and the largest of the powers."""
         exponent = self.parameters["exponent"]
@@ -172,6 +176,10 @@ class AbsTransform(Transform):
     def injective(self, low: Any, high: Any) -> Any:
         """From 0 on, or up to 0."""
         return (np.asarray(low) >= 0.0) | (np.asarray(high) <= 0.0)
+
+    def even(self) -> Any:
+        """Always."""
+        return True
 
     def image(self, low: Any, high: Any) -> tuple[Any, Any]:
         """From 0 on, where 0 is inside."""
