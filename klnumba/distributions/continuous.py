@@ -112,8 +112,8 @@ class Changed:
         return [float(x) for x in self.change(self.base.marks()) if math.isfinite(x)]
 
     def middles(self) -> list[float]:
-        """Those of the base, where they come to."""
-        return [float(x) for x in self.change(self.base.middles()) if math.isfinite(x)]
+        """Those of the base, and kinks of the function, where they come to."""
+        return [float(x) for x in self.change(self.base.middles() + self.change.kinks) if math.isfinite(x)]
 
     def before(self, x: float) -> float:
         """The mass below."""

@@ -57,6 +57,11 @@ def moved(x: Any, loc: Any, scale: Any, falls: bool = True) -> Numbers | None:
     return where(fits, **({"df": x.df} if isinstance(x, StudentT) else {}), **numbers)
 
 
+def stretched(x: Any, loc: Any, scale: Any) -> Numbers | None:
+    """A family of a scale alone."""
+    return where((loc == 0.0) & (scale > 0.0), scale=scale * x.scale)
+
+
 def standard(x: Uniform) -> Any:
     """Whether it is uniform from 0 to 1."""
     return (x.low == 0.0) & (x.high == 1.0)
@@ -87,6 +92,7 @@ STEPS: dict[tuple[type[Distribution], type[Transform] | Transform], Step] = {
         lambda x, exponent: {"loc": exponent * x.loc, "scale": np.abs(exponent) * x.scale},
     ),
     (Exponential, ExpTransform): (Pareto, lambda x: {"scale": 1.0, "alpha": x.rate}),
+    (Pareto, EXP.inv): (Exponential, lambda x: where(x.scale == 1.0, rate=x.alpha)),
     (Pareto, AffineTransform): (
         Pareto,
         lambda x, loc, scale: where((loc == 0.0) & (scale > 0.0), scale=scale * x.scale, alpha=x.alpha),
@@ -94,6 +100,12 @@ STEPS: dict[tuple[type[Distribution], type[Transform] | Transform], Step] = {
     (Exponential, PowerTransform): (
         Weibull,
         lambda x, exponent: where((x.rate == 1.0) & (exponent > 0.0), scale=1.0, concentration=1.0 / exponent),
+    ),
+    (Weibull, PowerTransform): (
+        Weibull,
+        lambda x, exponent: where(
+            (x.scale == 1.0) & (exponent > 0.0), scale=x.scale, concentration=x.concentration / exponent
+        ),
     ),
     (Weibull, AffineTransform): (
         Weibull,
@@ -132,6 +144,7 @@ STEPS: dict[tuple[type[Distribution], type[Transform] | Transform], Step] = {
             exponent > 0.0, concentration1=x.concentration1 / exponent, concentration0=x.concentration0
         ),
     ),
+    **{(family, AffineTransform): (family, stretched) for family in (HalfNormal, HalfCauchy)},
     **{(family, AffineTransform): (family, moved) for family in SYMMETRIC},
     **{
         (family, AffineTransform): (family, lambda x, loc, scale: moved(x, loc, scale, falls=False))

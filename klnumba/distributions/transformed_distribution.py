@@ -86,6 +86,15 @@ class TransformedDistribution(Holder):
         transforms = [x.one(at, numbers) for x in self.transforms]
         return self._like(TransformedDistribution, self.base_distribution.one(at, wide), transforms)
 
+    def with_axes(self, place: int, count: int) -> Self:
+        """The same batch with `count` more axes of length 1 before the axis at `place`."""
+        behind = len(self.batch_shape) - place
+        base = self.base_distribution
+        if len(base.batch_shape) >= behind:
+            base = base.with_axes(len(base.batch_shape) - behind, count)
+        of_numbers = behind + len(base.event_shape)
+        return self._like(TransformedDistribution, base, [x.with_axes(of_numbers, count) for x in self.transforms])
+
     def reaches(self) -> Iterator[tuple[Transform, Any, Any]]:
         """Each transform, and from where to where the numbers lie that it is given; all, where that is not known."""
         try:
