@@ -147,10 +147,9 @@ def divergence(p: Any, q: Any, base: float | None = None) -> Any:
     try:
         pair = find(type(p), type(q))
     except NotImplementedError:
-        found = _otherwise(p, q, base)
-        if found is None:
-            raise
-        return np.array(np.broadcast_to(found, shape))[()]
+        if (found := _otherwise(p, q, base)) is not None:
+            return np.array(np.broadcast_to(found, shape))[()]
+        raise
     if pair.compiled or isinstance(pair.function, ByForm):
         formula, of_p, of_q = pair.function, pair.p.parameters, pair.q.parameters
         if isinstance(formula, ByForm):
@@ -171,18 +170,15 @@ def divergence(p: Any, q: Any, base: float | None = None) -> Any:
 
 
 def _otherwise(p: Distribution, q: Distribution, base: float | None) -> Any:
-    """That of both as the same transforms make them, else of both by the names of their families; None if neither is.
-
-    In this order, as a name may come with a rounding that equal transforms do not need.
-    """
-    first, then = (q.counterpart(p), p.counterpart(q)), (p.named(), q.named())
-    if first != (p, q):
+    """As the same transforms make both, which need no rounding as a name may, else by the names of their families."""
+    made, named = (q.counterpart(p), p.counterpart(q)), (p.named(), q.named())
+    if made != (p, q):
         try:
-            return divergence(*first, base)
+            return divergence(*made, base)
         except NotImplementedError:
-            if then == (p, q):
+            if named == (p, q):
                 raise
-    return None if then == (p, q) else divergence(*then, base)
+    return None if named == (p, q) else divergence(*named, base)
 
 
 def _refusal(pair: Pair, reason: Exception) -> TypeError:
