@@ -35,6 +35,12 @@ BACK: dict[type[Transform], tuple[Function, Function]] = {
     ),
 }
 
+# The same of a power like a cube, of numbers on both sides of 0.
+ODD_POWER: tuple[Function, Function] = (
+    lambda y, exponent: np.copysign(np.power(np.abs(y), 1.0 / exponent), y),
+    lambda x, exponent: np.log(exponent) + (exponent - 1.0) * np.log(np.abs(x)),
+)
+
 # Close to an end of what a transform makes: x from the distance of y from that end.
 NEAR: dict[tuple[type[Transform], float], Function] = {
     (transforms.SigmoidTransform, 1.0): lambda d: -special.logit(d),
@@ -49,16 +55,21 @@ class Change:
     def __init__(self, transform: Transform, low: float) -> None:
         name = type(transform).__name__
         self.transform = transform
+        self.kinks: list[float] = []  # what becomes a place where the density has a kink, or none at all
         if isinstance(transform, InverseTransform):
-            forth = Change(transform.inv, transform.inv.branch[0])
+            forth = Change(transform.inv, min(low, 0.0))  # a power that has an inverse keeps signs
+            self.kinks = forth.kinks
             self.back, self.numbers = cast(Function, forth), []
             self.slope: Function = lambda x: -forth.log_slope(forth.inverse(x))
             return
         if type(transform) not in BACK:
             raise NotImplementedError(f"{name}: no density, its inverse is not known or not one number")
-        if isinstance(transform, transforms.PowerTransform) and low < 0.0:
-            raise NotImplementedError(f"{name}: no density, the numbers that it is applied to may be negative")
         self.back, self.slope = BACK[type(transform)]
+        if isinstance(transform, transforms.PowerTransform) and low < 0.0:
+            if transform.branch[0] == 0.0:
+                raise NotImplementedError(f"{name}: no density, the numbers that it is applied to may be negative")
+            self.back, self.slope = ODD_POWER
+            self.kinks = [0.0]
         self.numbers = [float(x) for x in transform.parameters.values()]
 
     def __call__(self, x: Any) -> np.ndarray:

@@ -1,8 +1,8 @@
 """The integral behind KL of two densities, over logarithms of the distance from where they begin, end or have a kink.
 
 A density may have much of its mass closer to an end of its support than numbers can tell from it. So a place is given
-as an origin and the logarithm t of the distance from it; beyond the range of numbers a density is continued by the
-power that it follows there, where it is seen to follow one.
+as an origin and the logarithm t of the distance from it. Beyond the range of numbers the densities of t are taken,
+where both are known; else a density is continued by the power that it follows there, if it is seen to follow one.
 """
 
 from __future__ import annotations
@@ -17,11 +17,14 @@ Array = np.ndarray[Any, Any]
 Result = tuple[float, float]
 
 LEAST, MOST = -708.0, 709.0  # the logarithms of the distances that are numbers
+FARTHEST = 1e12  # a logarithm of a distance that is none, for densities whose logarithms are known there
+WIDER = 1.1  # how much farther a cut is than the last one, there
 STEP = 3.0  # of t, from one cut to the next at most
 FAINT = 1e-24  # what is below this part of the largest, at the ends of a chart, is left out
 RELATIVE = 1e-12  # what each piece is integrated to
 LEVELS = 7  # of the integrator: doublings of its nodes
 NEAR = 1e-13  # origins closer to each other, relative to their size, are one
+TINY = 1e-280  # and so are those closer than this; beyond its inverse is none: there is no room for distances from it
 SPAN = 30.0  # of t, over which a power is recognised
 BENT = 1e-6  # by how much the logarithm of a power may differ from a line over such spans
 FLAT = 1e-12  # a tail that falls by a smaller power of the distance does not end
@@ -53,7 +56,7 @@ class Found(NamedTuple):
 
 def charts(origins: list[float], low: float, high: float) -> Iterator[Chart]:
     """What covers everything from low to high: each origin, to half the way to its neighbour or without end."""
-    kept = _distinct([x for x in origins if low < x < high], low, high)
+    kept = _distinct([x for x in origins if low < x < high and abs(x) * TINY < 1.0], low, high)
     places = [low, *kept, high]
     for i, here in enumerate(places):
         if math.isinf(here):
@@ -68,7 +71,7 @@ def _distinct(inside: list[float], low: float, high: float) -> list[float]:
     kept: list[float] = []
     for x in sorted(inside):
         last = kept[-1] if kept else low
-        if all(math.isinf(y) or abs(x - y) > NEAR * max(abs(x), abs(y)) for y in (last, high)):
+        if all(math.isinf(y) or abs(x - y) > max(NEAR * max(abs(x), abs(y)), TINY) for y in (last, high)):
             kept.append(x)
     return kept
 
@@ -90,17 +93,20 @@ class Field:
     def __init__(self, f: Any, g: Any, chart: Chart) -> None:
         self.f, self.g, self.chart = f, g, chart
         self.failed = False  # whether a value was no number
+        (a, b), (c, d) = (one.reach(chart.origin, chart.sign) for one in (f, g))
+        self.low, self.high = max(a, c), min(b, d, chart.end)
 
     def logs(self, t: Any) -> tuple[Array, Array]:
         """Of both."""
         origin, sign, _ = self.chart
         with np.errstate(all="ignore"):
-            return self.f.logs(origin, sign, t) + t, self.g.logs(origin, sign, t) + t
+            return self.f.logs(origin, sign, t), self.g.logs(origin, sign, t)
 
     def left(self, t: float, *, outwards: bool) -> float:
         """The mass of q from t to the origin, or to the far end of the chart."""
         origin, sign, end = self.chart
-        here = origin + sign * math.exp(t)
+        with np.errstate(over="ignore"):
+            here = origin + sign * float(np.exp(t))
         there = (sign * math.inf if math.isinf(end) else origin + sign * math.exp(end)) if outwards else origin
         return max(float(self.g.between(min(here, there), max(here, there))), 0.0)
 
@@ -122,7 +128,7 @@ def _valid(log_p: Array, log_q: Array) -> Array:
 def over(f: Any, g: Any, chart: Chart, marks: Array) -> Found:
     """All of one chart; `marks` are places where the densities change."""
     field = Field(f, g, chart)
-    cuts = _cuts(chart, marks)
+    cuts = _cuts(field, marks)
     cuts = _whole(field, cuts)
     if len(cuts) < 2:
         return Found(0.0, 0.0, 0.0, 0.0, 0.0)  # the densities are nowhere numbers: the masses will tell
@@ -146,15 +152,17 @@ def together(found: list[Found]) -> Found:
     return Found(value, error, of_p, of_q, max(columns[4]))
 
 
-def _cuts(chart: Chart, marks: Array) -> Array:
+def _cuts(field: Field, marks: Array) -> Array:
     """The values of t between which there is one integral each."""
-    top = min(chart.end, MOST)
+    origin, sign, _ = field.chart
     with np.errstate(all="ignore"):
-        at = np.log(chart.sign * (marks - chart.origin))
-    at = np.unique(at[(at > LEAST) & (at < top)])
-    steps = np.linspace(LEAST, top, 2 + int((top - LEAST) / STEP)) if top > LEAST else np.array([top])
-    both = np.unique(np.concatenate([at, steps]))
-    return both[np.append(True, np.diff(both) > 1e-9)] if top > LEAST else both
+        at = np.log(sign * (marks - origin))
+    low, high = max(field.low, LEAST), min(field.high, MOST)
+    steps = np.linspace(low, high, 2 + int((high - low) / STEP)) if high > low else np.array([high])
+    farther = WIDER ** np.arange(1.0, math.log(FARTHEST / MOST) / math.log(WIDER))
+    every = np.concatenate([at, steps, LEAST * farther, MOST * farther])
+    both = np.unique(every[(every >= field.low) & (every <= field.high)])
+    return both[np.append(True, np.diff(both) > 1e-9)] if both.size else both
 
 
 def _whole(field: Field, cuts: Array) -> Array:

@@ -10,70 +10,16 @@ from scipy import special
 
 from klnumba.distributions import densities
 from klnumba.distributions.changes import Change
-from klnumba.distributions.distribution import Distribution, scipy_arguments
+from klnumba.distributions.charts import LEAST, MOST
+from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.mixture import Mixture
+from klnumba.distributions.single import Single
 from klnumba.distributions.transformed_distribution import TransformedDistribution
+from klnumba.distributions.transforms import AffineTransform
 
 Array = np.ndarray[Any, Any]
 
-# Quantiles at which an integral is cut, from both ends.
-QUANTILES = np.array([1e-300, 1e-200, 1e-100, 1e-50, 1e-30, 1e-20, 1e-14, 1e-8, 1e-4, 1e-2, 0.1, 0.3, 0.5])
-
-
-class Single:
-    """A frozen distribution of SciPy's kind."""
-
-    def __init__(self, frozen: Any) -> None:
-        self.frozen = densities.exact(frozen)
-        shapes, loc, scale = scipy_arguments(self.frozen)
-        self.shapes = tuple(np.asarray(x, np.float64)[()] for x in shapes)
-        self.loc, self.scale = float(loc), float(scale)
-        self.mirrored = densities.mirrored(self.frozen.dist, self.shapes)
-        low, high = self.frozen.support()
-        self.ends = [(float(low), float(high))]
-
-    def logs(self, origin: float, sign: float, t: Array) -> Array:
-        """The logarithm of the density at origin + sign*exp(t)."""
-        low, high = self.ends[0]
-        if (origin <= low and sign < 0.0) or (origin >= high and sign > 0.0):
-            return np.full(np.shape(t), -math.inf)
-        with np.errstate(all="ignore"):
-            if self.mirrored is not None and origin == high and sign < 0.0:
-                return np.asarray(self.mirrored.logpdf(np.exp(t) / self.scale)) - math.log(self.scale)
-            z = ((origin - self.loc) + sign * np.exp(t)) / self.scale
-            return np.asarray(self.frozen.dist.logpdf(z, *self.shapes)) - math.log(self.scale)
-
-    def logpdf(self, x: Array) -> Array:
-        """The logarithm of the density."""
-        return np.asarray(self.frozen.logpdf(x))
-
-    def marks(self) -> list[float]:
-        """Places between which the density is smooth enough for one integral each."""
-        with np.errstate(all="ignore"):
-            found = np.concatenate([self.frozen.ppf(QUANTILES), self.frozen.isf(QUANTILES)])
-        return [float(x) for x in found if math.isfinite(x)]
-
-    def middles(self) -> list[float]:
-        """Places with a neighbourhood of their own: a median, where a kink may be."""
-        with np.errstate(all="ignore"):
-            middle = float(self.frozen.median())
-        return [middle] if math.isfinite(middle) else []
-
-    def before(self, x: float) -> float:
-        """The mass below."""
-        return float(self.frozen.cdf(x))
-
-    def after(self, x: float) -> float:
-        """The mass above."""
-        return float(self.frozen.sf(x))
-
-    def between(self, a: float, b: float) -> float:
-        """The mass from a to b; positive where there is any, though it may underflow."""
-        return self.after(a) - self.after(b) if a > self.frozen.median() else self.before(b) - self.before(a)
-
-    def rvs(self, size: int, rng: np.random.Generator) -> Array:
-        """So many draws."""
-        return np.asarray(self.frozen.rvs(size=size, random_state=rng))
+ORDINARY = 900  # a binary exponent that leaves room to the ends of the range
 
 
 class Mixed:
@@ -91,8 +37,13 @@ class Mixed:
             return np.asarray(special.logsumexp(shifted + weights, axis=0))
 
     def logs(self, origin: float, sign: float, t: Array) -> Array:
-        """The logarithm of the density at origin + sign*exp(t)."""
+        """The logarithm of the density of t at origin + sign*exp(t)."""
         return self._sum([part.logs(origin, sign, t) for part in self.parts])
+
+    def reach(self, origin: float, sign: float) -> tuple[float, float]:
+        """What all parts know."""
+        low, high = zip(*(part.reach(origin, sign) for part in self.parts), strict=True)
+        return max(low), min(high)
 
     def logpdf(self, x: Array) -> Array:
         """The logarithm of the density."""
@@ -140,10 +91,14 @@ class Changed:
         return self._from(self.change.inverse(x), np.asarray(x))
 
     def logs(self, origin: float, sign: float, t: Array) -> Array:
-        """The logarithm of the density at origin + sign*exp(t)."""
+        """The logarithm of the density of t at origin + sign*exp(t)."""
         with np.errstate(all="ignore"):
             offset = sign * np.exp(t)
-            return self._from(self.change.inverse_from(origin, offset), origin + offset)
+            return self._from(self.change.inverse_from(origin, offset), origin + offset) + t
+
+    def reach(self, origin: float, sign: float) -> tuple[float, float]:
+        """Where exp(t) is a number."""
+        return LEAST, MOST
 
     def _from(self, back: Array, x: Array) -> Array:
         inside = np.zeros(np.shape(x), bool)
@@ -157,8 +112,8 @@ class Changed:
         return [float(x) for x in self.change(self.base.marks()) if math.isfinite(x)]
 
     def middles(self) -> list[float]:
-        """Those of the base, where they come to."""
-        return [float(x) for x in self.change(self.base.middles()) if math.isfinite(x)]
+        """Those of the base, and kinks of the function, where they come to."""
+        return [float(x) for x in self.change(self.base.middles() + self.change.kinks) if math.isfinite(x)]
 
     def before(self, x: float) -> float:
         """The mass below."""
@@ -180,18 +135,38 @@ class Changed:
         return self.change(self.base.rvs(size, rng))
 
 
-def density(one: Distribution) -> Any:
-    """That of a single continuous distribution over numbers."""
+def density(one: Distribution, exponent: int = 0) -> Any:
+    """That of a single continuous distribution over numbers, in a unit of 2**exponent."""
     if isinstance(one, Mixture):
-        parts = one.component_distribution
         weights = np.asarray(one.mixture_distribution.probs, np.float64)
-        return Mixed(weights[weights > 0.0], [density(parts.one((int(i),))) for i in np.flatnonzero(weights)])
+        return Mixed(weights[weights > 0.0], [density(part, exponent) for part in _parts(one)])
     if isinstance(one, TransformedDistribution):
         found = density(one.base_distribution)
-        for transform in one.transforms:
+        unit = [AffineTransform(0.0, math.ldexp(1.0, -exponent))] if exponent else []
+        for transform in (*one.transforms, *unit):
             found = Changed(found, Change(transform, min(low for low, _ in found.ends)))
         return found
-    return Single(densities.frozen(one))
+    return Single(densities.frozen(one, exponent))
+
+
+def _parts(one: Mixture) -> list[Distribution]:
+    """Those with a weight."""
+    at = np.flatnonzero(np.asarray(one.mixture_distribution.probs))
+    return [one.component_distribution.one((int(i),)) for i in at]
+
+
+def exponents(one: Distribution) -> list[int]:
+    """The binary ones of all locations and scales."""
+    if isinstance(one, Mixture):
+        return [x for part in _parts(one) for x in exponents(part)]
+    return [] if isinstance(one, TransformedDistribution) else densities.exponents(one)
+
+
+def common_unit(found: list[int]) -> int:
+    """The exponent of a unit in which none of these comes close to the ends of the range of numbers."""
+    least, largest = min(found, default=0), max(found, default=0)
+    unit = max(largest - ORDINARY, 0) or min(least + ORDINARY, 0)
+    return unit if max(largest - unit, unit - least) <= ORDINARY else 0
 
 
 def escapes(f: Any, g: Any) -> bool:

@@ -13,10 +13,12 @@ import numpy as np
 from scipy import special, stats
 
 from klnumba.distributions.continuous_bernoulli import ContinuousBernoulli
-from klnumba.distributions.distribution import Distribution
+from klnumba.distributions.distribution import Distribution, scipy_arguments
 from klnumba.distributions.kumaraswamy import Kumaraswamy
 from klnumba.distributions.lindley import Lindley
+from klnumba.distributions.log_normal import LogNormal
 from klnumba.distributions.logit_normal import LogitNormal
+from klnumba.distributions.uniform import Uniform
 
 
 class Tilted(stats.rv_continuous):  # type: ignore[misc]
@@ -112,6 +114,31 @@ class LindleyDensity(stats.rv_continuous):  # type: ignore[misc]
         return np.maximum(self._isf(1.0 - u, rate), u * (1.0 + rate) / rate**2)  # close to 0 the density is flat
 
 
+class LogNormalDensity(stats.rv_continuous):  # type: ignore[misc]
+    """That of `LogNormal`, also where exp(loc) is no number."""
+
+    def _argcheck(self, middle: Any, spread: Any) -> Any:
+        return np.isfinite(middle) & (spread > 0.0)
+
+    def _logpdf(self, x: Any, middle: Any, spread: Any) -> Any:
+        return stats.norm.logpdf(np.log(x), middle, spread) - np.log(x)
+
+    def _pdf(self, x: Any, middle: Any, spread: Any) -> Any:
+        return np.exp(self._logpdf(x, middle, spread))
+
+    def _cdf(self, x: Any, middle: Any, spread: Any) -> Any:
+        return stats.norm.cdf(np.log(x), middle, spread)
+
+    def _sf(self, x: Any, middle: Any, spread: Any) -> Any:
+        return stats.norm.sf(np.log(x), middle, spread)
+
+    def _ppf(self, u: Any, middle: Any, spread: Any) -> Any:
+        return np.exp(stats.norm.ppf(u, middle, spread))
+
+    def _isf(self, u: Any, middle: Any, spread: Any) -> Any:
+        return np.exp(stats.norm.isf(u, middle, spread))
+
+
 class LogitNormalDensity(stats.rv_continuous):  # type: ignore[misc]
     """That of `LogitNormal`."""
 
@@ -162,6 +189,7 @@ class ParetoDensity(type(stats.pareto)):  # type: ignore[misc]
 FAMILIES: dict[type, tuple[Any, tuple[str, ...]]] = {
     ContinuousBernoulli: (Tilted(a=0.0, b=1.0, shapes="eta"), ("logits",)),
     Kumaraswamy: (KumaraswamyDensity(a=0.0, b=1.0, shapes="first, second"), ("concentration1", "concentration0")),
+    LogNormal: (LogNormalDensity(a=0.0, shapes="middle, spread"), ("loc", "scale")),
     Lindley: (LindleyDensity(a=0.0, shapes="rate"), ("rate",)),
     LogitNormal: (LogitNormalDensity(a=0.0, b=1.0, shapes="middle, spread"), ("loc", "scale")),
 }
@@ -179,12 +207,30 @@ MIRRORED: dict[type, tuple[Any, Callable[..., tuple[Any, ...]]]] = {
 }
 
 
-def frozen(one: Distribution) -> Any:
-    """A single distribution, frozen, as SciPy has them."""
+def frozen(one: Distribution, exponent: int = 0) -> Any:
+    """A single distribution, in a unit of 2**exponent, frozen, as SciPy has them."""
+    if exponent and isinstance(one, Uniform):  # the width may be too large for a number
+        return Uniform(*(math.ldexp(float(x), -exponent) for x in (one.low, one.high))).to_scipy()
+    if exponent and isinstance(one, LogNormal):
+        return frozen(LogNormal(float(one.loc) - exponent * math.log(2.0), float(one.scale)))
     if type(one) not in FAMILIES:
-        return exact(one.to_scipy())
-    density, names = FAMILIES[type(one)]
-    return density(*(np.asarray(one._column(name), np.float64) for name in names))
+        with np.errstate(over="ignore"):  # a scale that is infinite is refused by who takes it
+            found = exact(one.to_scipy())
+    else:
+        density, names = FAMILIES[type(one)]
+        found = density(*(np.asarray(one._column(name), np.float64) for name in names))
+    if not exponent:
+        return found
+    shapes, loc, scale = scipy_arguments(found)
+    return found.dist(*shapes, loc=math.ldexp(float(loc), -exponent), scale=math.ldexp(float(scale), -exponent))
+
+
+def exponents(one: Distribution) -> list[int]:
+    """The binary ones of its location and scale, where these are not 0."""
+    if isinstance(one, LogNormal):
+        return [round(float(one.loc) / math.log(2.0))]
+    sizes = (one.low, one.high) if isinstance(one, Uniform) else scipy_arguments(frozen(one))[1:]
+    return [math.frexp(float(x))[1] for x in sizes if 0.0 < abs(x) < math.inf]
 
 
 def exact(found: Any) -> Any:

@@ -264,6 +264,10 @@ class Distribution(Parametric):
         """The distribution of another family that this is, if its own has no pair; else itself."""
         return self
 
+    def counterpart(self, other: Distribution) -> Distribution:
+        """The other one, in the form of this if this is made of others."""
+        return other
+
     def to_scipy(self) -> Any:
         """The same distribution, frozen, from ``scipy.stats``."""
         from scipy import stats

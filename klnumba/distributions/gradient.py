@@ -60,7 +60,8 @@ def kl_divergence_grad(p: Distribution, q: Distribution) -> tuple[Any, Gradient]
     ----------
     p, q : Distribution
         Two distributions of this package, `MultivariateNormal` or of families whose pair is a scalar formula of their
-        parameters, as all those registered with ``compiled=True``.
+        parameters, as all those registered with ``compiled=True``. A `TransformedDistribution` is taken for that of the
+        family whose name it has, with the parameters of that.
 
     Returns
     -------
@@ -111,6 +112,7 @@ def kl_divergence_grad(p: Distribution, q: Distribution) -> tuple[Any, Gradient]
     if isinstance(p, MultivariateNormal) and isinstance(q, MultivariateNormal):
         return divergence(p, q), Gradient(*normal_gradient.gradient(p, q))
     value = divergence(p, q)
+    p, q = p.named(), q.named()
     if (type(p), type(q)) in vector_gradients.RULES:
         return value, Gradient(*vector_gradients.gradient(p, q, value))
     formula, of_p, of_q = _scalar(find(type(p), type(q)), p, q)

@@ -22,9 +22,11 @@ from klnumba.distributions import (
 )
 from klnumba.duals import twofold as tf
 from klnumba.duals.dual import chain, value_of
+from klnumba.duals.nodes import over_nodes
 from klnumba.duals.rules import rule
 from klnumba.duals.twin import rebuilt, twin
 from klnumba.duals.twofold import Twofold, exactly, where
+from klnumba.formulas import kumaraswamy_cells
 
 
 def _fractions(of: Callable[[int], Fraction], start: int) -> list[Twofold]:
@@ -36,6 +38,7 @@ MEAN_LOG_SLOPE = _fractions(lambda k: Fraction(1, 2 * k + 1), 1)
 SINHC = _fractions(lambda k: Fraction(1, math.factorial(2 * k + 1)), 1)
 SINHC_SLOPE = _fractions(lambda k: Fraction(2 * k, math.factorial(2 * k + 1)), 1)
 
+NODES = np.arange(kumaraswamy_cells.FIRST, kumaraswamy_cells.LAST + kumaraswamy_cells.STEP, kumaraswamy_cells.STEP)
 ALMOST_UNIFORM = 1e-16  # log-odds below which a derivative is that at 0
 
 
@@ -185,6 +188,20 @@ def to_laplace(distance: Any, unit: Any, scale: Any, entropy: Any, off: Any) -> 
 def kumaraswamy_kumaraswamy(a: Any, b: Any, c: Any, d: Any) -> Any:
     """The integral also for equal a and c, where the text has a closed form: that does not say what happens beside."""
     return twin(kumaraswamy.by_integral)(a, b, c, d)
+
+
+@rule(kumaraswamy_cells.sums)
+def kumaraswamy_sums(b: Any, log_b: Any, shift: Any, first: Any, second: Any, *others: Any) -> tuple[Any, Any]:
+    """All nodes at once."""
+    cells, rate_of = twin(kumaraswamy_cells.node), twin(kumaraswamy_cells.rate_of)
+
+    def one_side(sign: float) -> tuple[Any, ...]:
+        rate = rate_of(sign, b, first, second)
+        numbers = rate, b, log_b, shift, first, second, *others
+        return over_nodes(lambda t, *x: cells(t, sign, *x), NODES, *numbers)
+
+    above, below = one_side(1.0), one_side(-1.0)
+    return above[0] + below[0], above[1] + below[1]
 
 
 @rule(from_lindley.lindley_gamma)

@@ -57,6 +57,11 @@ def moved(x: Any, loc: Any, scale: Any, falls: bool = True) -> Numbers | None:
     return where(fits, **({"df": x.df} if isinstance(x, StudentT) else {}), **numbers)
 
 
+def stretched(x: Any, loc: Any, scale: Any) -> Numbers | None:
+    """A family of a scale alone."""
+    return where((loc == 0.0) & (scale > 0.0), scale=scale * x.scale)
+
+
 def standard(x: Uniform) -> Any:
     """Whether it is uniform from 0 to 1."""
     return (x.low == 0.0) & (x.high == 1.0)
@@ -73,6 +78,7 @@ def inverted(x: Any, exponent: Any) -> Numbers | None:
 
 
 EXP, SIGMOID = ExpTransform(), SigmoidTransform()
+SYMMETRIC = (Normal, Laplace, Cauchy, StudentT, Logistic)  # around their location
 STEPS: dict[tuple[type[Distribution], type[Transform] | Transform], Step] = {
     (Normal, ExpTransform): (LogNormal, loc_scale),
     (LogNormal, EXP.inv): (Normal, loc_scale),
@@ -80,11 +86,13 @@ STEPS: dict[tuple[type[Distribution], type[Transform] | Transform], Step] = {
     (LogitNormal, SIGMOID.inv): (Normal, loc_scale),
     (Normal, AbsTransform): (HalfNormal, lambda x: where(x.loc == 0.0, scale=x.scale)),
     (Cauchy, AbsTransform): (HalfCauchy, lambda x: where(x.loc == 0.0, scale=x.scale)),
+    (Laplace, AbsTransform): (Exponential, lambda x: where(x.loc == 0.0, rate=1.0 / x.scale)),
     (LogNormal, PowerTransform): (
         LogNormal,
         lambda x, exponent: {"loc": exponent * x.loc, "scale": np.abs(exponent) * x.scale},
     ),
     (Exponential, ExpTransform): (Pareto, lambda x: {"scale": 1.0, "alpha": x.rate}),
+    (Pareto, EXP.inv): (Exponential, lambda x: where(x.scale == 1.0, rate=x.alpha)),
     (Pareto, AffineTransform): (
         Pareto,
         lambda x, loc, scale: where((loc == 0.0) & (scale > 0.0), scale=scale * x.scale, alpha=x.alpha),
@@ -92,6 +100,12 @@ STEPS: dict[tuple[type[Distribution], type[Transform] | Transform], Step] = {
     (Exponential, PowerTransform): (
         Weibull,
         lambda x, exponent: where((x.rate == 1.0) & (exponent > 0.0), scale=1.0, concentration=1.0 / exponent),
+    ),
+    (Weibull, PowerTransform): (
+        Weibull,
+        lambda x, exponent: where(
+            (x.scale == 1.0) & (exponent > 0.0), scale=x.scale, concentration=x.concentration / exponent
+        ),
     ),
     (Weibull, AffineTransform): (
         Weibull,
@@ -130,7 +144,8 @@ STEPS: dict[tuple[type[Distribution], type[Transform] | Transform], Step] = {
             exponent > 0.0, concentration1=x.concentration1 / exponent, concentration0=x.concentration0
         ),
     ),
-    **{(family, AffineTransform): (family, moved) for family in (Normal, Laplace, Cauchy, StudentT, Logistic)},
+    **{(family, AffineTransform): (family, stretched) for family in (HalfNormal, HalfCauchy)},
+    **{(family, AffineTransform): (family, moved) for family in SYMMETRIC},
     **{
         (family, AffineTransform): (family, lambda x, loc, scale: moved(x, loc, scale, falls=False))
         for family in (Gumbel, Moyal)
@@ -151,6 +166,8 @@ def named(base: Distribution, transforms: Sequence[Transform]) -> Distribution |
 
 def after(x: Distribution, transform: Transform) -> Distribution | None:
     """That of one transform."""
+    if isinstance(transform, AbsTransform) and np.all(np.asarray(x.support.low) >= 0.0):
+        return x
     key = transform if isinstance(transform, InverseTransform) else type(transform)
     step = next((STEPS[family, key] for family in type(x).__mro__ if (family, key) in STEPS), None)
     if step is None or any(map(on_device, x._given.values())):
@@ -158,14 +175,23 @@ def after(x: Distribution, transform: Transform) -> Distribution | None:
     family, rule = step
     with np.errstate(all="ignore"):
         numbers = rule(x, **transform.parameters)
-    if numbers is None or not all(map(_keeps_digits, numbers.values())):
+    if numbers is None or not all(map(keeps_digits, numbers.values())):
         return None
     given = {name: _narrow(np.asarray(value), x.dtype) for name, value in numbers.items()}
     made: Distribution = cast(Any, family)(**given, **({"validate_args": False} if x._unchecked else {}))
     return made
 
 
-def _keeps_digits(value: Any) -> bool:
+def is_even(x: Distribution) -> bool:
+    """Whether a number is as likely as its negative, known of these families."""
+    if isinstance(x, Independent):
+        return is_even(x.base_distribution)
+    if not isinstance(x, (*SYMMETRIC, Uniform)) or any(map(on_device, x._given.values())):
+        return False
+    return bool(np.all(x.low == -x.high if isinstance(x, Uniform) else x.loc == 0.0))
+
+
+def keeps_digits(value: Any) -> bool:
     """Whether all these numbers are zero or normal ones: a product beyond the range has lost digits, or all."""
     size = np.abs(np.asarray(value, np.float64))
     return bool(np.all((size == 0.0) | ((size >= SMALLEST) & (size < np.inf)) | np.isnan(size)))

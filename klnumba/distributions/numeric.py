@@ -20,6 +20,7 @@ Result = charts.Result
 OUTSIDE = 1e-20  # the mass of p that a sum may leave out at either end
 TERMS = 20_000_000  # of a sum
 WARN = 1e-6  # an integral with a larger relative error says so
+MISSED = 0.01  # mass of p without which there is no result
 LOST = 1e-10  # mass that is missing beyond this is no rounding
 
 
@@ -36,9 +37,10 @@ def quadrature(p: Distribution, q: Distribution) -> Result:
 
 
 def _integral(p: Distribution, q: Distribution) -> Result:
-    from klnumba.distributions.continuous import density, escapes
+    from klnumba.distributions.continuous import common_unit, density, escapes, exponents
 
-    f, g = _made(density, p, "p"), _made(density, q, "q")
+    unit = common_unit(_made(exponents, p, "p") + _made(exponents, q, "q"))
+    f, g = (_made(lambda x: density(x, unit), one, name) for one, name in ((p, "p"), (q, "q")))
     if escapes(f, g):
         return math.inf, 0.0
     low, high = (pick(end[i] for end in f.ends) for i, pick in ((0, min), (1, max)))
@@ -49,7 +51,7 @@ def _integral(p: Distribution, q: Distribution) -> Result:
     value = found.value + outside
     if math.isinf(value):
         return math.inf, 0.0
-    if math.isnan(value):
+    if math.isnan(value) or abs(found.of_p - 1.0) > MISSED:
         return math.nan, math.inf
     return max(value, 0.0), found.error + _misfit(found, outside, max(value, 0.0))
 

@@ -147,10 +147,9 @@ def divergence(p: Any, q: Any, base: float | None = None) -> Any:
     try:
         pair = find(type(p), type(q))
     except NotImplementedError:
-        by_name = p.named(), q.named()
-        if by_name == (p, q):
-            raise
-        return np.array(np.broadcast_to(divergence(*by_name, base), shape))[()]
+        if (found := _otherwise(p, q, base)) is not None:
+            return np.array(np.broadcast_to(found, shape))[()]
+        raise
     if pair.compiled or isinstance(pair.function, ByForm):
         formula, of_p, of_q = pair.function, pair.p.parameters, pair.q.parameters
         if isinstance(formula, ByForm):
@@ -168,6 +167,18 @@ def divergence(p: Any, q: Any, base: float | None = None) -> Any:
     if p._unchecked or q._unchecked:
         result = q.nan_where_broken(p.nan_where_broken(result))
     return result
+
+
+def _otherwise(p: Distribution, q: Distribution, base: float | None) -> Any:
+    """As the same transforms make both, which need no rounding as a name may, else by the names of their families."""
+    made, named = (q.counterpart(p), p.counterpart(q)), (p.named(), q.named())
+    if made != (p, q):
+        try:
+            return divergence(*made, base)
+        except NotImplementedError:
+            if named == (p, q):
+                raise
+    return None if named == (p, q) else divergence(*named, base)
 
 
 def _refusal(pair: Pair, reason: Exception) -> TypeError:

@@ -25,8 +25,6 @@ class Transform:
     ----------
     added : int
         How many numbers it adds to a vector.
-    branch : tuple of float
-        The numbers among which `inverse` finds one.
 
     Examples
     --------
@@ -44,7 +42,6 @@ class Transform:
     """
 
     added: ClassVar[int] = 0
-    branch: ClassVar[tuple[float, float]] = (-math.inf, math.inf)
     _given: Mapping[str, np.ndarray] = MappingProxyType({})
 
     def __init__(self, **parameters: Any) -> None:
@@ -86,6 +83,21 @@ class Transform:
         found.__dict__["_given"] = {name: np.broadcast_to(x, shape)[at] for name, x in self._given.items()}
         return found
 
+    def with_axes(self, behind: int, count: int) -> Self:
+        """The same with `count` more axes of length 1 before the last `behind` ones of the parameters."""
+        found = copy.copy(self)
+        cuts = {name: x.ndim - behind for name, x in self._given.items()}
+        found.__dict__["_given"] = {
+            name: x if cuts[name] < 0 else x.reshape(x.shape[: cuts[name]] + (1,) * count + x.shape[cuts[name] :])
+            for name, x in self._given.items()
+        }
+        return found
+
+    @property
+    def branch(self) -> tuple[Any, Any]:
+        """The numbers among which `inverse` finds one."""
+        return -math.inf, math.inf
+
     @property
     def inv(self) -> Transform:
         """The inverse, of numbers that the transform makes of those of its `branch`."""
@@ -105,6 +117,10 @@ class Transform:
             f"{self!r} does not say whether different numbers stay different: define injective(self, low, high) in "
             "its class, and let it return True where all numbers from low to high do"
         )
+
+    def even(self) -> Any:
+        """Whether a number and its negative become the same, and no others do."""
+        return False
 
     def domain(self) -> tuple[Any, Any]:
         """The least and the largest of the numbers that become numbers."""
@@ -131,7 +147,7 @@ class InverseTransform(Monotone):
     Parameters
     ----------
     transform : Transform
-        What is taken back; of a power, on the positive numbers.
+        What is taken back; of a power on the positive numbers, of one like a cube on all.
     """
 
     _of: Transform
@@ -161,6 +177,10 @@ class InverseTransform(Monotone):
     def one(self, at: tuple[int, ...], shape: tuple[int, ...]) -> Self:
         """The transform of what is at one place of an array of `shape`."""
         return type(self)(self.inv.one(at, shape))
+
+    def with_axes(self, behind: int, count: int) -> Self:
+        """The same with `count` more axes of length 1 before the last `behind` ones of the parameters."""
+        return type(self)(self.inv.with_axes(behind, count))
 
     def __call__(self, x: Any) -> Any:
         return self.inv.inverse(x, self.inv.branch[1])

@@ -8,9 +8,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from klnumba.distributions.apart import apart
 from klnumba.distributions.distribution import Distribution, Support
 from klnumba.distributions.holder import Holder, distribution
-from klnumba.distributions.named import named
+from klnumba.distributions.named import is_even, named
 from klnumba.distributions.registry import divergence, register_kl
 from klnumba.distributions.transform import Transform
 from klnumba.distributions.transforms import AffineTransform, ExpTransform, PowerTransform
@@ -84,6 +85,15 @@ class TransformedDistribution(Holder):
         numbers = wide + self.base_distribution.event_shape
         transforms = [x.one(at, numbers) for x in self.transforms]
         return self._like(TransformedDistribution, self.base_distribution.one(at, wide), transforms)
+
+    def with_axes(self, place: int, count: int) -> Self:
+        """The same batch with `count` more axes of length 1 before the axis at `place`."""
+        behind = len(self.batch_shape) - place
+        base = self.base_distribution
+        if len(base.batch_shape) >= behind:
+            base = base.with_axes(len(base.batch_shape) - behind, count)
+        of_numbers = behind + len(base.event_shape)
+        return self._like(TransformedDistribution, base, [x.with_axes(of_numbers, count) for x in self.transforms])
 
     def reaches(self) -> Iterator[tuple[Transform, Any, Any]]:
         """Each transform, and from where to where the numbers lie that it is given; all, where that is not known."""
@@ -175,6 +185,12 @@ class TransformedDistribution(Holder):
         flat = self.flat()
         return named(flat.base_distribution, flat.transforms) or self
 
+    def counterpart(self, other: Distribution) -> Distribution:
+        """The other as what transforms make of a base, if it is a family that the last ones of these make."""
+        parts = apart(other)
+        made = None if parts is None else TransformedDistribution(*parts)
+        return made if made is not None and shared(self.flat(), made) else other
+
     def before(self, count: int) -> Distribution:
         """What the last so many transforms are applied to, by the name of its family if it has one."""
         left = self.transforms[: len(self.transforms) - count]
@@ -195,10 +211,14 @@ class TransformedDistribution(Holder):
 
 
 def shared(p: TransformedDistribution, q: TransformedDistribution) -> int:
-    """How many of the last transforms are equal, and injective on the numbers that both are given together."""
+    """How many of the last transforms are equal, and keep apart what tells the two distributions from each other."""
     count = 0
     for (one, low, high), (other, least, most) in zip(*(reversed([*x.reaches()]) for x in (p, q)), strict=False):
-        if one != other or not np.all(one.injective(np.minimum(low, least), np.maximum(high, most))):
+        if one != other:
+            break
+        injective = np.all(one.injective(np.minimum(low, least), np.maximum(high, most)))
+        # what loses the sign alone loses nothing where either sign is as likely
+        if not injective and not (np.all(one.even()) and all(is_even(x.before(count + 1)) for x in (p, q))):
             break
         count += 1
     return count
@@ -214,6 +234,9 @@ def transformed(p: TransformedDistribution, q: TransformedDistribution) -> Any:
     count = shared(p, q)
     first, second = p.before(count), q.before(count)
     if isinstance(first, TransformedDistribution) or isinstance(second, TransformedDistribution):
+        matched = second.counterpart(first), first.counterpart(second)
+        if matched != (first, second):
+            return divergence(*matched)
         for one in (p, q):
             one.check_injective()
         raise NotImplementedError(

@@ -59,8 +59,6 @@ class PowerTransform(Transform):
         Not 0.
     """
 
-    branch = (0.0, math.inf)
-
     def __init__(self, exponent: Any) -> None:
         super().__init__(exponent=exponent)
         NOT_ZERO.check("PowerTransform", "exponent", self.parameters["exponent"])
@@ -78,10 +76,20 @@ class PowerTransform(Transform):
             np.mod(exponent, 2.0) == 1.0, np.copysign(root, y), np.where(np.asarray(high) <= 0.0, -root, root)
         )
 
+    @property
+    def branch(self) -> tuple[Any, Any]:
+        """All numbers where the exponent is 1, 3, 5 ..., else those from 0 on."""
+        exponent = self.parameters["exponent"]
+        return np.where((exponent > 0.0) & (np.mod(exponent, 2.0) == 1.0), -math.inf, 0.0)[()], math.inf
+
     def injective(self, low: Any, high: Any) -> Any:
         """From 0 on, up to 0, or where the exponent is an odd integer."""
         one_side = (np.asarray(low) >= 0.0) | (np.asarray(high) <= 0.0)
         return one_side | (np.mod(self.parameters["exponent"], 2.0) == 1.0)
+
+    def even(self) -> Any:
+        """For an even exponent."""
+        return np.mod(self.parameters["exponent"], 2.0) == 0.0
 
     def image(self, low: Any, high: Any) -> tuple[Any, Any]:
         """The least and the largest of the powers."""
@@ -160,7 +168,10 @@ class StickBreakingTransform(Transform):
 class AbsTransform(Transform):
     """The absolute value, injective on one side of 0 only."""
 
-    branch = (0.0, math.inf)
+    @property
+    def branch(self) -> tuple[Any, Any]:
+        """Those from 0 on."""
+        return 0.0, math.inf
 
     def __call__(self, x: Any) -> Any:
         return np.abs(x)
@@ -172,6 +183,10 @@ class AbsTransform(Transform):
     def injective(self, low: Any, high: Any) -> Any:
         """From 0 on, or up to 0."""
         return (np.asarray(low) >= 0.0) | (np.asarray(high) <= 0.0)
+
+    def even(self) -> Any:
+        """Always."""
+        return True
 
     def image(self, low: Any, high: Any) -> tuple[Any, Any]:
         """From 0 on, where 0 is inside."""

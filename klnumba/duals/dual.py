@@ -7,7 +7,7 @@ starts again with each side by itself: the text of the formula needs no change, 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,20 @@ class Split(Exception):
     def __init__(self, mask: np.ndarray) -> None:
         super().__init__("both sides of a branch")
         self.mask = mask
+
+
+def by_branches(of_some: Callable[[np.ndarray], Any], at: np.ndarray) -> Iterator[tuple[np.ndarray, Any]]:
+    """The places that fall on the same sides of all branches, and what is made of them."""
+    parts = [at]
+    while parts:
+        at = parts.pop()
+        try:
+            result = of_some(at)
+        except Split as both:
+            mask = np.broadcast_to(both.mask, at.shape)
+            parts += [at[mask], at[~mask]]
+            continue
+        yield at, result
 
 
 class Choice:

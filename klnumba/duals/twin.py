@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from klnumba.duals import rules
-from klnumba.duals.dual import Dual, Split, largest, least
+from klnumba.duals.dual import Dual, by_branches, largest, least
 from klnumba.duals.twofold import EULER, HALF_LOG_2PI, LN2, Twofold
 
 BLOCK = 1 << 12  # numbers that are evaluated together
@@ -100,20 +100,17 @@ def slopes(formula: Callable[..., Any], parameters: Sequence[np.ndarray]) -> np.
 
 def _fill(out: np.ndarray, formula: Callable[..., Any], columns: np.ndarray, sizes: np.ndarray, at: np.ndarray) -> None:
     """The derivatives of some cells by changes of 2**sizes, divided by these."""
-    parts = [at[start : start + BLOCK] for start in range(0, at.size, BLOCK)]
-    while parts:
-        at = parts.pop()
-        try:
-            result = formula(*_seeds(columns[:, at], sizes[:, at]))
-        except Split as both:
-            mask = np.broadcast_to(both.mask, at.shape)
-            parts += [at[mask], at[~mask]]
-            continue
-        if isinstance(result, Dual):
-            found = np.where(np.isfinite(result.value.hi), np.ldexp(result.slopes.hi, -sizes[:, at]), np.nan)
-            out[:, at] = np.where(np.isfinite(found), found + 0.0, np.nan)  # without the sign of zero
-        elif math.isfinite(result):
-            out[:, at] = 0.0
+
+    def of_some(some: np.ndarray) -> Any:
+        return formula(*_seeds(columns[:, some], sizes[:, some]))
+
+    for start in range(0, at.size, BLOCK):
+        for some, result in by_branches(of_some, at[start : start + BLOCK]):
+            if isinstance(result, Dual):
+                found = np.where(np.isfinite(result.value.hi), np.ldexp(result.slopes.hi, -sizes[:, some]), np.nan)
+                out[:, some] = np.where(np.isfinite(found), found + 0.0, np.nan)  # without the sign of zero
+            elif math.isfinite(result):
+                out[:, some] = 0.0
 
 
 def _seeds(columns: np.ndarray, sizes: np.ndarray) -> list[Dual]:

@@ -32,36 +32,58 @@ def log_quotient(z: float, log_y: float, log_rest: float, h: float, more: float)
     return log1p(-exp(log_y - log_rest) * expm1(more * log_y)) if z > -600.0 else 0.0
 
 
+def rate_of(sign: float, b: float, first: float, second: float) -> float:
+    """How fast both densities fall on the side above, of sign 1, or below; further apart, q is not integrated."""
+    of_p = min(1.0, b) if sign > 0.0 else 1.0
+    of_q = b - second if sign > 0.0 else 1.0 + first
+    return min(of_p, max(of_q, 0.25 * of_p))
+
+
+def node(
+    t: float, sign: float, rate: float, b: float, log_b: float,
+    shift: float, first: float, second: float, third: float, h: float, more: float,
+) -> tuple[float, float]:  # fmt: skip
+    """The cell p*log(p/q) - p + q at one place, and p*log R there."""
+    small = exp(-t)
+    v = exp(t - small) / rate
+    z = sign * v - log_b
+    tail = log1p(exp(-abs(z)))
+    log_y = min(z, 0.0) - tail
+    log_rest = min(-z, 0.0) - tail
+    quotient = log_quotient(z, log_y, log_rest, h, more)
+    delta = shift - first * log_y + second * log_rest - third * quotient
+    log_p = log_b + log_y + b * log_rest  # of the log-odds
+    p = exp(log_p)
+    weight = v * (1.0 + small)
+    far = exp(min(log_p - delta, 700.0)) + p * (delta - 1.0)
+    return weight * (p * exp_excess(-delta) if delta > -1.0 else far), weight * (p * quotient)
+
+
+def sums(
+    b: float, log_b: float, shift: float, first: float, second: float, third: float, h: float, more: float
+) -> tuple[float, float]:
+    """Of both over all nodes of both sides."""
+    close = 0.0
+    moment = 0.0
+    for side in range(2):
+        sign = 1.0 - 2.0 * side
+        rate = rate_of(sign, b, first, second)
+        t = FIRST
+        while t <= LAST:
+            cell, of_quotient = node(t, sign, rate, b, log_b, shift, first, second, third, h, more)
+            close += cell
+            moment += of_quotient
+            t += STEP
+    return close, moment
+
+
 def divergence(b: float, shift: float, first: float, second: float, third: float, h: float, more: float) -> float:
     """KL(p || q) for log(p/q) = shift - first*log(y) + second*log(1 - y) - third*log R(y).
 
     Of distributions close to each other it is the integral of the cells p*log(p/q) - p + q, none of which is negative;
     of others the sum of the expectations.
     """
-    close = 0.0
-    moment = 0.0
-    log_b = log(b)
-    for side in range(2):
-        of_p = min(1.0, b) if side == 0 else 1.0
-        of_q = b - second if side == 0 else 1.0 + first
-        rate = min(of_p, max(of_q, 0.25 * of_p))  # further apart, q is not integrated
-        t = FIRST
-        while t <= LAST:
-            small = exp(-t)
-            v = exp(t - small) / rate
-            z = (v if side == 0 else -v) - log_b
-            tail = log1p(exp(-abs(z)))
-            log_y = min(z, 0.0) - tail
-            log_rest = min(-z, 0.0) - tail
-            quotient = log_quotient(z, log_y, log_rest, h, more)
-            delta = shift - first * log_y + second * log_rest - third * quotient
-            log_p = log_b + log_y + b * log_rest  # of the log-odds
-            p = exp(log_p)
-            weight = v * (1.0 + small)
-            far = exp(min(log_p - delta, 700.0)) + p * (delta - 1.0)
-            close += weight * (p * exp_excess(-delta) if delta > -1.0 else far)
-            moment += weight * (p * quotient)
-            t += STEP
+    close, moment = sums(b, log(b), shift, first, second, third, h, more)
     apart = shift + first * (1.0 + digamma_from_2(b)) - second / b - third * (moment * STEP)
     return apart if apart > 0.5 else close * STEP
 

@@ -7,16 +7,20 @@ import pytest
 
 import klnumba as kl
 from klnumba.distributions import (
+    AffineTransform,
     Categorical,
     Cauchy,
     Delta,
+    ExpTransform,
     Gamma,
     Independent,
     Joint,
+    Laplace,
     LowRankMultivariateNormal,
     Mixture,
     MultivariateNormal,
     Normal,
+    TransformedDistribution,
     Uniform,
 )
 
@@ -178,6 +182,20 @@ def test_batches_and_units():
         assert (low[i], high[i]) == pytest.approx(one, rel=1e-9)
     bits = bounds(p, q, base=2)
     np.testing.assert_allclose(bits[1], high / math.log(2.0), rtol=1e-12)
+
+
+def test_transformed_components():
+    """KL does not see what the same transform does to all components; the lower bound is not known then."""
+    weights = Categorical([0.3, 0.7])
+    bases = Laplace([0.0, 1.0], 1.0), Laplace([0.5, 3.0], 2.0)
+    _, expected = bounds(*(Mixture(weights, base) for base in bases))
+    for transform in (ExpTransform(), AffineTransform([2.0], 3.0)):
+        low, high = bounds(*(Mixture(weights, TransformedDistribution(base, transform)) for base in bases))
+        assert low == 0.0
+        assert high == expected
+    several = Mixture(weights, TransformedDistribution(bases[0], AffineTransform([2.0, 1.0], 3.0)))
+    with pytest.raises(NotImplementedError, match="KL of transformed distributions is known for equal transforms"):
+        bounds(several, several)
 
 
 def test_refusals():

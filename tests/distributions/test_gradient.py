@@ -41,8 +41,6 @@ PAIR = pytest.mark.parametrize(("p", "q"), COMPILED, ids=["-".join(pair) for pai
 # Whose truth, or derivatives, take ten seconds or more.
 SLOWEST = {
     ("Binomial.logits", "Poisson"),
-    ("Kumaraswamy", "Kumaraswamy"),
-    ("Kumaraswamy", "Beta"),
     ("Pareto", "Gumbel"),
     ("InverseGamma", "Laplace"),
     ("Kumaraswamy", "Laplace"),

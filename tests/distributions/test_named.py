@@ -36,6 +36,12 @@ SAME = [
     (of(D.LogitNormal(0.5, 2.0), SIGMOID.inv), D.Normal(0.5, 2.0)),
     (of(D.Normal(0.0, 2.0), ABS), D.HalfNormal(2.0)),
     (of(D.Cauchy(0.0, 2.0), ABS), D.HalfCauchy(2.0)),
+    (of(D.Laplace(0.0, 4.0), ABS), D.Exponential(0.25)),
+    (of(D.Gamma(2.0, 3.0), ABS), D.Gamma(2.0, 3.0)),
+    (of(D.HalfNormal(2.0), affine(0.0, 3.0)), D.HalfNormal(6.0)),
+    (of(D.HalfCauchy(2.0), affine(0.0, 3.0)), D.HalfCauchy(6.0)),
+    (of(D.Pareto(1.0, [2.0, 3.0]), EXP.inv), D.Exponential([2.0, 3.0])),
+    (of(D.Weibull(1.0, 4.0), D.PowerTransform(0.5), affine(0.0, 3.0)), D.Weibull(3.0, 8.0)),
     (of(D.Normal(0.5, 2.0), EXP, D.PowerTransform(-2.0)), D.LogNormal(-1.0, 4.0)),
     (of(D.Normal(0.0, 2.0), affine([3.0, 1.0], -2.0)), D.Normal([3.0, 1.0], 4.0)),
     (of(D.Normal(1.0, 2.0), affine(0.0, -2.0)), D.Normal(-2.0, 4.0)),
@@ -72,6 +78,20 @@ def test_values_are_those_of_the_families():
     np.testing.assert_allclose(found, kl.kl_divergence(made, D.LogNormal(0.0, 1.0)).sum(), rtol=1e-15)
 
 
+def test_derivatives_are_those_of_the_families():
+    made, same = of(D.Normal([0.5, 1.0], 2.0), EXP), D.LogNormal([0.5, 1.0], 2.0)
+    for other in (of(D.Normal(0.0, 3.0), EXP), D.LogNormal(0.0, 3.0), D.Gamma(2.0, [[1.0], [2.0]])):
+        value, found = D.kl_divergence_grad(made, other)
+        expected_value, expected = D.kl_divergence_grad(same, other)
+        np.testing.assert_array_equal(value, expected_value)
+        for one, another in zip(found, expected, strict=True):
+            assert one.keys() == another.keys()
+            for name in one:
+                np.testing.assert_array_equal(one[name], another[name])
+    with pytest.raises(NotImplementedError, match=r"KL\(TransformedDistribution \|\| LogNormal\) is not registered"):
+        D.kl_divergence_grad(of(D.Normal(), D.TanhTransform()), D.LogNormal())
+
+
 def test_the_batch_of_the_transforms_and_the_precision_are_kept():
     made = of(D.Gamma(np.float32(2.0), np.float32(3.0)), D.PowerTransform([-1.0, -1.0]))
     found = kl.kl_divergence(made, D.InverseGamma(np.float32(1.0), np.float32(1.0)))
@@ -93,6 +113,8 @@ def test_transforms_that_both_end_with_are_taken_off():
     "made",
     [
         of(D.Normal(1.0, 2.0), ABS),
+        of(D.Pareto(2.0, 3.0), EXP.inv),
+        of(D.Weibull(2.0, 3.0), D.PowerTransform(2.0)),
         of(D.Normal(1.0, 2.0), affine(-2.0, 2.0)),  # two roundings, which may leave nothing
         of(D.Gumbel(0.0, 1.0), affine(0.0, -1.0)),
         of(D.Gamma(2.0, 1.0), D.PowerTransform(-2.0)),

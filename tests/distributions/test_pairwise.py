@@ -119,12 +119,26 @@ def test_distributions_of_scipy():
     np.testing.assert_array_equal(found, [[0.0], [0.5]])
 
 
+def test_batches_of_transformed_distributions():
+    bases = D.Laplace([0.0, 1.0, 3.0], 2.0)
+    for transform in (D.ExpTransform(), D.PowerTransform(3.0).inv, D.AffineTransform(1.0, [[2.0]])):
+        found = pairwise_kl(D.TransformedDistribution(bases, transform))
+        np.testing.assert_array_equal(found.reshape(3, 3), pairwise_kl(bases))
+    wide = D.TransformedDistribution(D.Normal([0.0, 1.0], 1.0), D.AffineTransform(0.0, [[2.0], [3.0]]))
+    assert wide.with_axes(1, 2).batch_shape == (2, 1, 1, 2)
+    assert wide.with_axes(0, 1).batch_shape == (1, 2, 2)
+    expected = kl.kl_divergence(wide.named().spread(2), wide.named())
+    np.testing.assert_array_equal(pairwise_kl(wide), expected)
+    cube = D.TransformedDistribution(D.Normal([0.0, 1.0], 1.0), D.PowerTransform([[3.0], [5.0]]).inv)
+    assert cube.spread(1).transforms == (D.PowerTransform([[[3.0]], [[5.0]]]).inv,)
+
+
 def test_wrong_arguments():
     with pytest.raises(ValueError, match=r"p\[1\]: a single distribution, not a batch of shape \(2,\)"):
         pairwise_kl([D.Normal(), D.Normal([0.0, 1.0], 1.0)])
     with pytest.raises(TypeError, match=r"q\[0\]: a distribution like the other argument, not float"):
         pairwise_kl([D.Normal()], [1.0])
-    with pytest.raises(NotImplementedError, match="TransformedDistribution: a batch of these is not taken apart"):
-        pairwise_kl(D.TransformedDistribution(D.Normal(np.zeros(2), 1.0), [D.ExpTransform()]))
+    with pytest.raises(NotImplementedError, match="Mixture: a batch of these is not taken apart"):
+        pairwise_kl(D.Mixture(D.Categorical([0.5, 0.5]), D.Normal(np.zeros((2, 2)), 1.0)))
     with pytest.raises(NotImplementedError, match="is not registered"):
         pairwise_kl([D.Normal()], [D.Cauchy()])

@@ -58,6 +58,7 @@ def test_what_pytorch_has_is_refused_too():
         (D.Gamma(2.0, 1.0), D.Gamma(3.0, 1.0), [D.SoftplusTransform().inv]),
         (D.Gamma(2.0, 1.0), D.Gamma(3.0, 1.0), [D.ExpTransform().inv, D.TanhTransform(), D.TanhTransform().inv]),
         (D.Gamma(2.0, 1.0), D.Gamma(3.0, 1.0), [D.PowerTransform(2.0).inv, D.AffineTransform(1.0, 2.0).inv]),
+        (D.Normal(1.0, 1.0), D.Normal(-1.0, 1.0), [D.PowerTransform(3.0).inv]),
     ],
 )
 def test_one_that_is_injective_where_there_is_mass_is_taken(base, other, chain):
@@ -70,6 +71,9 @@ def test_a_root_of_negative_numbers_is_refused():
     with pytest.raises(ValueError, match=r"SigmoidTransform\(\).inv must be given numbers from 0.0 to 1.0, but .* 2.0"):
         of(D.Uniform(0.5, 2.0), D.SigmoidTransform().inv)
     of(D.Uniform(0.0, [0.5, 1.0]), D.SigmoidTransform().inv)
+    for exponent in (2.0, -3.0, 1.0 / 3.0, [3.0, 2.0]):
+        with pytest.raises(ValueError, match=r"PowerTransform\(.*\).inv must be given numbers from .*0.* but"):
+            of(D.Normal(), D.PowerTransform(exponent).inv)
 
 
 @pytest.mark.parametrize(
@@ -89,6 +93,7 @@ def test_a_root_of_negative_numbers_is_refused():
         (D.Normal(), D.SoftplusTransform(), POSITIVE),
         (D.Gamma(1.0, 1.0), D.ExpTransform().inv, ALL),
         (D.Uniform(1.0, 4.0), D.PowerTransform(-2.0).inv, (0.5, 1.0)),
+        (D.Uniform(-8.0, 1.0), D.PowerTransform(3.0).inv, (-2.0, 1.0)),
     ],
 )
 def test_supports(base, transform, ends):
@@ -222,3 +227,17 @@ def test_integrals_of_softplus_and_of_inverses():
     p = of(D.LogNormal(0.0, 1.0), EXP.inv)
     expected = kl.kl_divergence(D.Normal(), D.Laplace(0.5, 1.0))
     assert kl.kl_divergence(p, D.Laplace(0.5, 1.0), method="quadrature") == pytest.approx(expected, rel=1e-8)
+
+
+@pytest.mark.parametrize("exponent", [3.0, 5.0])
+def test_integrals_of_odd_powers_and_roots_of_numbers_on_both_sides_of_0(exponent):
+    """The density of the power has a pole at 0, that of the root a zero."""
+    expected = kl.kl_divergence(D.Normal(0.3, 1.0), D.Normal(-1.0, 2.0))
+    power = D.PowerTransform(exponent)
+    for transform in (power, power.inv):
+        p, q = (of(D.Normal(*x), transform) for x in ((0.3, 1.0), (-1.0, 2.0)))
+        value, error = kl.kl_divergence(p, q, method="quadrature", return_error=True)
+        assert float(value) == pytest.approx(float(expected), rel=1e-12)
+        assert error < 1e-11
+    mean, spread = kl.kl_divergence(p, q, method="monte_carlo", rng=1, return_error=True)
+    assert abs(mean - expected) < 4.0 * spread

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
+from klnumba.duals import nodes as nodes_module
 from klnumba.duals import twofold as tf
 from klnumba.duals.dual import Dual, Split, largest, least
 from klnumba.duals.twin import slopes, twin
@@ -157,3 +158,28 @@ def test_rules_follow_their_functions(function, numbers):
     slope = (8 * (at(first + step) - at(first - step)) - (at(first + 2 * step) - at(first - 2 * step))) / (12 * step)
     assert float(found.value.hi[0]) == pytest.approx(float(at(first)), rel=4e-15)
     assert float(found.slopes.hi[0, 0]) == pytest.approx(float(slope), rel=1e-9)
+
+
+def test_sums_over_nodes_are_those_of_a_loop():
+    """Of a formula with a branch, on whose sides are some nodes of some numbers; in several blocks."""
+
+    def node(t, x, y):
+        inside = x * t if t * x < 1.0 else math.exp(-t * y)
+        return inside, y
+
+    def loop(x, y):
+        total, count = 0.0, 0.0
+        for t in nodes:
+            one, other = node(t, x, y)
+            total += one
+            count += other
+        return total, count
+
+    nodes = np.linspace(0.1, 3.0, 37)
+    columns = [np.array([0.2, 0.5, 3.0]), np.array([2.0, 1e-3, 5.0])]
+    for block in (nodes_module.BLOCK, 16):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(nodes_module, "BLOCK", block)
+            for i in range(2):
+                found = slopes(lambda x, y, i=i: nodes_module.over_nodes(twin(node), nodes, x, y)[i], columns)
+                np.testing.assert_allclose(found, slopes(lambda x, y, i=i: twin(loop)(x, y)[i], columns), rtol=1e-15)
