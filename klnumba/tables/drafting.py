@@ -12,7 +12,6 @@ from klnumba.tables.chunks import Chunks, wanted_names
 from klnumba.tables.columns import Column, ColumnError, Labels, Unusable
 from klnumba.tables.counting import all_missing
 from klnumba.tables.fitting import Draft
-from klnumba.tables.held import together
 from klnumba.tables.room import Room
 from klnumba.tables.weighting import split_weights
 
@@ -132,7 +131,7 @@ def _draft_one(
         reason = None if _has_categories(found[name]) else _misfit(found[name], rule)
         if reason is not None:
             raise ColumnError(reason)
-        drafts[name] = fitting.drafted(drafts[name], together(found[name]), rule, start)
+        drafts[name] = fitting.drafted(drafts[name], found[name], rule, start)
     except turns.GivenUp:
         drafts[name] = None
     except Exception as error:  # conversions are other libraries': what they raise is the column's status
