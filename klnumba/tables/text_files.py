@@ -107,6 +107,7 @@ class Csv(Untyped):
     """A .csv or .csv.gz file: a column that is not all numbers or all truth values is text as it stands."""
 
     narrow = True  # a line is read whole, but the types of the others need not be known
+    width = None
 
     def names(self) -> list[str]:
         """The columns."""
@@ -202,6 +203,7 @@ class JsonLines(Untyped):
     """A .jsonl file: values have the types that JSON gives them, and a key that a line lacks is missing there."""
 
     narrow = False  # a line is read whole
+    width = None
 
     def names(self) -> list[str]:
         """The columns: every key of any line."""
