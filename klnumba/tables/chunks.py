@@ -110,7 +110,8 @@ def scan(path: str | Path, *, columns: Iterable[Any] | None = None, rows: int | 
     columns : sequence of str, optional
         Read these alone.
     rows : int, optional
-        How many rows a piece has, about; by default as many as hold 262,144 values, but at least 4,096.
+        How many rows a piece has, about; by default as many as hold 262,144 values (of .jsonl 65,536), but at least
+        4,096.
 
     Returns
     -------

@@ -31,10 +31,13 @@ def fitted(reference: Any, columns: Any, weights: Any, bins: Any) -> tuple[dict[
     for part, wanted in strips(reference, columns, weights, bins):
         found, made, lost, later = _passed(part, wanted, weights, bins if part is reference else _of(bins, wanted))
         names += found
-        while later:
+        fitting, rest = len(found) - len(later), later
+        while rest:
             cells.update(made)
             problems.update(lost)
-            _, made, lost, later = _passed(narrowed(part, later, weights), later, weights, _of(bins, later))
+            some, rest = rest[: fitting + 1], rest[fitting + 1 :]
+            _, made, lost, later = _passed(narrowed(part, some, weights), some, weights, _of(bins, some))
+            fitting, rest = len(some) - len(later) if later else 2 * len(some), later + rest
         cells.update(made)
         problems.update(lost)
     return _in_order(names, cells, problems)

@@ -76,7 +76,7 @@ class Vocabulary:
     def _make(self, room: int, space: int) -> None:
         """An empty table."""
         self.room = room
-        self.slots = zeros(1 << ((8 if room < MANY else 2) * room + 1).bit_length(), np.int32)  # most are free
+        self.slots = zeros(1 << ((8 if room < MANY else 1) * room + 1).bit_length(), np.int32)  # most are free
         self.words = zeros((room + 1, 4), np.uint64)  # the fourth keeps a word in one cache line
         self.words[0] = NO_WORD
         self.starts = zeros(room + 2, np.int64)  # how many words there are, and where each begins in the pool
@@ -111,8 +111,10 @@ class Vocabulary:
 
     @property
     def nbytes(self) -> int:
-        """The memory that is taken."""
-        return sum(one.nbytes for one in (self.slots, self.words, self.starts, self.pool, self.counts))
+        """The memory that has been written to."""
+        used = self._size + 1
+        each = sum(one[..., :1].nbytes for one in (self.starts, self.counts)) + self.words[0].nbytes
+        return int(self.slots.nbytes + used * each + self.starts[used])
 
     def _held(self) -> Words:
         """The words that there are."""

@@ -75,6 +75,25 @@ def test_a_column_of_a_million_names(tmp_path):
     assert beyond(prepare, "before.slice(0, 1000), after.slice(0, 1000)", tmp_path) < 120
 
 
+LINES = """
+import json
+draws, rows = np.random.default_rng(0), 30_000
+columns = [np.char.add("identifier-", draws.permutation(2 * rows)[:rows].astype(str)).tolist() for _ in range(24)]
+path = sys.argv[1] + "/names.jsonl"
+with open(path, "w") as file:
+    for row in zip(*columns):
+        file.write(json.dumps({f"c{k}": one for k, one in enumerate(row)}) + "\\n")
+del columns, row
+before = after = scan(path)
+"""
+
+
+def test_a_wide_file_of_lines(tmp_path):
+    """A piece takes 30 MiB as objects of Python's."""
+    one = 'pa.table({"c0": ["a", "b"] * 500})'
+    assert beyond(LINES, f"{one}, {one}", tmp_path) < 150
+
+
 WIDE = """
 import pyarrow.parquet as pq
 table = names(100_000, 24, 0)
