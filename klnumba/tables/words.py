@@ -27,7 +27,9 @@ from klnumba.tables.pages import zeros
 MOST = 1 << 20  # words that are counted at a time; beyond, the rarer half is forgotten
 ROOM = 256  # words for which there is room at first
 LARGE = 1 << 18  # words from which on a table takes more than 20 MiB
-MANY = 1 << 16  # words from which on the tables of counts would be larger than a cache
+MANY = 1 << 16  # words from which on no table fits a core's second cache, and a free slot costs as much as a full one
+SLOTS = (8, 1 << 13), (2, MANY)  # how many slots a word has, up to so many words: fewer meet, but more lie in a cache
+COUNTED = 1 << 12  # words from which on several tables of counts would not fit a core's first cache
 BLOCK = 1 << 15  # rows whose numbers are held at a time
 REMEMBERED = 1 << 14  # words without a name of their own of which a table knows the bucket; of others, row by row
 
@@ -76,13 +78,14 @@ class Vocabulary:
     def _make(self, room: int, space: int) -> None:
         """An empty table."""
         self.room = room
-        self.slots = zeros(1 << ((8 if room < MANY else 1) * room + 1).bit_length(), np.int32)  # most are free
+        spread = next((spread for spread, words in SLOTS if room < words), 1)
+        self.slots = zeros(1 << (spread * room + 1).bit_length(), np.int32)  # more than half are free
         self.words = zeros((room + 1, 4), np.uint64)  # the fourth keeps a word in one cache line
         self.words[0] = NO_WORD
         self.starts = zeros(room + 2, np.int64)  # how many words there are, and where each begins in the pool
         self.pool = zeros(max(space, 16 * room), np.uint8)
         others = BUCKETS if self.closed else 0
-        self.counts = zeros((LANES if room < MANY else 1, 1 + room + 1 + others), np.int64)
+        self.counts = zeros((LANES if room < COUNTED else 1, 1 + room + 1 + others), np.int64)
 
     def __getstate__(self) -> dict[str, Any]:
         """Another process has other keys, so that the table has to be made anew there."""
