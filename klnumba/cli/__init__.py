@@ -12,14 +12,19 @@ INTERRUPTED = 128 + signal.SIGINT
 
 def main() -> None:
     """Run the command; without its two libraries, say in one line how to get them. Ctrl-C ends it without a word."""
+    try:
+        _run()
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+
+
+def _run() -> None:
     from klnumba.cli.errors import DEFECT, EXIT_CODE
 
     try:
         from klnumba.cli.app import app
 
         app(prog_name="klnumba")
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
     except Exception as error:
         missing = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
         if missing not in NEEDED:

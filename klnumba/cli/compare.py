@@ -172,6 +172,7 @@ def _progress() -> Iterator[Callable[[Chunks], Chunks]]:
                 for piece in chunks:
                     yield piece
                     bars.advance(task, len(piece))
+                bars.remove_task(task)  # a file is read as often as its columns need
 
             narrow = None if chunks.select is None else lambda kept: watched(chunks.only(kept))
             return replace(chunks, make=pieces, select=narrow)

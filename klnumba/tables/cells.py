@@ -17,6 +17,7 @@ Label = str | int | float | bool
 Array = np.ndarray
 
 LARGEST = float(np.finfo(np.float64).max)  # as an edge: all finite numbers up to infinity
+FARTHEST = 2.0**63 - 1024  # microseconds, as an edge: all times up to it; the next float64 is no integer of 64 bits
 
 # Which part of the divergence a cell belongs to.
 CORE, TAIL, NEW, MISSING = range(4)
@@ -200,8 +201,11 @@ def _texts(kind: str, edges: Array) -> list[str]:
     unit: Any = "M8[us]" if kind == "datetime" else "m8[us]"
     values = np.rint(edges).astype(np.int64).view(unit)
     if kind == "datetime":
-        return [_trimmed(text) for text in np.datetime_as_string(values)]
-    return [_duration(int(value)) for value in values.view(np.int64)]
+        found = [_trimmed(text) for text in np.datetime_as_string(values)]
+    else:
+        found = [_duration(int(value)) for value in values.view(np.int64)]
+    far = np.abs(edges) >= FARTHEST
+    return [str(edge * math.inf) if one else text for edge, one, text in zip(edges, far, found, strict=True)]
 
 
 def _trimmed(text: str) -> str:

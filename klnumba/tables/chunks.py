@@ -26,7 +26,8 @@ class Chunks:
     """A table that comes in pieces, any number of times; `make` begins from the first piece.
 
     Every piece has the same columns. `known` names them where that takes no piece; `select` gives the table with some
-    of them alone where the others then need not be read.
+    of them alone where the others then need not be read; where these take memory all the same, `width` says how many
+    to read at a time.
     """
 
     make: Callable[[], Iterable[Any]]
@@ -34,6 +35,7 @@ class Chunks:
     rows: int | None = None  # how many there are, where that is known beforehand
     known: Callable[[], list[str]] | None = None
     select: Callable[[list[str]], Chunks] | None = None
+    width: int | None = None
     _last: Iterator[Any] | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -108,7 +110,8 @@ def scan(path: str | Path, *, columns: Iterable[Any] | None = None, rows: int | 
     columns : sequence of str, optional
         Read these alone.
     rows : int, optional
-        How many rows a piece has, about; by default as many as hold 262,144 values, but at least 4,096.
+        How many rows a piece has, about; by default as many as hold 262,144 values (of .jsonl 65,536), but at least
+        4,096.
 
     Returns
     -------
@@ -132,6 +135,7 @@ def scan(path: str | Path, *, columns: Iterable[Any] | None = None, rows: int | 
     truth values, and text in any other, also in one that holds nothing else. Of JSON lines, values keep the types that
     they have there (text is never taken for a number or a date), and a key that a line lacks is missing there.
 
+    Of .parquet, .feather and .arrow files, `Profile.fit`, `Profile.update` and `compare` read eight columns at a time.
     While cells are fitted, the different names of a column are held, and where there is no room for those of all
     columns, the file is read again for the rest of them.
 
@@ -173,7 +177,8 @@ def _of(reader: Reader, path: Path, columns: list[str] | None) -> Chunks:
                 return
             yield piece
 
-    return Chunks(make, str(path), None, names, (lambda kept: _of(reader, path, kept)) if reader.narrow else None)
+    narrow = (lambda kept: _of(reader, path, kept)) if reader.narrow else None
+    return Chunks(make, str(path), None, names, narrow, reader.width)
 
 
 @contextmanager

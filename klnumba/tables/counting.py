@@ -160,7 +160,8 @@ def all_missing(column: Numbers | Labels) -> bool:
     """Whether a column has no value, which leaves its type open too."""
     if isinstance(column, Labels):
         return column.count(()).missing == column.rows
-    return bool(np.isnan(column.values()).all())
+    raw = column.read()
+    return all(np.isnan(as_float(raw[k : k + BLOCK])).all() for k in range(0, raw.size, BLOCK))
 
 
 def _presence(column: Numbers | Labels, cells: Cells, weights: Array | None, start: int, stop: int) -> Tally:
@@ -253,7 +254,7 @@ def _labels(column: Labels, cells: Cells, weights: Array | None) -> Tally:
 def _weighed(column: Labels, known: Sequence[str], weights: Array) -> list[Counted]:
     """The sums of the weights by label, and those of their squares."""
     numbers, labels = column.read(known)
-    size = len(labels) + BUCKETS
+    size, weights = len(labels) + BUCKETS, np.asarray(weights)
     places = np.where(numbers < 0, size, numbers.astype(np.intp, copy=False))
     found = []
     for values in (weights, weights * weights):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Any
 
 from klnumba.kernels import threads
@@ -12,7 +12,6 @@ from klnumba.tables.chunks import Chunks, wanted_names
 from klnumba.tables.columns import Column, ColumnError, Labels, Unusable
 from klnumba.tables.counting import all_missing
 from klnumba.tables.fitting import Draft
-from klnumba.tables.held import together
 from klnumba.tables.room import Room
 from klnumba.tables.weighting import split_weights
 
@@ -26,13 +25,39 @@ def fitted(reference: Any, columns: Any, weights: Any, bins: Any) -> tuple[dict[
     """The cells that fit a table, by column, and why a column has none."""
     if not isinstance(reference, Chunks):
         return _at_once(reference, columns, weights, bins)
-    names, cells, problems, later = _passed(reference, columns, weights, bins)
-    while later:
-        rules_left = {name: bins[name] for name in later if name in bins} if isinstance(bins, dict) else bins
-        _, made, lost, later = _passed(narrowed(reference, later, weights), later, weights, rules_left)
+    names: list[str] = []
+    cells: dict[str, Cells] = {}
+    problems: Problems = {}
+    for part, wanted in strips(reference, columns, weights, bins):
+        found, made, lost, later = _passed(part, wanted, weights, bins if part is reference else _of(bins, wanted))
+        names += found
+        fitting, rest = len(found) - len(later), later
+        while rest:
+            cells.update(made)
+            problems.update(lost)
+            some, rest = rest[: fitting + 1], rest[fitting + 1 :]
+            _, made, lost, later = _passed(narrowed(part, some, weights), some, weights, _of(bins, some))
+            fitting, rest = len(some) - len(later) if later else 2 * len(some), later + rest
         cells.update(made)
         problems.update(lost)
     return _in_order(names, cells, problems)
+
+
+def strips(table: Any, columns: Any, weights: Any, bins: Any = None) -> list[tuple[Any, Any]]:
+    """A table and its wanted columns; of a file that keeps columns apart, a few of them at a time."""
+    if not isinstance(table, Chunks) or table.width is None:
+        return [(table, columns)]
+    wanted = [*chosen(dict.fromkeys(name for name in table.names() if name != weights), columns, "reference")]
+    if len(wanted) <= table.width:
+        return [(table, columns)]
+    _check_known(bins, wanted)
+    parts = (wanted[k : k + table.width] for k in range(0, len(wanted), table.width))
+    return [(narrowed(table, part, weights), part) for part in parts]
+
+
+def _of(bins: Any, names: Iterable[str]) -> Any:
+    """The rules of these columns alone."""
+    return {name: bins[name] for name in names if name in bins} if isinstance(bins, dict) else bins
 
 
 def _passed(
@@ -132,7 +157,7 @@ def _draft_one(
         reason = None if _has_categories(found[name]) else _misfit(found[name], rule)
         if reason is not None:
             raise ColumnError(reason)
-        drafts[name] = fitting.drafted(drafts[name], together(found[name]), rule, start)
+        drafts[name] = fitting.drafted(drafts[name], found[name], rule, start)
     except turns.GivenUp:
         drafts[name] = None
     except Exception as error:  # conversions are other libraries': what they raise is the column's status
@@ -146,12 +171,17 @@ def _run(work: Callable[[str], None], names: list[str], found: dict[str, Column]
 
 def check_names(bins: Any, found: dict[str, Column]) -> None:
     """Refuse rules for columns that are not there, or of which such a rule makes no bins."""
+    _check_known(bins, found)
     for name, rule in bins.items() if isinstance(bins, dict) else ():
-        if name not in found:
-            raise ValueError(f"bins: {name!r} is not in reference")
         reason = _misfit(found[name], rule)
         if reason is not None:
             raise ValueError(f"bins: column {name!r} {reason}")
+
+
+def _check_known(bins: Any, names: Container[str]) -> None:
+    for name in bins if isinstance(bins, dict) else ():
+        if name not in names:
+            raise ValueError(f"bins: {name!r} is not in reference")
 
 
 def _has_categories(column: Column) -> bool:

@@ -6,56 +6,24 @@ quantiles are those of a sample that depends on the places of the rows alone.
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from klnumba.tables import rules, whole, words
 from klnumba.tables.cells import Array, Bins, Categories, Cells, Label
 from klnumba.tables.codes import Counted
-from klnumba.tables.columns import Column, ColumnError, Labels, Numbers, Unusable, as_float, label_of
+from klnumba.tables.columns import BLOCK, Column, ColumnError, Labels, Numbers, Unusable, as_float, label_of
 from klnumba.tables.counting import all_missing
-from klnumba.tables.hashing import mixed
+from klnumba.tables.sampling import Sample
 from klnumba.tables.words import Vocabulary
 
 FEW = 32  # whole numbers with no more different values than this are categories
 MOST_CATEGORIES = 1000
-SAMPLE = 1 << 17  # rows from which quantiles are taken, at most
-BLOCK = 1 << 17
 ENTRY = 104  # bytes of a number and its count, which Python keeps
-
-
-def level_of(rows: int) -> int:
-    """Of so many rows, one in 2**level is taken."""
-    return max(0, math.ceil(math.log2(rows / SAMPLE))) if rows > SAMPLE else 0
-
-
-def places(start: int, stop: int, level: int) -> Array:
-    """The rows of a sample from start to stop: those whose place, well mixed, ends in `level` zero bits."""
-    if not level:
-        return np.arange(start, stop)
-    mask = np.uint64((1 << level) - 1)
-    found = []
-    for first in range(start, stop, BLOCK):
-        here = np.arange(first, min(first + BLOCK, stop), dtype=np.uint64)
-        found.append(here[(mixed(here) & mask) == 0].astype(np.int64))
-    return np.concatenate(found) if found else np.empty(0, np.int64)
-
-
-_places = functools.lru_cache(maxsize=64)(places)  # the columns of one table have the same rows
-
-
-class Part(NamedTuple):
-    """The part of a sample that comes from the rows from start to stop: the numbers at their `places`."""
-
-    start: int
-    stop: int
-    level: int
-    values: Array
 
 
 @dataclass
@@ -69,8 +37,7 @@ class NumberDraft:
     finite: int = 0
     low: float = math.inf
     high: float = -math.inf
-    level: int = 0
-    sample: list[Part] = field(default_factory=list)
+    sample: Sample = field(default_factory=Sample)
     few: dict[Label, int] | None = field(default_factory=dict)  # the different numbers, where they may be categories
     infinite: dict[Label, int] = field(default_factory=dict)  # the infinities among them
 
@@ -90,66 +57,57 @@ class NumberDraft:
         return ENTRY * len(self.few or ())
 
     def add(self, column: Numbers) -> None:
-        """One more piece."""
+        """One more piece, looked at a block at a time."""
         raw = column.read()
         start, stop = self.rows, self.rows + raw.size
         self.rows = stop
         if not isinstance(self.rule, (str, int, np.integer)):  # edges that are given
             self.finite = self.finite or _some_finite(raw)
             return
-        values = as_float(raw)
-        low, high = (float(values.min()), float(values.max())) if values.size else (math.nan, math.nan)
-        if not (math.isfinite(low) and math.isfinite(high)):
-            self.infinite = _together(self.infinite, whole.infinities(values))
-            values = values[np.isfinite(values)]
-            low, high = (float(values.min()), float(values.max())) if values.size else (math.inf, -math.inf)
-        self.finite += values.size
-        self.low, self.high = min(self.low, low), max(self.high, high)
+        low, high = self._extremes(raw)
         exact = whole.exact(raw, low, high)
-        self._take(raw, start, stop, exact)
+        self.sample.take(raw, start, stop, exact)
         if self.few is not None:
-            self._count(raw if exact else values, exact)
+            self._count(raw, exact)
+
+    def _extremes(self, raw: Array) -> tuple[float, float]:
+        """Those of the finite numbers, which are counted in, as are the infinities."""
+        low, high = math.inf, -math.inf
+        for block in _blocks(raw):
+            values = as_float(block)
+            ends = float(values.min()), float(values.max())
+            if not all(map(math.isfinite, ends)):
+                self.infinite = _together(self.infinite, whole.infinities(values))
+                values = values[np.isfinite(values)]
+                ends = (float(values.min()), float(values.max())) if values.size else (math.inf, -math.inf)
+            self.finite += values.size
+            low, high = min(low, ends[0]), max(high, ends[1])
+        self.low, self.high = min(self.low, low), max(self.high, high)
+        return low, high
 
     def join(self, other: NumberDraft) -> None:
         """What comes after, drafted elsewhere."""
         self.rows = other.rows
         self.finite += other.finite
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
-        self.sample += other.sample
-        self._thin(level_of(other.rows), force=True)
+        self.sample.join(other.sample, other.rows)
         self.infinite = _together(self.infinite, other.infinite)
-        self.few = None if self.few is None or other.few is None else _together(self.few, other.few)
-        if self.name != "category" and self.few is not None and len(self.few) > FEW:
-            self.few = None
+        self._hold(other.few)
 
-    def _take(self, raw: Array, start: int, stop: int, exact: bool) -> None:
-        """Add the piece's part of the sample, and thin what was taken before."""
-        level = level_of(stop)
-        self._thin(level)
-        at = _places(start, stop, level)
-        taken = raw if at.size == raw.size else raw[at - start]
-        self.sample.append(Part(start, stop, level, taken if exact else as_float(taken)))
-
-    def _thin(self, level: int, *, force: bool = False) -> None:
-        """Keep those rows of the sample that are in the one of this level."""
-        if level > self.level or force:
-            mask = np.uint64((1 << level) - 1)
-            for k, one in enumerate(self.sample):
-                at = _places(one.start, one.stop, one.level)
-                kept = (mixed(at.astype(np.uint64)) & mask) == 0
-                self.sample[k] = Part(one.start, one.stop, max(level, one.level), one.values[kept])
-            self.level = level
-
-    def _count(self, values: Array, exact: bool) -> None:
+    def _count(self, raw: Array, exact: bool) -> None:
         """Count the different numbers while they are few and whole, or, for the rule "category", all of them."""
-        if self.name == "category":
-            counts: dict[Label, int] | None = whole.distinct(values)
-        elif self.name == "auto":
-            taken = self.sample[-1].values
-            few = _few_exact if exact else _few_whole
-            counts = few(values) if few(taken[np.isfinite(as_float(taken))]) is not None else None
-        else:
-            counts = None
+        few = _few_exact if exact else _few_whole
+        if self.name not in ("auto", "category") or (
+            self.name == "auto" and few(_finite(self.sample.latest, exact)) is None
+        ):
+            self.few = None
+        count = whole.distinct if self.name == "category" else few
+        for block in _blocks(raw):
+            if self.few is not None:
+                self._hold(count(_finite(block, exact)))
+
+    def _hold(self, counts: dict[Label, int] | None) -> None:
+        """Count in what another piece has counted, or give up."""
         self.few = None if self.few is None or counts is None else _together(self.few, counts)
         if self.name != "category" and self.few is not None and len(self.few) > FEW:
             self.few = None
@@ -162,8 +120,7 @@ class NumberDraft:
             return Categories("boolean", () if self.open else (False, True))
         if self.few:
             return categories("number", self.few | self.infinite)
-        self._thin(level_of(self.rows))  # pieces without values may have come behind
-        parts = [one.values for one in self.sample]
+        parts = self.sample.of(self.rows)  # pieces without values may have come behind
         if whole.blurred(parts):
             raise ColumnError('holds whole numbers that float64 cannot tell apart; bins="category" can')
         sample = np.concatenate([as_float(part) for part in parts]) if parts else np.empty(0)
@@ -276,15 +233,27 @@ def _together(first: dict[Label, int], second: dict[Label, int]) -> dict[Label, 
     return first
 
 
+def _blocks(raw: Array) -> Iterator[Array]:
+    return (raw[k : k + BLOCK] for k in range(0, raw.size, BLOCK))
+
+
+def _finite(raw: Array, exact: bool) -> Array:
+    """The finite numbers, as they are or as float64."""
+    floats = as_float(raw)
+    held = np.isfinite(floats)
+    found: Array = (raw if exact else floats)[held]
+    return found
+
+
 def _some_finite(raw: Array) -> int:
     """How many numbers are finite in the first block that has any."""
-    counts = (int(np.isfinite(as_float(raw[k : k + BLOCK])).sum()) for k in range(0, raw.size, BLOCK))
+    counts = (int(np.isfinite(as_float(block)).sum()) for block in _blocks(raw))
     return next(filter(None, counts), 0)
 
 
 def _few_exact(values: Array) -> dict[Label, int] | None:
     """The different values if they are few and whole, else None, where float64 would round them."""
-    ordered = np.sort(values[np.isfinite(as_float(values))])  # `numpy.unique` takes ten times as long
+    ordered = np.sort(values)  # `numpy.unique` takes ten times as long
     if np.count_nonzero(ordered[1:] != ordered[:-1]) >= FEW:
         return None
     found = whole.distinct(values)

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from klnumba.tables import turns
 from klnumba.tables.cells import Array
-from klnumba.tables.columns import BLOCK, Column, Numbers
+from klnumba.tables.columns import BLOCK
 
 LARGE = 1 << 20  # rows from which on columns are copied one at a time
 
 
 class HeldRows:
-    """The rows of an array that are kept: a slice copies these alone, and `numpy.asarray` all of them."""
+    """The rows of an array that are kept, of another `dtype` if that is given.
 
-    def __init__(self, values: Array, kept: Array) -> None:
+    A slice, and `take` at increasing places, copy a block at a time; `numpy.asarray` copies all of them.
+    """
+
+    def __init__(self, values: Array, kept: Array, dtype: Any = None) -> None:
         self.values, self.kept = values, kept
-        self.dtype = values.dtype
+        self.dtype = values.dtype if dtype is None else np.dtype(dtype)
 
     @cached_property
     def before(self) -> Array:
@@ -28,28 +31,35 @@ class HeldRows:
         counts = [np.count_nonzero(self.kept[k : k + BLOCK]) for k in range(0, self.kept.size, BLOCK)]
         return np.append(0, np.cumsum(counts, dtype=np.int64))
 
+    @property
+    def size(self) -> int:
+        """How many rows are kept."""
+        return int(self.before[-1])
+
+    def _of_blocks(self, first: int, last: int, rows: slice | Array) -> Array:
+        """Some of the rows that are kept of some blocks."""
+        around = slice(first * BLOCK, last * BLOCK)
+        at = np.flatnonzero(self.kept[around])[rows]  # to take by these is quicker than by truth values
+        return self.values[around].take(at).astype(self.dtype, copy=False)
+
     def __getitem__(self, rows: slice) -> Array:
-        start, stop, _ = rows.indices(int(self.before[-1]))
-        first = int(np.searchsorted(self.before, start, "right")) - 1
-        around = slice(first * BLOCK, int(np.searchsorted(self.before, stop)) * BLOCK)
-        start, stop = (row - int(self.before[first]) for row in (start, stop))
-        found: Array = self.values[around][self.kept[around]][start:stop]
-        return found
+        start, stop, _ = rows.indices(self.size)
+        first, last = int(np.searchsorted(self.before, start, "right")) - 1, int(np.searchsorted(self.before, stop))
+        return self._of_blocks(first, last, slice(start - self.before[first], stop - self.before[first]))
+
+    def take(self, at: Array) -> Array:
+        """The rows at some places, which increase."""
+        cuts = [*pairwise(np.searchsorted(at, self.before))]
+        parts = [self._of_blocks(k, k + 1, at[low:high] - self.before[k]) for k, (low, high) in enumerate(cuts)]
+        return np.concatenate([np.empty(0, self.dtype), *parts])
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
         in_turn(self.values.size)
         found: Array = self.values[self.kept]
-        return found if dtype is None else found.astype(dtype, copy=False)
+        return found.astype(self.dtype if dtype is None else dtype, copy=False)
 
 
 def in_turn(rows: int) -> None:
     """Wait before so many rows are copied, where several threads may do so."""
     if rows >= LARGE:
         turns.wait()
-
-
-def together(column: Column) -> Column:
-    """A column whose rows are read all at once."""
-    if not isinstance(column, Numbers):
-        return column
-    return replace(column, read=lambda: np.asarray(column.read()))

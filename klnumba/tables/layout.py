@@ -42,21 +42,34 @@ def laid_out(texts: Sequence[str]) -> Words:
 
 
 def first_texts(words: Words, at: Array, count: int) -> Array:
-    """Of the words at these places, which all differ, the places of so many that come first in the order of texts.
+    """Of the words at these places, which all differ, the places of so many that come first in the order of texts."""
+    found = at[:0]
+    for first in range(0, at.size, BLOCK):
+        found = _first(words, np.append(found, at[first : first + BLOCK]), count)
+    return found
+
+
+def _first(words: Words, at: Array, count: int) -> Array:
+    """The same of few words.
 
     The bytes of UTF-8 have the order of the texts. Eight at a time are looked at, as one number.
     """
     first: list[Array] = []
-    depth, longest = 0, int(np.diff(words.offsets)[at].max(initial=0))
+    depth, longest = 0, int(_lengths(words, at).max(initial=0))
     while at.size > count and depth < longest:
-        keys = np.concatenate([_keys_at(words, at[k : k + BLOCK], depth) for k in range(0, at.size, BLOCK)])
+        keys = _keys_at(words, at, depth)
         bound = np.partition(keys, count - 1)[count - 1]
         first.append(at[keys < bound])
         count -= first[-1].size
         at = at[keys == bound]
         depth += 8
-    lengths = words.offsets[at + 1] - words.offsets[at]  # what is left differs in zeros at the end
-    return np.concatenate([*first, at[np.argsort(lengths, kind="stable")[:count]]])
+    order = np.argsort(_lengths(words, at), kind="stable")  # what is left differs in zeros at the end
+    return np.concatenate([*first, at[order[:count]]])
+
+
+def _lengths(words: Words, at: Array) -> Array:
+    found: Array = words.offsets[at + 1] - words.offsets[at]
+    return found
 
 
 def _keys_at(words: Words, at: Array, depth: int) -> Array:

@@ -90,14 +90,9 @@ class Profile:
         columns, weights = wanted_names(columns), name_or_rows(weights)
         check_apart(columns, weights)
         reference = drafting.narrowed(reference, columns, weights)
-        profile = cls.of_cells(*drafting.fitted(reference, columns, weights, bins))
-        begun = False
-        for found, numbers in drafting.pieces(reference, weights, "reference"):
-            if not begun:
-                profile, begun = profile._empty(numbers is not None), True
-            profile._add(profile._tallies(found, numbers, progress))
-        if not begun:
-            raise ValueError("reference: no piece of a table")
+        fitted = cls.of_cells(*drafting.fitted(reference, columns, weights, bins))
+        profile = fitted.count(reference, weights, progress, "reference")
+        profile.problems, profile.others = fitted.problems | profile.problems, []
         return profile
 
     @classmethod
@@ -156,14 +151,23 @@ class Profile:
 
     def count(self, batch: Any, weights: Any, progress: Progress | None, title: str) -> Profile:
         """A batch in these cells; a column that is not there, or cannot be counted, is a problem."""
+        parts = drafting.strips(batch, None, weights)
+        sides = [self._counted(part, weights, progress, title) for part, _ in parts]
+        tallies = {name: tally for side in sides for name, tally in side.tallies.items()}
+        problems = {name: reason for side in sides for name, reason in side.problems.items()}
+        held = {name: tallies[name] for name in self.cells if name in tallies}
+        lost = {name: problems.get(name, f"is not in {title}") for name in self.cells if name not in held}
+        others = [name for side in sides for name in side.others]
+        return Profile({name: self.cells[name] for name in held}, held, lost, others=others)
+
+    def _counted(self, batch: Any, weights: Any, progress: Progress | None, title: str) -> Profile:
+        """The columns of a batch that have cells."""
         side: Profile | None = None
         for found, numbers in drafting.pieces(batch, weights, title):
             if side is None:
-                side = self._empty(numbers is not None)
-                side.problems = {name: f"is not in {title}" for name in self.cells if name not in found}
+                cells = {name: one for name, one in self.cells.items() if name in found}
+                side = Profile.of_cells(cells, {})._empty(numbers is not None)
                 side.others = [name for name in found if name not in self.cells and name not in self.problems]
-                side.cells = {name: one for name, one in side.cells.items() if name in found}
-                side.tallies = {name: side.tallies[name] for name in side.cells}
             side._add(side._tallies(found, numbers, progress))
         if side is None:
             raise ValueError(f"{title}: no piece of a table")

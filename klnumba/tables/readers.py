@@ -10,7 +10,8 @@ from typing import Any, Protocol
 from klnumba.optional import load
 from klnumba.tables.border import check_differ
 
-BUFFER = 1 << 20  # bytes of a column that are read at a time
+BUFFER = 1 << 16  # bytes of a column that are read at a time
+WIDTH = 8  # columns that are read at a time: of each that is open, Parquet holds a dictionary, which takes megabytes
 VALUES = 1 << 18  # of a piece
 LEAST_ROWS = 1 << 12  # of a piece
 
@@ -24,6 +25,10 @@ class Reader(Protocol):
     """A file that can be read any number of times."""
 
     narrow: bool  # whether columns that nobody wants need not be read
+
+    @property
+    def width(self) -> int | None:
+        """How many columns should be read at a time, where each lies by itself."""
 
     def names(self) -> list[str]:
         """The columns."""
@@ -39,6 +44,7 @@ class Parquet:
     path: Path
     rows: int | None
     narrow = True
+    width = WIDTH
 
     def names(self) -> list[str]:
         """The columns."""
@@ -51,9 +57,12 @@ class Parquet:
         streamed = {"pre_buffer": False, "buffer_size": BUFFER}  # else all that was read stays until the file is closed
         with load("pyarrow.parquet", "parquet").ParquetFile(self.path, **streamed) as file:
             names = _columns_of(file.schema_arrow) if columns is None else columns
-            batches = file.iter_batches(rows_of(self.rows, len(names)), columns=names)
+            size = rows_of(self.rows, len(names))
+            batches = file.iter_batches(size, columns=names, use_threads=False)  # each thread keeps memory of its own
             tables = (pa.Table.from_batches([one]).select(names) for one in batches)
-            yield from _some(tables, file.schema_arrow.empty_table().select(names))
+            for table in _some(tables, file.schema_arrow.empty_table().select(names)):
+                yield table
+                pa.default_memory_pool().release_unused()  # else what was freed stays, as much again
 
 
 @dataclass
@@ -63,6 +72,7 @@ class Feather:
     path: Path
     rows: int | None
     narrow = True
+    width = WIDTH
 
     def names(self) -> list[str]:
         """The columns."""

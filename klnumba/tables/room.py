@@ -7,7 +7,7 @@ from collections.abc import MutableMapping
 
 from klnumba.tables.fitting import Draft
 
-MOST = 1 << 25  # bytes of all drafts together
+MOST = 1 << 26  # bytes of all drafts together
 SMALL = 1 << 20  # bytes of a draft that does not count
 
 

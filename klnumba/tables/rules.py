@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.tables.cells import LARGEST, Array
+from klnumba.tables.cells import FARTHEST, LARGEST, Array
 from klnumba.tables.columns import KINDS, ColumnError, as_float
 
 Rule = str | int | Sequence[float] | Array
@@ -90,8 +90,9 @@ def explicit_edges(edges: Any, name: str = "bins") -> Array:
         raise ValueError(
             f"{name}: edges are finite, but for the outer ones; missing and infinite values have own cells"
         )
-    if (np.diff(found) <= 0).any():
-        raise ValueError(f"{name}: edges increase, but number {int(np.argmin(np.diff(found) > 0)) + 1} does not")
+    increase = found[1:] > found[:-1]
+    if not increase.all():
+        raise ValueError(f"{name}: edges increase, but number {int(np.argmin(increase)) + 1} does not")
     return found
 
 
@@ -102,6 +103,11 @@ def _typed(edges: Any) -> tuple[Array, bool]:
         return array, False
     if any(value != value for value in array):
         raise ValueError("edges, none of which is missing")
+    far = np.array([isinstance(value, float) and math.isinf(value) for value in array])
+    if far.any() and not far[1:-1].any() and not far.all():
+        found, zone = _typed(array[~far])
+        if found.dtype.kind in "mM":
+            return _opened(found, array, far), zone
     if all(isinstance(value, (dt.date, np.datetime64)) for value in array):
         zones = {getattr(value, "tzinfo", None) is not None for value in array}
         if len(zones) > 1:
@@ -114,6 +120,14 @@ def _typed(edges: Any) -> tuple[Array, bool]:
     if all(isinstance(value, (Real, Decimal)) for value in array):
         return array.astype(np.float64), False
     return array, False
+
+
+def _opened(times: Array, edges: Array, far: Array) -> Array:
+    """Times or durations, and beyond them infinite edges, which NumPy's have not."""
+    ends = [math.copysign(FARTHEST, edge) if one else 0.0 for edge, one in zip(edges, far, strict=True)]
+    found = np.array(ends).astype(np.int64).view(f"{times.dtype.kind}8[us]")
+    found[~far] = times
+    return found
 
 
 def _told(edges: Any) -> Any:

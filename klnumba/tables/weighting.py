@@ -10,7 +10,8 @@ import numpy as np
 from klnumba.optional import load
 from klnumba.tables.border import frame_columns
 from klnumba.tables.cells import Array
-from klnumba.tables.columns import Column, Numbers
+from klnumba.tables.columns import BLOCK, Column, Numbers, as_float
+from klnumba.tables.held import HeldRows
 
 LEAST = 1e-100  # squares of weights are added up, and shall be numbers
 
@@ -33,10 +34,12 @@ def split_weights(frame: Any, weights: Any, name: str) -> tuple[dict[str, Column
     found = frame_columns(frame, name)
     if weights is None:
         return found, None
-    array = _weights_of(frame, found, weights, name)
-    held = array > 0.0
+    array: Any = _weights_of(frame, found, weights, name)
+    held = array > 0
     if not held.all():
-        found, array = frame_columns(frame, name, held), array[held]
+        found = frame_columns(frame, name, held)
+    if array.dtype != np.float64 or not held.all():
+        array = HeldRows(array, held, np.float64)
     if isinstance(weights, str):
         del found[weights]
     return found, array
@@ -50,7 +53,8 @@ def _weights_of(frame: Any, found: dict[str, Column], weights: Any, name: str) -
             raise ValueError(f"weights: {weights!r} is not in {name}")
         if not isinstance(column, Numbers) or column.kind not in ("number", "boolean"):
             raise TypeError(f"weights: column {weights!r} of {name} does not hold numbers")
-        return _checked(column.values(), name)
+        raw = column.read()
+        return _checked(as_float(raw) if raw.dtype.kind == "O" else raw, name)
     if hasattr(weights, "iloc"):  # a Series of pandas
         check_index(weights, frame.index if hasattr(frame, "iloc") else load("pandas").RangeIndex(len(weights)))
     array = np.asarray(weights)
@@ -59,7 +63,7 @@ def _weights_of(frame: Any, found: dict[str, Column], weights: Any, name: str) -
     rows = {column.rows for column in found.values()}
     if rows and array.size not in rows:
         raise ValueError(f"weights: {array.size} numbers for the {rows.pop()} rows of {name}")
-    return _checked(array.astype(np.float64, copy=False), name)
+    return _checked(array, name)
 
 
 def check_index(weights: Any, index: Any) -> None:
@@ -74,8 +78,10 @@ def _checked(weights: Array, name: str) -> Array:
 
 def in_range(weights: Array, named: Callable[[int], str]) -> Array:
     """The weights, refused where one is out of its range, with the name of its row."""
-    wrong = np.flatnonzero(~((weights == 0) | ((weights >= LEAST) & (weights <= 1.0 / LEAST))))
-    if wrong.size:
-        row = int(wrong[0])
-        raise ValueError(f"weights: 0, or from {LEAST:g} to {1.0 / LEAST:g}, but {named(row)} has {weights[row]:g}")
+    for start in range(0, weights.size, BLOCK):
+        block = as_float(weights[start : start + BLOCK])
+        wrong = np.flatnonzero(~((block == 0) | ((block >= LEAST) & (block <= 1.0 / LEAST))))
+        if wrong.size:
+            row, wrong_one = named(start + int(wrong[0])), block[wrong[0]]
+            raise ValueError(f"weights: 0, or from {LEAST:g} to {1.0 / LEAST:g}, but {row} has {wrong_one:g}")
     return weights

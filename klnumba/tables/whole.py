@@ -48,9 +48,9 @@ def exact(raw: Array, low: float, high: float) -> bool:
 
 
 def distinct(raw: Array) -> dict[Label, int]:
-    """How often each finite number occurs."""
+    """How often each of some finite numbers occurs."""
     if raw.dtype.kind == "O":
-        return dict(Counter(plain(value) for value in raw[np.isfinite(raw.astype(np.float64))]))
+        return dict(Counter(map(plain, raw)))
     found, counts = np.unique(raw, return_counts=True)
     return dict(zip(map(plain, found), counts.tolist(), strict=True))
 

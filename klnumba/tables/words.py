@@ -22,11 +22,14 @@ from klnumba.tables.cells import Array
 from klnumba.tables.codes import frozen
 from klnumba.tables.hashing import BUCKETS, byte_checksums, of_checksums
 from klnumba.tables.layout import NOTHING, Words, first_texts, laid_out, text_of
+from klnumba.tables.pages import zeros
 
 MOST = 1 << 20  # words that are counted at a time; beyond, the rarer half is forgotten
 ROOM = 256  # words for which there is room at first
 LARGE = 1 << 18  # words from which on a table takes more than 20 MiB
-MANY = 1 << 16  # words from which on the tables of counts would be larger than a cache
+MANY = 1 << 16  # words from which on no table fits a core's second cache, and a free slot costs as much as a full one
+SLOTS = (8, 1 << 13), (2, MANY)  # how many slots a word has, up to so many words: fewer meet, but more lie in a cache
+COUNTED = 1 << 12  # words from which on several tables of counts would not fit a core's first cache
 BLOCK = 1 << 15  # rows whose numbers are held at a time
 REMEMBERED = 1 << 14  # words without a name of their own of which a table knows the bucket; of others, row by row
 
@@ -75,13 +78,14 @@ class Vocabulary:
     def _make(self, room: int, space: int) -> None:
         """An empty table."""
         self.room = room
-        self.slots = np.zeros(1 << ((8 if room < MANY else 2) * room + 1).bit_length(), np.int32)  # most are free
-        self.words = np.empty((room + 1, 4), np.uint64)  # the fourth keeps a word in one cache line
+        spread = next((spread for spread, words in SLOTS if room < words), 1)
+        self.slots = zeros(1 << (spread * room + 1).bit_length(), np.int32)  # more than half are free
+        self.words = zeros((room + 1, 4), np.uint64)  # the fourth keeps a word in one cache line
         self.words[0] = NO_WORD
-        self.starts = np.zeros(room + 2, np.int64)  # how many words there are, and where each begins in the pool
-        self.pool = np.empty(max(space, 16 * room), np.uint8)
+        self.starts = zeros(room + 2, np.int64)  # how many words there are, and where each begins in the pool
+        self.pool = zeros(max(space, 16 * room), np.uint8)
         others = BUCKETS if self.closed else 0
-        self.counts = np.zeros((LANES if room < MANY else 1, 1 + room + 1 + others), np.int64)
+        self.counts = zeros((LANES if room < COUNTED else 1, 1 + room + 1 + others), np.int64)
 
     def __getstate__(self) -> dict[str, Any]:
         """Another process has other keys, so that the table has to be made anew there."""
@@ -110,8 +114,10 @@ class Vocabulary:
 
     @property
     def nbytes(self) -> int:
-        """The memory that is taken."""
-        return sum(one.nbytes for one in (self.slots, self.words, self.starts, self.pool, self.counts))
+        """The memory that has been written to."""
+        used = self._size + 1
+        each = sum(one[..., :1].nbytes for one in (self.starts, self.counts)) + self.words[0].nbytes
+        return int(self.slots.nbytes + used * each + self.starts[used])
 
     def _held(self) -> Words:
         """The words that there are."""
@@ -195,7 +201,8 @@ class Vocabulary:
         held = self._held()
         if size < self.room:
             end, needed = int(held.offsets[-1]), int(words.offsets[row + 1] - words.offsets[row])
-            self.pool = np.concatenate([self.pool[:end], np.empty(end + needed, np.uint8)])
+            self.pool = zeros(2 * end + needed, np.uint8)
+            self.pool[:end] = held.data[:end]  # what lies behind takes no memory until it is written to
             return
         counts = self._sums()[: size + 1]
         kept = np.ones(size, bool)
@@ -211,13 +218,14 @@ class Vocabulary:
 
     def _sums(self) -> Array:
         """The counts of all threads: of what is missing, of each word, then of each bucket."""
-        found: Array = self.counts.sum(axis=0)[1:]  # the loop that counts begins with -1
+        lanes = self.counts if len(self.counts) == 1 else self.counts.sum(axis=0, keepdims=True)
+        found: Array = lanes[0, 1:]  # the loop that counts begins with -1
         return found
 
     def totals(self) -> Array:
         """How often what is missing was counted, then each word, then, if the rest has numbers, each bucket."""
         total = self._sums()
-        buckets = total[self.room + 1 :]
+        buckets = total[self.room + 1 :].copy()
         if self._size > self.named:
             np.add.at(buckets, self._buckets(), total[self.size + 1 : self._size + 1])
         found: Array = np.append(total[: self.size + 1], buckets)
@@ -225,12 +233,13 @@ class Vocabulary:
 
     def leading(self, count: int) -> dict[str, int]:
         """The words that were counted most often, at most so many; ties in the order of their texts."""
-        counts = self.totals()[1 : self.size + 1]
-        at = np.arange(self.size)
+        counts = self._sums()[1 : self.size + 1]
         if self.size > count:
             least = np.partition(counts, -count)[-count]
             above = np.flatnonzero(counts > least)
             at = np.append(above, first_texts(self._held(), np.flatnonzero(counts == least), count - above.size))
+        else:
+            at = np.arange(self.size)
         data, starts = self.pool, self.starts[1:]
         return {text_of(data[starts[k] : starts[k + 1]].tobytes()): int(counts[k]) for k in at}
 

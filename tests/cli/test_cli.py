@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 import json
 import os
 import subprocess
@@ -266,19 +267,44 @@ def test_readme_examples_run() -> None:
 
 
 INTERRUPTED = """
-import sys
+import os, signal, sys
 
 class Interrupts:
     def find_spec(self, name, path=None, target=None):
-        if name == "klnumba.cli.compare":
-            raise KeyboardInterrupt
+        if name == {name!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+            for _ in range(1000):  # in which the signal is handled
+                pass
 
-from klnumba.cli import main
+from {module} import main
 sys.meta_path.insert(0, Interrupts())
 main()
 """
 
 
-def test_interrupted_while_the_command_is_loaded():
-    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=60, check=False)
+@pytest.mark.skipif(os.name == "nt", reason="Ctrl-C comes another way there")
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("klnumba_command", "klnumba"),
+        ("klnumba_command", "numpy"),
+        ("klnumba_command", "numba.core"),
+        ("klnumba_command", "klnumba.scoring"),
+        ("klnumba_command", "klnumba.cli.compare"),
+        ("klnumba.cli", "klnumba.cli.compare"),
+    ],
+)
+def test_interrupted_while_the_command_is_loaded(module, name):
+    code = INTERRUPTED.format(module=module, name=name)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_the_command_begins_beside_the_package():
+    """Within it, nothing comes before the package has been loaded."""
+    code = "import sys, klnumba_command; print(*{'klnumba', 'numpy', 'numba'} & {*sys.modules})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr) == ("\n", "")
+    settings = configparser.ConfigParser()
+    settings.read(Path(__file__).parents[2] / "setup.cfg")
+    assert settings["options.entry_points"]["console_scripts"].strip() == "klnumba = klnumba_command:main"

@@ -14,7 +14,7 @@ pytest.importorskip("pandas", reason="the frames of these tests are pandas'")
 
 import pandas as pd
 
-from klnumba.tables import Chunks, Profile
+from klnumba.tables import Chunks, Profile, compare
 
 EDGES = [pd.Timestamp("2020-01-01"), pd.Timestamp("2020-06-01"), pd.Timestamp("2021-01-01")]
 ZONED = [edge.tz_localize("Asia/Tokyo") for edge in EDGES]
@@ -113,6 +113,34 @@ def test_outer_edges_may_be_infinite():
     assert profile.cells["x"].labels()[1:3] == ["[-inf, 0)", "[0, inf]"]
     assert profile.tallies["x"].counts.tolist() == [0, 2, 2, 0, 1, 1, 1]
     assert Profile.from_json(profile.to_json()) == profile
+    assert Profile.fit(frame, bins=[-math.inf, math.inf]).tallies["x"].counts.tolist() == [0, 4, 0, 1, 1, 1]
+
+
+@pytest.mark.parametrize("kind", ["datetime", "aware", "timedelta"])
+def test_outer_edges_of_times_may_be_infinite(kind):
+    time = pd.Series(pd.to_datetime(["1700-01-01", "2020-01-01", "2020-01-02", "2200-01-01", None]))
+    start = pd.Timestamp("2020-01-01")
+    if kind == "aware":
+        time, start = time.dt.tz_localize("UTC"), start.tz_localize("Europe/Paris")
+    elif kind == "timedelta":
+        time, start = time - start, pd.Timedelta(0)
+    frame = pd.DataFrame({"x": time})
+    profile = Profile.fit(frame, bins={"x": [-math.inf, start, math.inf]})
+    text = {"datetime": "2020-01-01", "aware": "2019-12-31T23:00:00", "timedelta": "00:00:00"}[kind]
+    assert profile.cells["x"].labels()[:4] == ["below -inf", f"[-inf, {text})", f"[{text}, inf]", "above inf"]
+    assert profile.tallies["x"].counts.tolist() == [0, 1, 3, 0, 0, 0, 1]
+    assert Profile.from_json(profile.to_json()) == profile
+    half = Profile.fit(frame, bins={"x": [start, math.inf]})
+    assert half.tallies["x"].counts.tolist() == [1, 3, 0, 0, 0, 1]
+    assert compare(frame, frame, bins={"x": [start, math.inf]}).to_frame()["status"].tolist() == ["ok"]
+
+
+@pytest.mark.parametrize("edges", [[math.inf, 0, -math.inf], [0, math.inf, 1], [-math.inf, math.inf]])
+def test_infinite_edges_of_times_are_the_outer_ones(edges):
+    day = pd.Timestamp("2020-01-01")
+    edges = [edge if math.isinf(edge) else day + pd.Timedelta(days=edge) for edge in edges]
+    with pytest.raises(ValueError, match="bins: column 'x'"):
+        Profile.fit(pd.DataFrame({"x": [day]}), bins={"x": edges})
 
 
 @pytest.mark.parametrize(("library", "make"), [("polars", "Series"), ("pyarrow", "array")])

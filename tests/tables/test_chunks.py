@@ -16,7 +16,7 @@ pytest.importorskip("pandas", reason="the frames of these tests are pandas'")
 
 import pandas as pd
 
-from klnumba.tables import Chunks, Profile, compare, fitting, scan, text_files
+from klnumba.tables import Chunks, Profile, compare, sampling, scan, text_files
 
 
 def table(rows, seed):
@@ -42,7 +42,7 @@ def pieces(frame, size):
 @pytest.mark.parametrize("size", [1, 997, 5000, 9999])
 @pytest.mark.parametrize("bins", ["auto", "quantile", "fd", 12, {"number": [0.0, 1.0, 2.0], "wide": "doane"}])
 def test_pieces_change_nothing(size, bins, monkeypatch):
-    monkeypatch.setattr(fitting, "SAMPLE", 1000)  # the sample is thinned while the pieces come
+    monkeypatch.setattr(sampling, "SAMPLE", 1000)  # the sample is thinned while the pieces come
     if size == 1 and bins != "auto":
         pytest.skip("slow, and the same")
     before, after = (BEFORE.head(300), AFTER.head(200)) if size == 1 else (BEFORE, AFTER)
@@ -53,11 +53,11 @@ def test_pieces_change_nothing(size, bins, monkeypatch):
 
 
 def test_the_sample_depends_on_the_places_alone():
-    for rows in (10, fitting.SAMPLE, fitting.SAMPLE + 1, 10 * fitting.SAMPLE):
-        level = fitting.level_of(rows)
-        at = fitting.places(0, rows, level)
-        assert 0.4 * fitting.SAMPLE < at.size <= 1.1 * fitting.SAMPLE or at.size == rows
-        cut = [fitting.places(a, b, level) for a, b in ((0, 3), (3, rows // 2), (rows // 2, rows))]
+    for rows in (10, sampling.SAMPLE, sampling.SAMPLE + 1, 10 * sampling.SAMPLE):
+        level = sampling.level_of(rows)
+        at = sampling.places(0, rows, level)
+        assert 0.4 * sampling.SAMPLE < at.size <= 1.1 * sampling.SAMPLE or at.size == rows
+        cut = [sampling.places(a, b, level) for a, b in ((0, 3), (3, rows // 2), (rows // 2, rows))]
         np.testing.assert_array_equal(np.concatenate(cut), at)
         if level:
             assert abs(np.mean(at) / rows - 0.5) < 0.01

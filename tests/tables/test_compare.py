@@ -302,6 +302,17 @@ def test_doubled_names_are_refused():
         compare(twice, twice)
 
 
+def test_an_infinity_that_no_category_of_the_reference_is_counts_as_new():
+    """Where the reference has it, it has a cell in the tails."""
+    without = pd.DataFrame({"x": np.arange(1000) % 5 * 1.0})
+    having = pd.DataFrame({"x": np.r_[without["x"][50:], [math.inf] * 50]})
+    parts = ["kl_tails", "kl_new", "kl_reshaping"]
+    for pair, held in (((without, having), "kl_new"), ((having, without), "kl_tails")):
+        row = compare(*pair).to_frame().iloc[0]
+        assert row[held] == pytest.approx(row["kl"], rel=1e-12)
+        assert (row[[part for part in parts if part != held]].abs() < 1e-12).all()
+
+
 def test_progress_reports_every_column():
     seen: list[tuple[int, int]] = []
     compare(BEFORE, AFTER, progress=lambda done, total: seen.append((done, total)))

@@ -15,7 +15,7 @@ import dask.dataframe as dd
 import pandas as pd
 
 import klnumba.dask
-from klnumba.tables import Profile, compare, fitting, partitions
+from klnumba.tables import Profile, compare, partitions, sampling
 
 
 def table(rows, seed):
@@ -42,7 +42,7 @@ def cut(frame, count):
 @pytest.mark.parametrize("options", [{}, {"bins": "fd"}, {"columns": ["word", "wide"]}, {"weights": "w"}])
 @pytest.mark.parametrize("count", [1, 20])
 def test_partitions_change_nothing(options, count, monkeypatch):
-    monkeypatch.setattr(fitting, "SAMPLE", 1000)
+    monkeypatch.setattr(sampling, "SAMPLE", 1000)
     with dask.config.set(scheduler="threads"):
         found = partitions.compare(cut(BEFORE, count), cut(AFTER, count + 1), **options)
     whole = compare(BEFORE, AFTER, **options)

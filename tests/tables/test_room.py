@@ -107,6 +107,17 @@ def test_files_are_surveyed_once(suffix, tmp_path, monkeypatch):
     assert len(surveys) == (suffix != "parquet")
 
 
+@pytest.mark.usefixtures("small")
+def test_a_pass_reads_few_more_columns_than_there_is_room_for(tmp_path, monkeypatch):
+    names = [f"name {k}" for k in range(5)]
+    FRAME[names].to_json(tmp_path / "t.jsonl", orient="records", lines=True)
+    made, true = [], text_files._series
+    monkeypatch.setattr(text_files, "_series", lambda *one: made.append(1) or true(*one))
+    Profile.fit(scan(tmp_path / "t.jsonl", rows=ROWS // 2))
+    passes = 5 + 5 + 2 + 2 + 2 + 1 + 5  # to see the types, to fit all, two a time as there is room for one, to count
+    assert len(made) == 2 * passes
+
+
 @pytest.mark.parametrize(("columns", "rows"), [(1, 262_144), (24, 10_922), (2000, 4096), (0, 262_144)])
 def test_wide_files_have_pieces_of_fewer_rows(columns, rows):
     assert readers.rows_of(None, columns) == rows

@@ -11,7 +11,7 @@ pytest.importorskip("pandas", reason="the frames of these tests are pandas'")
 
 import pandas as pd
 
-from klnumba.tables import Chunks, Profile, compare, fitting
+from klnumba.tables import Chunks, Profile, compare, sampling
 
 
 def table(rows, seed):
@@ -45,7 +45,7 @@ def cut(frame, size):
 
 @pytest.mark.parametrize("rows", [500, 4000])
 def test_a_row_of_weight_0_changes_nothing(rows, monkeypatch):
-    monkeypatch.setattr(fitting, "SAMPLE", 2000)
+    monkeypatch.setattr(sampling, "SAMPLE", 2000)
     expected = compare(held(BEFORE), held(AFTER), weights="w")
     assert expected.to_frame()["status"].eq("ok").all()
     for sides in ((BEFORE, AFTER), (cut(BEFORE, rows), cut(AFTER, rows))):
@@ -86,7 +86,7 @@ def test_dask_leaves_the_same_rows_out(monkeypatch):
 
     from klnumba.tables import partitions
 
-    monkeypatch.setattr(fitting, "SAMPLE", 2000)
+    monkeypatch.setattr(sampling, "SAMPLE", 2000)
     sides = [one.drop(columns="mixed") for one in (BEFORE, AFTER)]  # of which Dask makes texts
     with dask.config.set(scheduler="synchronous"):
         found = partitions.compare(*(dd.from_pandas(one, npartitions=3) for one in sides), weights="w")
