@@ -13,7 +13,6 @@ import numpy as np
 from klnumba.formulas.elementary import exp
 from klnumba.formulas.logit_cells import NEAR, NEAR_CELLS, any_cell
 from klnumba.kernels.compiler import helper, part, prefetch, reordering, scalar
-from klnumba.kernels.fast import AHEAD
 from klnumba.kernels.tiles import BUFFER, SMALL, STEP, TILE, fill, pad, sum_of_fours, vector_sum
 
 HEAVY = 1.0 / 16.0  # the share of a sum so far from which on a term counts as large: a tile has 16 at most
@@ -27,7 +26,7 @@ _any_cell = scalar(any_cell("float64"))
 def placing(dtype: Any) -> Any:
     """The cells of a tile as they are computed with, those that follow asked for."""
     real = dtype.type
-    line, ahead = 64 // dtype.itemsize, AHEAD // dtype.itemsize
+    line = 64 // dtype.itemsize
 
     @helper
     def placed(cells: Any, start: Any, count: Any, inverse: Any, work: Any, at: Any, none: Any) -> Any:
@@ -50,9 +49,9 @@ def placing(dtype: Any) -> Any:
     @part
     def place(p: Any, o: Any, q: Any, u: Any, count: Any, shift: Any, inverse: Any, work: Any, view: Any) -> Any:
         """The cells from o and u on: in `work`, where they are few or to be scaled."""
-        for k in range(0, count, line):
-            prefetch(p, o + k + ahead)
-            prefetch(q, u + k + ahead)
+        for k in range(TILE, TILE + count, line):  # the next tile, which comes when this one is computed
+            prefetch(p, o + k)
+            prefetch(q, u + k)
         return placed_both(p, o, q, u, count, shift, inverse, work, view)
 
     return place
