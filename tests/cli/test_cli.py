@@ -269,6 +269,8 @@ def test_readme_examples_run() -> None:
 INTERRUPTED = """
 import os, signal, sys
 
+signal.signal(signal.SIGINT, signal.{handler})  # whatever the shell that started all this said
+
 class Interrupts:
     def find_spec(self, name, path=None, target=None):
         if name == {name!r}:
@@ -295,9 +297,18 @@ main()
     ],
 )
 def test_interrupted_while_the_command_is_loaded(module, name):
-    code = INTERRUPTED.format(module=module, name=name)
+    code = INTERRUPTED.format(module=module, name=name, handler="default_int_handler")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Ctrl-C comes another way there")
+def test_an_ignored_interrupt_stays_ignored():
+    code = INTERRUPTED.format(module="klnumba_command", name="numpy", handler="SIG_IGN")
+    done = subprocess.run(
+        [sys.executable, "-c", code, "--help"], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_command_begins_beside_the_package():
