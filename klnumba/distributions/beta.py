@@ -217,14 +217,22 @@ def to_gamma_of_same_shape(a: float, b: float) -> float:
     return times * (first + (a * stirling_slope(s) + ((b - 1.0) * slopes - there)))
 
 
+FEW = 16.0  # how many times smaller an exponent is that hardly moves the mean
+
+
 @register_kl(Beta, Gamma, compiled=True)
 def beta_gamma(a: float, b: float, shape: float, rate: float) -> float:
     """That to the gamma distribution of the same shape and mean, and that of the latter to q, put right for E log X."""
     s, low = two_sum(a, b)
     d = shape - a
     means = times_excess(shape, a, rate, shape, s, -low / s, 0)
-    between = means + (0.5 * excess(a, shape, d) + stirling_bregman(a, shape, d))
-    found = to_gamma_of_same_shape(a, b) + (between - d * (0.5 / s - stirling_slope(s)))
+    if FEW * b < a and FEW * s < shape:  # of the slopes at a and s only the difference counts
+        slopes = -(mean_log(a, b) + log1p(b / a))
+        between = means + (stirling(shape) - stirling(a) - 0.5 * log(shape / a))
+        found = to_gamma_of_same_shape(a, b) + (between + d * slopes)
+    else:
+        between = means + (0.5 * excess(a, shape, d) + stirling_bregman(a, shape, d))
+        found = to_gamma_of_same_shape(a, b) + (between - d * (0.5 / s - stirling_slope(s)))
     ordinary = found < math.inf and max(a, b, shape) < 1.0 / TINY
     return found if ordinary else means + beta_gamma_extreme(a, b, shape)
 

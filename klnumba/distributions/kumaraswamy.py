@@ -218,7 +218,7 @@ def kumaraswamy_laplace(a: float, b: float, loc: float, scale: float) -> float:
     if loc <= 0.0 or loc >= 1.0:
         distance = abs((1.0 - loc) + expm1(log_mean) if log_mean > -0.5 else exp(log_mean) - loc)
     else:
-        log_loc = log1p(loc - 1.0)
+        log_loc = log(loc) if loc < 0.5 else log1p(loc - 1.0)
         ratio = log_mean - log_loc
         off = loc * expm1(ratio) if abs(ratio) <= 1.0 else exp(log_mean) - loc
         y = exp(a * log_loc)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 from klnumba.formulas.divergences import generalized_kl
-from klnumba.formulas.elementary import exp, expm1, log
+from klnumba.formulas.elementary import exp, expm1, log, log1p
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.power_distances import FIRST, LAST, STEP, density_at, power_distance
 from klnumba.formulas.special import EULER, HALF_LOG_2PI, difference_of_products, exp_excess, stirling
@@ -132,6 +132,14 @@ def beta_shortfall_near_zero(a: float, b: float, m: float, rest: float) -> float
     return beta_density(a, b, m, rest) * (rest / (a * s)) * total
 
 
+def log_average(v: float, m: float, rest: float) -> float:
+    """log(rest*exp(v) + m) - rest*v of m = 1 - rest, which is log(m*exp(-v) + rest) + m*v, without cancellation."""
+    if rest > 0.5:
+        return m * exp_excess(-v) - phi(m * expm1(-v))
+    t = rest * expm1(v)
+    return log1p(t) - rest * v if t > 0.5 else rest * exp_excess(v) - phi(t)
+
+
 def beta_shortfall(a: float, b: float, m: float, rest: float) -> float:
     """E max(m - X, 0) of a beta variable, for m = 1 - rest up to its mean."""
     s = a + b
@@ -143,8 +151,8 @@ def beta_shortfall(a: float, b: float, m: float, rest: float) -> float:
         small = exp(-t)
         v = size * exp(t - small)
         fall = -expm1(-v)
-        lost = slope * v + s * (m * exp_excess(-v) - phi(-m * fall))
-        total += fall / (1.0 - m * fall) * exp(-lost) * (v * (1.0 + small))
+        lost = slope * v + s * log_average(v, m, rest)
+        total += fall / (rest + m * exp(-v)) * exp(-lost) * (v * (1.0 + small))
         t += STEP
     return beta_density(a, b, m, rest) * m * rest * (total * STEP)
 
