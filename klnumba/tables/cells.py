@@ -198,27 +198,30 @@ def from_dict(found: Mapping[str, Any]) -> Cells:
 def _texts(kind: str, edges: Array) -> list[str]:
     if kind == "number":
         return _numbers(edges)
-    unit: Any = "M8[us]" if kind == "datetime" else "m8[us]"
-    values = np.rint(edges).astype(np.int64).view(unit)
+    within = np.clip(edges, -FARTHEST, FARTHEST)
+    floor = np.floor(within)
+    nanoseconds = np.rint((within - floor) * 1000.0).astype(np.int64)
+    values = floor.astype(np.int64) + nanoseconds // 1000
+    parts = (nanoseconds % 1000).tolist()
     if kind == "datetime":
-        found = [_trimmed(text) for text in np.datetime_as_string(values)]
+        found = [*map(_trimmed, np.datetime_as_string(values.view("M8[us]")).tolist(), parts)]
     else:
-        found = [_duration(int(value)) for value in values.view(np.int64)]
+        found = [*map(_duration, values.tolist(), parts)]
     far = np.abs(edges) >= FARTHEST
     return [str(edge * math.inf) if one else text for edge, one, text in zip(edges, far, found, strict=True)]
 
 
-def _trimmed(text: str) -> str:
-    """A time without the zeros that say nothing."""
-    text = text.removesuffix(".000000")
+def _trimmed(text: str, nanoseconds: int) -> str:
+    """A time, of so many nanoseconds more, without the zeros that say nothing."""
+    text = f"{text}{nanoseconds:03}" if nanoseconds else text.removesuffix(".000000")
     return text.removesuffix("T00:00:00") if text.endswith("T00:00:00") else text
 
 
-def _duration(microseconds: int) -> str:
-    days, rest = divmod(microseconds, 86_400_000_000)
-    hours, rest = divmod(rest, 3_600_000_000)
-    minutes, rest = divmod(rest, 60_000_000)
-    clock = f"{hours:02}:{minutes:02}:{rest / 1e6:09.6f}".rstrip("0").rstrip(".")
+def _duration(microseconds: int, nanoseconds: int) -> str:
+    days, rest = divmod(1000 * microseconds + nanoseconds, 86_400_000_000_000)
+    hours, rest = divmod(rest, 3_600_000_000_000)
+    minutes, rest = divmod(rest, 60_000_000_000)
+    clock = f"{hours:02}:{minutes:02}:{rest / 1e9:012.9f}".rstrip("0").rstrip(".")
     return f"{days} d {clock}" if days else clock
 
 
