@@ -82,6 +82,7 @@ class NumberDraft:
                 ends = (float(values.min()), float(values.max())) if values.size else (math.inf, -math.inf)
             self.finite += values.size
             low, high = min(low, ends[0]), max(high, ends[1])
+        low, high = low + 0.0, high + 0.0  # of equal numbers the first is taken, and -0.0 is one with 0.0
         self.low, self.high = min(self.low, low), max(self.high, high)
         return low, high
 
@@ -126,7 +127,7 @@ class NumberDraft:
             other = "" if self.kind != "number" else '; bins="category" can'
             raise ColumnError(f"holds {held} that float64 cannot tell apart{other}")
         sample = np.concatenate([as_float(part) for part in parts]) if parts else np.empty(0)
-        sample = sample[np.isfinite(sample)]
+        sample = sample[np.isfinite(sample)] + 0.0  # -0.0 becomes 0.0
         edges = rules.edges(self.rule, sample, self.finite, self.low, self.high)
         return Bins(self.kind, edges, self.aware, isinstance(self.rule, (str, int, np.integer)))
 

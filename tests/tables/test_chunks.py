@@ -497,3 +497,12 @@ def test_what_other_libraries_write_for_a_missing_value(tmp_path, library):
             csv = pytest.importorskip("pyarrow.csv", reason="writes the file")
             csv.write_csv(module.table(columns), path)
         assert Profile.fit(scan(path)).to_json() == Profile.fit(pd.DataFrame(columns)).to_json()
+
+
+@pytest.mark.parametrize("rule", ["auto", "quantile", "fd", 3])
+@pytest.mark.parametrize("zeros", [[-0.0, 0.0], [0.0, -0.0]])
+def test_negative_zeros_are_zeros(zeros, rule):
+    frame = pd.DataFrame({"x": [*zeros * 40, 1.5, -1.5 if rule == "fd" else 2.5]})
+    found = Profile.fit(frame, bins=rule).to_json()
+    assert found == Profile.fit(pieces(frame, 1), bins=rule).to_json()
+    assert "-0.0" not in found
