@@ -61,7 +61,8 @@ class Bins:
             return ["a finite value", "above", "-inf", "+inf", MISSING_LABEL]
         alone = self.alone
         behind = np.append(False, alone)  # the edges that are next to a number that has a bin
-        text = _texts(self.kind, np.where(behind, np.append(self.edges[:1], self.edges[:-1]), self.edges))
+        after = behind & ~np.append(alone, False)  # those with no such number themselves are named by the one before
+        text = _texts(self.kind, np.where(after, np.append(self.edges[:1], self.edges[:-1]), self.edges))
         pairs = zip(behind.tolist(), itertools.pairwise(text), strict=False)
         bins = [f"{'(' if opened else '['}{low}, {high})" for opened, (low, high) in pairs]
         if bins:

@@ -508,3 +508,12 @@ def test_frequent_whole_numbers_and_durations():
     counts = [0] * 900 + list(range(1, 101))
     assert labels_of(counts)[:2] == ["0", "(0, 50)"]
     assert labels_of(pd.to_timedelta(pd.Series(counts), unit="s"))[:2] == ["00:00:00", "(00:00:00, 00:00:50)"]
+
+
+def test_neighbouring_floats_have_names_of_their_own():
+    rng = np.random.default_rng(1)
+    near = "0.30000000000000004"
+    assert labels_of(rng.choice([0.3, 0.1 + 0.2, 1.5], 3000)) == ["0.3", near, f"({near}, 1.5)", "1.5"]
+    one, two = np.nextafter(1.0, 2.0), np.nextafter(np.nextafter(1.0, 2.0), 2.0)
+    names = [str(float(value)) for value in (1.0, one, two)]
+    assert labels_of(rng.choice([1.0, one, two, 5.0], 4000)) == [*names, f"({names[2]}, 5.0)", "5.0"]
