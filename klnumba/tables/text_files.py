@@ -292,4 +292,7 @@ def _series(values: Sequence[Any], mixed: bool) -> Any:
     kinds = set(map(type, values))
     if int in kinds and any(type(one) is int and abs(one) >= whole.LIMIT for one in values):
         return pd.Series(values, dtype=object)  # beside a missing value pandas would make them float64
-    return pd.Series(values, dtype=float if kinds <= {type(None)} else None)
+    try:
+        return pd.Series(values, dtype=float if kinds <= {type(None)} else None)
+    except UnicodeEncodeError:  # half of a surrogate pair, which Arrow's text cannot hold
+        return pd.Series(values, dtype=object)

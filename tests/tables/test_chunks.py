@@ -506,3 +506,12 @@ def test_negative_zeros_are_zeros(zeros, rule):
     found = Profile.fit(frame, bins=rule).to_json()
     assert found == Profile.fit(pieces(frame, 1), bins=rule).to_json()
     assert "-0.0" not in found
+
+
+@pytest.mark.parametrize("rows", [None, 3, 50])
+def test_half_a_surrogate_pair_is_a_category(tmp_path, rows):
+    records = [{"x": 0.5 * k, "text": "hi \ud83d" if k > 50 else "hi"} for k in range(60)]
+    profile = Profile.fit(scan(json_lines(tmp_path / "t.jsonl", records), rows=rows))
+    assert profile.problems == {}
+    assert profile.cells["text"].names == ("hi", "hi \ud83d")
+    assert profile.tallies["text"].counts.tolist() == [51, 9, 0, 0]
