@@ -62,7 +62,8 @@ class Bins:
         alone = self.alone
         behind = np.append(False, alone)  # the edges that are next to a number that has a bin
         after = behind & ~np.append(alone, False)  # those with no such number themselves are named by the one before
-        text = _texts(self.kind, np.where(after, np.append(self.edges[:1], self.edges[:-1]), self.edges))
+        ends = np.where(after, np.append(self.edges[:1], self.edges[:-1]), self.edges)
+        text = _texts(self.kind, ends, "Z" if self.aware else "")
         pairs = zip(behind.tolist(), itertools.pairwise(text), strict=False)
         bins = [f"{'(' if opened else '['}{low}, {high})" for opened, (low, high) in pairs]
         if bins:
@@ -196,7 +197,7 @@ def from_dict(found: Mapping[str, Any]) -> Cells:
     return Categories(found["kind"], tuple(found["names"]), found["folded"])
 
 
-def _texts(kind: str, edges: Array) -> list[str]:
+def _texts(kind: str, edges: Array, zone: str) -> list[str]:
     if kind == "number":
         return _numbers(edges)
     within = np.clip(edges, -FARTHEST, FARTHEST)
@@ -205,7 +206,8 @@ def _texts(kind: str, edges: Array) -> list[str]:
     values = floor.astype(np.int64) + nanoseconds // 1000
     parts = (nanoseconds % 1000).tolist()
     if kind == "datetime":
-        found = [*map(_trimmed, np.datetime_as_string(values.view("M8[us]")).tolist(), parts)]
+        texts = np.datetime_as_string(values.view("M8[us]")).tolist()
+        found = [_trimmed(text, part) + zone for text, part in zip(texts, parts, strict=True)]
     else:
         found = [*map(_duration, values.tolist(), parts)]
     far = np.abs(edges) >= FARTHEST
