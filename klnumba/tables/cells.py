@@ -61,7 +61,9 @@ class Bins:
             return ["a finite value", "above", "-inf", "+inf", MISSING_LABEL]
         alone = self.alone
         behind = np.append(False, alone)  # the edges that are next to a number that has a bin
-        text = _texts(self.kind, np.where(behind, np.append(self.edges[:1], self.edges[:-1]), self.edges))
+        after = behind & ~np.append(alone, False)  # those with no such number themselves are named by the one before
+        ends = np.where(after, np.append(self.edges[:1], self.edges[:-1]), self.edges)
+        text = _texts(self.kind, ends, "Z" if self.aware else "")
         pairs = zip(behind.tolist(), itertools.pairwise(text), strict=False)
         bins = [f"{'(' if opened else '['}{low}, {high})" for opened, (low, high) in pairs]
         if bins:
@@ -195,30 +197,34 @@ def from_dict(found: Mapping[str, Any]) -> Cells:
     return Categories(found["kind"], tuple(found["names"]), found["folded"])
 
 
-def _texts(kind: str, edges: Array) -> list[str]:
+def _texts(kind: str, edges: Array, zone: str) -> list[str]:
     if kind == "number":
         return _numbers(edges)
-    unit: Any = "M8[us]" if kind == "datetime" else "m8[us]"
-    values = np.rint(edges).astype(np.int64).view(unit)
+    within = np.clip(edges, -FARTHEST, FARTHEST)
+    floor = np.floor(within)
+    nanoseconds = np.rint((within - floor) * 1000.0).astype(np.int64)
+    values = floor.astype(np.int64) + nanoseconds // 1000
+    parts = (nanoseconds % 1000).tolist()
     if kind == "datetime":
-        found = [_trimmed(text) for text in np.datetime_as_string(values)]
+        texts = np.datetime_as_string(values.view("M8[us]")).tolist()
+        found = [_trimmed(text, part) + zone for text, part in zip(texts, parts, strict=True)]
     else:
-        found = [_duration(int(value)) for value in values.view(np.int64)]
+        found = [*map(_duration, values.tolist(), parts)]
     far = np.abs(edges) >= FARTHEST
     return [str(edge * math.inf) if one else text for edge, one, text in zip(edges, far, found, strict=True)]
 
 
-def _trimmed(text: str) -> str:
-    """A time without the zeros that say nothing."""
-    text = text.removesuffix(".000000")
+def _trimmed(text: str, nanoseconds: int) -> str:
+    """A time, of so many nanoseconds more, without the zeros that say nothing."""
+    text = f"{text}{nanoseconds:03}" if nanoseconds else text.removesuffix(".000000")
     return text.removesuffix("T00:00:00") if text.endswith("T00:00:00") else text
 
 
-def _duration(microseconds: int) -> str:
-    days, rest = divmod(microseconds, 86_400_000_000)
-    hours, rest = divmod(rest, 3_600_000_000)
-    minutes, rest = divmod(rest, 60_000_000)
-    clock = f"{hours:02}:{minutes:02}:{rest / 1e6:09.6f}".rstrip("0").rstrip(".")
+def _duration(microseconds: int, nanoseconds: int) -> str:
+    days, rest = divmod(1000 * microseconds + nanoseconds, 86_400_000_000_000)
+    hours, rest = divmod(rest, 3_600_000_000_000)
+    minutes, rest = divmod(rest, 60_000_000_000)
+    clock = f"{hours:02}:{minutes:02}:{rest / 1e9:012.9f}".rstrip("0").rstrip(".")
     return f"{days} d {clock}" if days else clock
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from klnumba.tables.json_lines import JsonLines
 from klnumba.tables.readers import Feather, Parquet, Reader
-from klnumba.tables.text_files import Csv, JsonLines
+from klnumba.tables.text_files import Csv
 
 READERS: dict[str, Callable[[Path, int | None], Reader]] = {
     ".csv": Csv,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from klnumba.tables import whole
-from klnumba.tables.cells import Array, Label
+from klnumba.tables.cells import FARTHEST, Array, Label
 from klnumba.tables.codes import Coded, Counted
 from klnumba.tables.words import Vocabulary
 
@@ -72,15 +72,22 @@ Column = Numbers | Labels | Unusable
 
 
 def as_float(values: Array) -> Array:
-    """Values as contiguous float64; times in microseconds since 1970, rounded down."""
+    """Values as contiguous float64; times in microseconds since 1970, with the parts of one that a float64 holds."""
     if values.dtype.kind in "mM":
         missing = np.isnat(values)
-        unit = "M8[us]" if values.dtype.kind == "M" else "m8[us]"
         _check_range(values[~missing])
-        found = values.astype(unit).view(np.int64).astype(np.float64)
+        whole_ones = values.astype(f"{values.dtype.kind}8[us]")
+        found = whole_ones.view(np.int64).astype(np.float64)
+        if finer(values.dtype):
+            found += (values - whole_ones) / np.timedelta64(1, "us")
         found[missing] = np.nan
-        return found
+        return np.clip(found, -FARTHEST, FARTHEST, out=found)
     return np.ascontiguousarray(values, np.float64)
+
+
+def finer(dtype: np.dtype[Any]) -> bool:
+    """Whether times of a type may have parts of a microsecond."""
+    return np.datetime_data(dtype)[0] in ("ns", "ps", "fs", "as")
 
 
 def _check_range(values: Array) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from klnumba.kernels import threads
@@ -10,7 +12,7 @@ from klnumba.tables import fitting, rules, turns
 from klnumba.tables.cells import Array, Cells
 from klnumba.tables.chunks import Chunks, wanted_names
 from klnumba.tables.columns import Column, ColumnError, Labels, Unusable
-from klnumba.tables.counting import all_missing
+from klnumba.tables.counting import Progress, all_missing
 from klnumba.tables.fitting import Draft
 from klnumba.tables.room import Room
 from klnumba.tables.weighting import split_weights
@@ -43,9 +45,14 @@ def fitted(reference: Any, columns: Any, weights: Any, bins: Any) -> tuple[dict[
     return _in_order(names, cells, problems)
 
 
+def apart(table: Any) -> bool:
+    """Whether a table is a file that keeps its columns apart: of any other, lines are read whole."""
+    return isinstance(table, Chunks) and table.width is not None
+
+
 def strips(table: Any, columns: Any, weights: Any, bins: Any = None) -> list[tuple[Any, Any]]:
     """A table and its wanted columns; of a file that keeps columns apart, a few of them at a time."""
-    if not isinstance(table, Chunks) or table.width is None:
+    if not apart(table):
         return [(table, columns)]
     wanted = [*chosen(dict.fromkeys(name for name in table.names() if name != weights), columns, "reference")]
     if len(wanted) <= table.width:
@@ -53,6 +60,19 @@ def strips(table: Any, columns: Any, weights: Any, bins: Any = None) -> list[tup
     _check_known(bins, wanted)
     parts = (wanted[k : k + table.width] for k in range(0, len(wanted), table.width))
     return [(narrowed(table, part, weights), part) for part in parts]
+
+
+def told(progress: Progress | None, parts: list[tuple[Any, Any]], cells: Container[str]) -> list[Progress | None]:
+    """What is told of each strip, so that all together tell of the columns that have cells."""
+    if progress is None or len(parts) == 1:
+        return [progress] * len(parts)
+    sizes = [sum(name in cells for name in names) for _, names in parts]
+    starts = itertools.accumulate(sizes[:-1], initial=0)
+    return [partial(_tell, progress, start, sum(sizes)) for start in starts]
+
+
+def _tell(progress: Progress, start: int, total: int, done: int, _: int) -> None:
+    progress(start + done, total)
 
 
 def _of(bins: Any, names: Iterable[str]) -> Any:

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.tables import rules, whole, words
+from klnumba.tables import rules, sampling, whole, words
 from klnumba.tables.cells import Array, Bins, Categories, Cells, Label
 from klnumba.tables.codes import Counted
-from klnumba.tables.columns import BLOCK, Column, ColumnError, Labels, Numbers, Unusable, as_float, label_of
+from klnumba.tables.columns import BLOCK, KINDS, Column, ColumnError, Labels, Numbers, Unusable, as_float, label_of
 from klnumba.tables.counting import all_missing
 from klnumba.tables.sampling import Sample
 from klnumba.tables.words import Vocabulary
@@ -65,7 +65,7 @@ class NumberDraft:
             self.finite = self.finite or _some_finite(raw)
             return
         low, high = self._extremes(raw)
-        exact = whole.exact(raw, low, high)
+        exact = sampling.exact(raw, low, high)
         self.sample.take(raw, start, stop, exact)
         if self.few is not None:
             self._count(raw, exact)
@@ -82,6 +82,7 @@ class NumberDraft:
                 ends = (float(values.min()), float(values.max())) if values.size else (math.inf, -math.inf)
             self.finite += values.size
             low, high = min(low, ends[0]), max(high, ends[1])
+        low, high = low + 0.0, high + 0.0  # of equal numbers the first is taken, and -0.0 is one with 0.0
         self.low, self.high = min(self.low, low), max(self.high, high)
         return low, high
 
@@ -121,10 +122,12 @@ class NumberDraft:
         if self.few:
             return categories("number", self.few | self.infinite)
         parts = self.sample.of(self.rows)  # pieces without values may have come behind
-        if whole.blurred(parts):
-            raise ColumnError('holds whole numbers that float64 cannot tell apart; bins="category" can')
+        if sampling.blurred(parts):
+            held = KINDS[self.kind] if self.kind != "number" else "whole numbers"
+            other = "" if self.kind != "number" else '; bins="category" can'
+            raise ColumnError(f"holds {held} that float64 cannot tell apart{other}")
         sample = np.concatenate([as_float(part) for part in parts]) if parts else np.empty(0)
-        sample = sample[np.isfinite(sample)]
+        sample = sample[np.isfinite(sample)] + 0.0  # -0.0 becomes 0.0
         edges = rules.edges(self.rule, sample, self.finite, self.low, self.high)
         return Bins(self.kind, edges, self.aware, isinstance(self.rule, (str, int, np.integer)))
 

@@ -139,7 +139,10 @@ class Profile:
         TypeError
             If `batch` is no data frame.
         """
-        more = self.count(batch, name_or_rows(weights), progress, "batch")
+        weights = name_or_rows(weights)
+        if drafting.apart(batch):
+            batch = drafting.narrowed(batch, [*self.cells], weights)
+        more = self.count(batch, weights, progress, "batch")
         held = next(iter(self.tallies.values()), None)
         if held is not None and (held.squares is None) != (weights is None):
             raise ValueError(f"weights: the profile has {'none' if held.squares is None else 'them'}, the batch not so")
@@ -152,7 +155,8 @@ class Profile:
     def count(self, batch: Any, weights: Any, progress: Progress | None, title: str) -> Profile:
         """A batch in these cells; a column that is not there, or cannot be counted, is a problem."""
         parts = drafting.strips(batch, None, weights)
-        sides = [self._counted(part, weights, progress, title) for part, _ in parts]
+        told = drafting.told(progress, parts, self.cells)
+        sides = [self._counted(part, weights, one, title) for (part, _), one in zip(parts, told, strict=True)]
         tallies = {name: tally for side in sides for name, tally in side.tallies.items()}
         problems = {name: reason for side in sides for name, reason in side.problems.items()}
         held = {name: tallies[name] for name in self.cells if name in tallies}

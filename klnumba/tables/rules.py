@@ -70,20 +70,21 @@ def misfit(rule: Any, kind: str, aware: bool) -> str | None:
 
 def kind_of(edges: Any) -> tuple[str, bool]:
     """The kind of column that edges are for, and whether they have a zone."""
-    values, zone = _typed(edges)
+    values, _, zone = _typed(edges)
     return {"M": "datetime", "m": "timedelta"}.get(values.dtype.kind, "number"), zone
 
 
 def explicit_edges(edges: Any, name: str = "bins") -> Array:
     """Edges that a caller gave; the outer ones may be infinite, and then hold all numbers that are finite."""
     try:
-        array, _ = _typed(edges)
-        if array.ndim != 1 or array.size < 2 or array.dtype.kind not in "fiumM":
+        array, found, _ = _typed(edges)
+        if array.ndim != 1 or found.size < 2 or array.dtype.kind not in "fiumM":
             raise ValueError("edges are a sequence of at least two numbers or times")
-        found = as_float(array).copy()
+        found[np.isfinite(found)] = as_float(array)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name}: {error}") from None
-    for end, largest in ((0, -LARGEST), (-1, LARGEST)):
+    farthest = FARTHEST if array.dtype.kind in "mM" else LARGEST
+    for end, largest in ((0, -farthest), (-1, farthest)):
         if math.isinf(found[end]) and found[end] * largest > 0:
             found[end] = largest
     if not np.isfinite(found).all():
@@ -92,42 +93,49 @@ def explicit_edges(edges: Any, name: str = "bins") -> Array:
         )
     increase = found[1:] > found[:-1]
     if not increase.all():
-        raise ValueError(f"{name}: edges increase, but number {int(np.argmin(increase)) + 1} does not")
+        k = int(np.argmin(increase))
+        if found[k] == found[k + 1] and np.unique(array).size == array.size:
+            raise ValueError(f"{name}: edges {k} and {k + 1} are so close that they have one float64")
+        raise ValueError(f"{name}: edges increase, but number {k + 1} does not")
     return found
 
 
-def _typed(edges: Any) -> tuple[Array, bool]:
-    """Edges as an array of numbers, times or durations, and whether they have a zone; then they are in UTC."""
+def _typed(edges: Any) -> tuple[Array, Array, bool]:
+    """Edges as an array of numbers, times or durations, where they stand, and whether they have a zone.
+
+    Those with a zone are in UTC. Beside times, which NumPy has no infinite ones of, the infinite edges are left out of
+    the array; the second has these, and zeros for all others.
+    """
     array = np.asarray(_told(edges))
+    near = np.zeros(array.size)
     if array.dtype.kind != "O" or array.ndim != 1:
-        return array, False
+        return array, near, False
     if any(value != value for value in array):
         raise ValueError("edges, none of which is missing")
-    far = np.array([isinstance(value, float) and math.isinf(value) for value in array])
+    far = np.array([isinstance(value, (float, np.floating)) and math.isinf(value) for value in array])
     if far.any() and not far[1:-1].any() and not far.all():
-        found, zone = _typed(array[~far])
+        found, _, zone = _typed(array[~far])
         if found.dtype.kind in "mM":
-            return _opened(found, array, far), zone
+            return found, np.where(far, array, near).astype(np.float64), zone
     if all(isinstance(value, (dt.date, np.datetime64)) for value in array):
         zones = {getattr(value, "tzinfo", None) is not None for value in array}
         if len(zones) > 1:
             raise ValueError("edges all have a zone, or none has")
         if zones == {True}:
             array = np.array([value.astimezone(dt.UTC).replace(tzinfo=None) for value in array], object)
-        return array.astype("M8[us]"), zones == {True}
+        return _times(array, "M8"), near, zones == {True}
     if all(isinstance(value, (dt.timedelta, np.timedelta64)) for value in array):
-        return array.astype("m8[us]"), False
+        return _times(array, "m8"), near, False
     if all(isinstance(value, (Real, Decimal)) for value in array):
-        return array.astype(np.float64), False
-    return array, False
+        return array.astype(np.float64), near, False
+    return array, near, False
 
 
-def _opened(times: Array, edges: Array, far: Array) -> Array:
-    """Times or durations, and beyond them infinite edges, which NumPy's have not."""
-    ends = [math.copysign(FARTHEST, edge) if one else 0.0 for edge, one in zip(edges, far, strict=True)]
-    found = np.array(ends).astype(np.int64).view(f"{times.dtype.kind}8[us]")
-    found[~far] = times
-    return found
+def _times(edges: Array, kind: str) -> Array:
+    """Times or durations as microseconds, or as nanoseconds where one of pandas' or NumPy's has parts of one."""
+    held = [getattr(edge, "asm8", edge) for edge in edges]  # NumPy's own, for that of pandas' Python has no such parts
+    fine = any(isinstance(edge, np.generic) and edge != edge.astype(f"{kind}[us]") for edge in held)
+    return np.array(held, object).astype(f"{kind}[{'ns' if fine else 'us'}]")
 
 
 def _told(edges: Any) -> Any:

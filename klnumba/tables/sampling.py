@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
+from klnumba.tables import whole
 from klnumba.tables.cells import Array
-from klnumba.tables.columns import BLOCK, as_float
+from klnumba.tables.columns import BLOCK, as_float, finer
 from klnumba.tables.hashing import mixed
 
 SAMPLE = 1 << 17  # rows from which quantiles are taken, at most
+FINEST = 2.0**43  # microseconds, up to which a float64 tells nanoseconds apart
+MERGED = 1e-3  # of the rows may share their float64 with another value, where numbers are cut into bins
 
 
 def level_of(rows: int) -> int:
@@ -84,3 +88,32 @@ class Sample:
                 kept = (mixed(at.astype(np.uint64)) & mask) == 0
                 self.parts[k] = Part(one.start, one.stop, max(level, one.level), one.values[kept])
             self.level = level
+
+
+def exact(raw: Array, low: float, high: float) -> bool:
+    """Whether a sample of a column with these extremes has to be kept as it is, for float64 may round it."""
+    if raw.dtype.kind in "mM":
+        return max(high, -low) >= (FINEST if finer(raw.dtype) else whole.LIMIT)
+    return raw.dtype.kind in "iuO" and max(high, -low) >= whole.LIMIT
+
+
+def blurred(parts: Sequence[Array]) -> bool:
+    """Whether float64 takes different values of a sample for the same, so that bins would not see what changes."""
+    units = {part.dtype for part in parts if part.dtype.kind in "mM"}
+    if units:  # each by itself: those of one unit may have no place in another
+        return any(_merged(np.concatenate([part for part in parts if part.dtype == unit])) for unit in units)
+    if all(part.dtype.kind == "f" for part in parts):
+        return False
+    alike = len({part.dtype for part in parts}) == 1
+    return _merged(np.concatenate(parts if alike else [part.astype(object) for part in parts]))
+
+
+def _merged(together: Array) -> bool:
+    """Whether too many rows share their float64 with another value."""
+    values, counts = np.unique(together[np.isfinite(as_float(together))], return_counts=True)
+    floats = as_float(values)
+    twins = floats[1:] == floats[:-1]
+    merged = np.zeros(values.size, bool)
+    merged[1:] |= twins
+    merged[:-1] |= twins
+    return bool(counts[merged].sum() > MERGED * counts.sum())

@@ -13,7 +13,6 @@ import numpy as np
 from klnumba.tables.cells import Array, Label
 
 LIMIT = 2.0**53
-MERGED = 1e-3  # of the rows may share their float64 with another whole number, where numbers are cut into bins
 
 
 def plain(value: Any) -> Label:
@@ -42,11 +41,6 @@ def kept(floats: Array, read: Callable[[], Sequence[Any] | Array]) -> Array:
     return found
 
 
-def exact(raw: Array, low: float, high: float) -> bool:
-    """Whether a column with these extremes has to be counted as it is."""
-    return raw.dtype.kind in "iuO" and max(high, -low) >= LIMIT
-
-
 def distinct(raw: Array) -> dict[Label, int]:
     """How often each of some finite numbers occurs."""
     if raw.dtype.kind == "O":
@@ -59,18 +53,3 @@ def infinities(values: Array) -> dict[Label, int]:
     """How often each infinity occurs."""
     found = {plain(one): int((values == one).sum()) for one in (-math.inf, math.inf)}
     return {label: count for label, count in found.items() if count}
-
-
-def blurred(parts: Sequence[Array]) -> bool:
-    """Whether float64 takes different numbers of a sample for the same, so that bins would not see what changes."""
-    if all(part.dtype.kind == "f" for part in parts):
-        return False
-    alike = len({part.dtype for part in parts}) == 1
-    together = np.concatenate(parts if alike else [part.astype(object) for part in parts])
-    values, counts = np.unique(together[np.isfinite(together.astype(np.float64))], return_counts=True)
-    floats = values.astype(np.float64)
-    twins = floats[1:] == floats[:-1]
-    merged = np.zeros(values.size, bool)
-    merged[1:] |= twins
-    merged[:-1] |= twins
-    return bool(counts[merged].sum() > MERGED * counts.sum())

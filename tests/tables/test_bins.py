@@ -126,7 +126,7 @@ def test_outer_edges_of_times_may_be_infinite(kind):
         time, start = time - start, pd.Timedelta(0)
     frame = pd.DataFrame({"x": time})
     profile = Profile.fit(frame, bins={"x": [-math.inf, start, math.inf]})
-    text = {"datetime": "2020-01-01", "aware": "2019-12-31T23:00:00", "timedelta": "00:00:00"}[kind]
+    text = {"datetime": "2020-01-01", "aware": "2019-12-31T23:00:00Z", "timedelta": "00:00:00"}[kind]
     assert profile.cells["x"].labels()[:4] == ["below -inf", f"[-inf, {text})", f"[{text}, inf]", "above inf"]
     assert profile.tallies["x"].counts.tolist() == [0, 1, 3, 0, 0, 0, 1]
     assert Profile.from_json(profile.to_json()) == profile

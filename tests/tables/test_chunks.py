@@ -497,3 +497,50 @@ def test_what_other_libraries_write_for_a_missing_value(tmp_path, library):
             csv = pytest.importorskip("pyarrow.csv", reason="writes the file")
             csv.write_csv(module.table(columns), path)
         assert Profile.fit(scan(path)).to_json() == Profile.fit(pd.DataFrame(columns)).to_json()
+
+
+@pytest.mark.parametrize("rule", ["auto", "quantile", "fd", 3])
+@pytest.mark.parametrize("zeros", [[-0.0, 0.0], [0.0, -0.0]])
+def test_negative_zeros_are_zeros(zeros, rule):
+    frame = pd.DataFrame({"x": [*zeros * 40, 1.5, -1.5 if rule == "fd" else 2.5]})
+    found = Profile.fit(frame, bins=rule).to_json()
+    assert found == Profile.fit(pieces(frame, 1), bins=rule).to_json()
+    assert "-0.0" not in found
+
+
+@pytest.mark.parametrize("rows", [None, 3, 50])
+def test_half_a_surrogate_pair_is_a_category(tmp_path, rows):
+    records = [{"x": 0.5 * k, "text": "hi \ud83d" if k > 50 else "hi"} for k in range(60)]
+    profile = Profile.fit(scan(json_lines(tmp_path / "t.jsonl", records), rows=rows))
+    assert profile.problems == {}
+    assert profile.cells["text"].names == ("hi", "hi \ud83d")
+    assert profile.tallies["text"].counts.tolist() == [51, 9, 0, 0]
+
+
+@pytest.mark.parametrize("rows", [None, 3])
+@pytest.mark.parametrize("blank", ["\u00a0", "\x1c"])
+def test_blanks_that_json_does_not_know(tmp_path, blank, rows):
+    path = tmp_path / "t.jsonl"
+    for line, text in (('{"a": 1}' + blank, "not one object"), (blank, "Expecting value, at character 1")):
+        path.write_text('{"a": 1} \t\n' * 5 + line + "\n", "utf-8")
+        with pytest.raises(ValueError, match=f"line 6: {text}"):
+            Profile.fit(scan(path, rows=rows))
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_a_file_that_is_written_anew(tmp_path, suffix):
+    """What was found out about its types, and its keys, holds no longer."""
+    path = tmp_path / f"t{suffix}"
+    chunks = scan(path_of(path, {"x": [1, 2, 3, 4] * 3}), rows=5)
+    assert [one.kind for one in Profile.fit(chunks).cells.values()] == ["number"]
+    path_of(path, {"x": [*range(11), "b"], "y": ["c"] * 12})
+    assert chunks.names() == ["x", "y"]
+    assert Profile.fit(chunks) == Profile.fit(scan(path))
+
+
+def path_of(path, columns):
+    if path.suffix == ".csv":
+        pd.DataFrame(columns).to_csv(path, index=False)
+    else:
+        pd.DataFrame(columns).to_json(path, orient="records", lines=True)
+    return path

@@ -12,7 +12,7 @@ pytest.importorskip("pandas", reason="the frames of these tests are pandas'")
 import pandas as pd
 
 from klnumba.kernels import threads
-from klnumba.tables import Chunks, Profile, readers, room, scan, text_files, words
+from klnumba.tables import Chunks, Profile, json_lines, readers, room, scan, text_files, words
 
 ROWS = 6000
 
@@ -111,8 +111,8 @@ def test_files_are_surveyed_once(suffix, tmp_path, monkeypatch):
 def test_a_pass_reads_few_more_columns_than_there_is_room_for(tmp_path, monkeypatch):
     names = [f"name {k}" for k in range(5)]
     FRAME[names].to_json(tmp_path / "t.jsonl", orient="records", lines=True)
-    made, true = [], text_files._series
-    monkeypatch.setattr(text_files, "_series", lambda *one: made.append(1) or true(*one))
+    made, true = [], json_lines._series
+    monkeypatch.setattr(json_lines, "_series", lambda *one: made.append(1) or true(*one))
     Profile.fit(scan(tmp_path / "t.jsonl", rows=ROWS // 2))
     passes = 5 + 5 + 2 + 2 + 2 + 1 + 5  # to see the types, to fit all, two a time as there is room for one, to count
     assert len(made) == 2 * passes

@@ -63,3 +63,31 @@ def test_wrong_names_where_columns_are_read_some_at_a_time(options, text, tmp_pa
     WRITE[".parquet"](BEFORE, tmp_path / "t.parquet")
     with pytest.raises(ValueError, match=text):
         Profile.fit(scan(tmp_path / "t.parquet"), **options)
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".feather"])
+def test_progress_counts_every_column_once(suffix, tmp_path, monkeypatch):
+    monkeypatch.setattr(readers.Parquet, "width", 2)
+    monkeypatch.setattr(readers.Feather, "width", 2)
+    path = tmp_path / f"t{suffix}"
+    WRITE[suffix](BEFORE.drop(["pair"]), path)
+    seen: list[tuple[int, int]] = []
+    profile = Profile.fit(scan(path), progress=lambda done, total: seen.append((done, total)))
+    assert len(profile.cells) == 6
+    assert seen == [(k, 6) for k in range(1, 7)]
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".feather"])
+@pytest.mark.parametrize("weights", [None, "gone"])
+def test_an_update_reads_what_it_counts_alone(suffix, weights, tmp_path, monkeypatch):
+    path = tmp_path / f"t{suffix}"
+    WRITE[suffix](BEFORE, path)
+    reader = readers.Parquet if suffix == ".parquet" else readers.Feather
+    read, true = [], reader.pieces
+    monkeypatch.setattr(reader, "pieces", lambda self, columns: read.append(columns) or true(self, columns))
+    profile = Profile.fit(scan(path), columns=["word", "number"], weights=weights)
+    twice = profile.empty().update(scan(path), weights=weights).update(BEFORE, weights=weights)
+    assert twice == profile + profile
+    assert {name for columns in read for name in columns} == {"word", "number"} | ({weights} if weights else set())
+    with pytest.raises(ValueError, match="batch: column 'flag' is not in batch"):
+        Profile.fit(BEFORE, columns=["word", "flag"]).update(scan(path, columns=["word"]))

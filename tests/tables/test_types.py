@@ -137,7 +137,8 @@ def test_times(unit, zone):
     edges = [*pd.DatetimeIndex(EDGES).tz_localize("UTC")] if zone else EDGES
     profile = profile_of(series, bins=edges)
     assert profile.tallies["x"].counts.tolist() == [0, 2, 1, 0, 0, 0, 1]
-    assert profile.cells["x"].labels()[1] == "[2020-01-01, 2020-03-01)"
+    found = "[2020-01-01Z, 2020-03-01Z)" if zone else "[2020-01-01, 2020-03-01)"  # in UTC, as Z says
+    assert profile.cells["x"].labels()[1] == found
     assert profile.cells["x"].aware == (zone is not None)
 
 
@@ -508,3 +509,12 @@ def test_frequent_whole_numbers_and_durations():
     counts = [0] * 900 + list(range(1, 101))
     assert labels_of(counts)[:2] == ["0", "(0, 50)"]
     assert labels_of(pd.to_timedelta(pd.Series(counts), unit="s"))[:2] == ["00:00:00", "(00:00:00, 00:00:50)"]
+
+
+def test_neighbouring_floats_have_names_of_their_own():
+    rng = np.random.default_rng(1)
+    near = "0.30000000000000004"
+    assert labels_of(rng.choice([0.3, 0.1 + 0.2, 1.5], 3000)) == ["0.3", near, f"({near}, 1.5)", "1.5"]
+    one, two = np.nextafter(1.0, 2.0), np.nextafter(np.nextafter(1.0, 2.0), 2.0)
+    names = [str(float(value)) for value in (1.0, one, two)]
+    assert labels_of(rng.choice([1.0, one, two, 5.0], 4000)) == [*names, f"({names[2]}, 5.0)", "5.0"]
