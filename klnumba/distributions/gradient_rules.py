@@ -38,7 +38,6 @@ MEAN_LOG_SLOPE = _fractions(lambda k: Fraction(1, 2 * k + 1), 1)
 SINHC = _fractions(lambda k: Fraction(1, math.factorial(2 * k + 1)), 1)
 SINHC_SLOPE = _fractions(lambda k: Fraction(2 * k, math.factorial(2 * k + 1)), 1)
 
-NODES = np.arange(kumaraswamy_cells.FIRST, kumaraswamy_cells.LAST + kumaraswamy_cells.STEP, kumaraswamy_cells.STEP)
 ALMOST_UNIFORM = 1e-16  # log-odds below which a derivative is that at 0
 
 
@@ -190,18 +189,29 @@ def kumaraswamy_kumaraswamy(a: Any, b: Any, c: Any, d: Any) -> Any:
     return twin(kumaraswamy.by_integral)(a, b, c, d)
 
 
+def _kumaraswamy_nodes(sign: float, nodes: np.ndarray, numbers: tuple[Any, ...]) -> tuple[Any, ...]:
+    node = twin(kumaraswamy_cells.node)
+    return over_nodes(lambda t, *x: node(t, sign, *x), nodes, *numbers)
+
+
 @rule(kumaraswamy_cells.sums)
-def kumaraswamy_sums(b: Any, log_b: Any, shift: Any, first: Any, second: Any, *others: Any) -> tuple[Any, Any]:
+def kumaraswamy_sums(step: float, *numbers: Any) -> tuple[Any, Any]:
     """All nodes at once."""
-    cells, rate_of = twin(kumaraswamy_cells.node), twin(kumaraswamy_cells.rate_of)
-
-    def one_side(sign: float) -> tuple[Any, ...]:
-        rate = rate_of(sign, b, first, second)
-        numbers = rate, b, log_b, shift, first, second, *others
-        return over_nodes(lambda t, *x: cells(t, sign, *x), NODES, *numbers)
-
-    above, below = one_side(1.0), one_side(-1.0)
+    nodes = np.arange(kumaraswamy_cells.FIRST, kumaraswamy_cells.LAST + step, step)
+    above, below = (_kumaraswamy_nodes(sign, nodes, numbers) for sign in (1.0, -1.0))
     return above[0] + below[0], above[1] + below[1]
+
+
+@rule(kumaraswamy_cells.sum_beyond)
+def kumaraswamy_sum_beyond(step: float, b: Any, log_b: Any, low: Any, high: Any, *others: Any) -> Any:
+    """All nodes at once, up to the last that one of the batch needs."""
+    total = 0.0
+    for sign in (1.0, -1.0):
+        last = value_of(twin(kumaraswamy_cells.last_of_q)(sign, b, low, high)).hi.max()
+        nodes = np.arange(kumaraswamy_cells.LAST + step, last, step)
+        if nodes.size:
+            total = total + _kumaraswamy_nodes(sign, nodes, (b, log_b, low, high, *others))[0]
+    return total
 
 
 @rule(from_lindley.lindley_gamma)

@@ -18,6 +18,7 @@ from klnumba.formulas.elementary import exp, expm1, log, log1p
 from klnumba.formulas.kumaraswamy_cells import (
     digamma_from_2,
     divergence,
+    harmonic,
     log_beta,
     log_beta_beyond,
     shortfall,
@@ -27,19 +28,11 @@ from klnumba.formulas.ranges import MOST
 from klnumba.formulas.special import (
     LARGE,
     STIRLING,
-    digamma_bregman,
     excess,
     excess_of_products,
     log_gamma_bregman,
     trigamma,
 )
-
-PI_SQUARED_6 = 1.6449340668482264
-
-
-def harmonic(x: float) -> float:
-    """digamma(x + 1) - digamma(1)."""
-    return PI_SQUARED_6 * x - digamma_bregman(1.0, 1.0 + x, x) if x < 0.5 else digamma_from_2(x) + 1.0
 
 
 def to_standard_uniform(a: float, b: float) -> float:
@@ -178,11 +171,18 @@ class Kumaraswamy(Distribution):
         return self._of_formula(kumaraswamy_variance)
 
 
+def served(x: float) -> bool:
+    """Whether the nodes of the integrals are enough; they are fewer than some exponents further out ask for."""
+    return 1e-11 <= x <= 1e11
+
+
 def by_integral(a: float, b: float, c: float, d: float) -> float:
     """KL of any two, an integral over the odds of X**a."""
+    if not (served(b) and served(d) and 0.5e-20 <= c / a <= 2e20):
+        return math.nan
     more = (c - a) / a
     shift = log_ratio(b, d, b - d) - log_ratio(c, a, c - a)
-    return divergence(b, shift, more, b - d, d - 1.0, c / a, more)
+    return divergence(b, c / a, d, shift, more, d - 1.0, c / a, more)
 
 
 @register_kl(Kumaraswamy, Kumaraswamy, compiled=True)
@@ -194,13 +194,15 @@ def kumaraswamy_kumaraswamy(a: float, b: float, c: float, d: float) -> float:
 @register_kl(Kumaraswamy, Beta, compiled=True)
 def kumaraswamy_beta(a: float, b: float, c: float, d: float) -> float:
     """An integral over the odds of X**a, for E log(1 - X)."""
+    if not (served(a) and served(b) and served(c) and served(d)):
+        return math.nan
     if abs(d - 1.0) <= min(abs(c - 1.0), 0.5):
         shift = log_ratio(a, c, a - c) + log(b) + log_beta_beyond(c, d)
     elif abs(c - 1.0) <= 0.5:
         shift = log_ratio(b, d, b - d) + log(a) + log_beta_beyond(d, c)
     else:
         shift = log(a) + log(b) + log_beta(c, d)
-    return divergence(b, shift, (c - a) / a, b - d, d - 1.0, 1.0 / a, (1.0 - a) / a)
+    return divergence(b, c / a, d, shift, (c - a) / a, d - 1.0, 1.0 / a, (1.0 - a) / a)
 
 
 @register_kl(Kumaraswamy, Uniform, compiled=True)

@@ -17,75 +17,135 @@ from klnumba.formulas.elementary import exp, expm1, log, log1p
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.special import EULER, digamma, digamma_bregman, exp_excess, log_gamma, log_gamma_bregman
 
+PI_SQUARED_6 = 1.6449340668482264
 TRIGAMMA_2 = 0.6449340668482264
 
-STEP = 1.0 / 32.0
+STEP, FINEST = 1.0 / 32.0, 1.0 / 512.0
 FIRST, LAST = -4.5, 5.5  # where exp(t - exp(-t)) is 1e-41, and 244
+FURTHEST = 52.0  # LAST, and the logarithm of a quarter of a ratio of rates of 1e20 and more
+
+
+def log_of_rest(z: float, log_y: float, log_rest: float, h: float) -> float:
+    """log(1 - y**h) where z is the log-odds of y, given the logarithms of y and 1 - y."""
+    if z > 600.0:
+        return log(h) + log_rest
+    log_power = h * log_y
+    return log(-expm1(log_power)) if log_power > -0.7 else log1p(-exp(log_power))
 
 
 def log_quotient(z: float, log_y: float, log_rest: float, h: float, more: float) -> float:
-    """log R(y) where z is the log-odds of y, given the logarithms of y and 1 - y and more = h - 1."""
-    if z > 37.0:
-        return log1p(more)
+    """log R(y) of the same, where more = h - 1."""
+    if z > 600.0:
+        return log(h) if h < 0.5 else log1p(more)
     if h < 0.5:
         return log(-expm1(h * log_y)) - log_rest
     return log1p(-exp(log_y - log_rest) * expm1(more * log_y)) if z > -600.0 else 0.0
 
 
-def rate_of(sign: float, b: float, first: float, second: float) -> float:
-    """How fast both densities fall on the side above, of sign 1, or below; further apart, q is not integrated."""
+def rate_of(sign: float, b: float, low: float, high: float) -> float:
+    """How fast both densities fall on the side above, of sign 1, or below; q, if far slower, has nodes of its own."""
     of_p = min(1.0, b) if sign > 0.0 else 1.0
-    of_q = b - second if sign > 0.0 else 1.0 + first
+    of_q = high if sign > 0.0 else low
     return min(of_p, max(of_q, 0.25 * of_p))
 
 
+def last_of_q(sign: float, b: float, low: float, high: float) -> float:
+    """Where q too is next to nothing."""
+    return min(LAST + log(rate_of(sign, b, low, high) / (high if sign > 0.0 else low)), FURTHEST)
+
+
 def node(
-    t: float, sign: float, rate: float, b: float, log_b: float,
+    t: float, sign: float, b: float, log_b: float, low: float, high: float, power: float,
     shift: float, first: float, second: float, third: float, h: float, more: float,
 ) -> tuple[float, float]:  # fmt: skip
-    """The cell p*log(p/q) - p + q at one place, and p*log R there."""
+    """The cell p*log(p/q) - p + q at one place, and p*log R or p*log(1 - y**h) there."""
     small = exp(-t)
-    v = exp(t - small) / rate
+    v = exp(t - small) / rate_of(sign, b, low, high)
     z = sign * v - log_b
     tail = log1p(exp(-abs(z)))
     log_y = min(z, 0.0) - tail
     log_rest = min(-z, 0.0) - tail
-    quotient = log_quotient(z, log_y, log_rest, h, more)
+    quotient = log_quotient(z, log_y, log_rest, h, more) if power == high else log_of_rest(z, log_y, log_rest, h)
     delta = shift - first * log_y + second * log_rest - third * quotient
-    log_p = log_b + log_y + b * log_rest  # of the log-odds
-    p = exp(log_p)
+    p = exp(log_b + log_y + b * log_rest)  # of the log-odds
+    log_q = log_b - shift + (low * log_y + power * log_rest + third * quotient)
     weight = v * (1.0 + small)
-    far = exp(min(log_p - delta, 700.0)) + p * (delta - 1.0)
+    far = exp(min(log_q, 700.0)) + p * (delta - 1.0)
     return weight * (p * exp_excess(-delta) if delta > -1.0 else far), weight * (p * quotient)
 
 
 def sums(
-    b: float, log_b: float, shift: float, first: float, second: float, third: float, h: float, more: float
-) -> tuple[float, float]:
-    """Of both over all nodes of both sides."""
+    step: float, b: float, log_b: float, low: float, high: float, power: float,
+    shift: float, first: float, second: float, third: float, h: float, more: float,
+) -> tuple[float, float]:  # fmt: skip
+    """Of both over the nodes of both sides where p is."""
     close = 0.0
     moment = 0.0
     for side in range(2):
         sign = 1.0 - 2.0 * side
-        rate = rate_of(sign, b, first, second)
         t = FIRST
         while t <= LAST:
-            cell, of_quotient = node(t, sign, rate, b, log_b, shift, first, second, third, h, more)
+            cell, of_quotient = node(t, sign, b, log_b, low, high, power, shift, first, second, third, h, more)
             close += cell
             moment += of_quotient
-            t += STEP
+            t += step
     return close, moment
 
 
-def divergence(b: float, shift: float, first: float, second: float, third: float, h: float, more: float) -> float:
-    """KL(p || q) for log(p/q) = shift - first*log(y) + second*log(1 - y) - third*log R(y).
+def sum_beyond(
+    step: float, b: float, log_b: float, low: float, high: float, power: float,
+    shift: float, first: float, second: float, third: float, h: float, more: float,
+) -> float:  # fmt: skip
+    """Of the cells further out, where q alone is."""
+    total = 0.0
+    for side in range(2):
+        sign = 1.0 - 2.0 * side
+        last = last_of_q(sign, b, low, high)
+        t = LAST + step
+        while t <= last:
+            total += node(t, sign, b, log_b, low, high, power, shift, first, second, third, h, more)[0]
+            t += step
+    return total
 
+
+def step_of(log_b: float, third: float, h: float) -> float:
+    """Fine enough for what 1 - y and 1 - y**h do at -log(b) and log(h) from where the integral begins.
+
+    A power of 1 - y**h grows where it is taken to complex y, the more the greater it is.
+    """
+    log_h = log(max(h, 1.0))
+    far = max(-log_b, abs(log_h + log_b)) if log_b < 0.0 else log_h
+    least = 1.0 / (far * (10.0 if third > 0.0 else 4.5) + 1.0)
+    step = STEP
+    while step > least and step > FINEST:
+        step *= 0.5
+    return step
+
+
+def divergence(
+    b: float, low: float, high: float, shift: float, first: float, third: float, h: float, more: float
+) -> float:
+    """KL(p || q) for log(p/q) = shift - first*log(y) + (b - high)*log(1 - y) - third*log R(y), third = high - 1.
+
+    low = 1 + first and high are the powers of y and of 1 - y in q's density of the log-odds; their digits would be lost
+    in sums. Where 1 - y**h is next to 1, and to a high power, it takes the place of R, in which it would be lost.
     Of distributions close to each other it is the integral of the cells p*log(p/q) - p + q, none of which is negative;
     of others the sum of the expectations.
     """
-    close, moment = sums(b, log(b), shift, first, second, third, h, more)
-    apart = shift + first * (1.0 + digamma_from_2(b)) - second / b - third * (moment * STEP)
-    return apart if apart > 0.5 else close * STEP
+    log_b = log(b)
+    power = 1.0 if high > 1.0 and h > 2.0 else high
+    second = b - power
+    step = step_of(log_b, third, h)
+    close, moment = sums(step, b, log_b, low, high, power, shift, first, second, third, h, more)
+    apart = shift + first * harmonic(b) - second / b - third * (moment * step)
+    if apart > 0.5:
+        return apart
+    return (close + sum_beyond(step, b, log_b, low, high, power, shift, first, second, third, h, more)) * step
+
+
+def harmonic(x: float) -> float:
+    """digamma(x + 1) - digamma(1)."""
+    return PI_SQUARED_6 * x - digamma_bregman(1.0, 1.0 + x, x) if x < 0.5 else digamma_from_2(x) + 1.0
 
 
 def digamma_from_2(b: float) -> float:
