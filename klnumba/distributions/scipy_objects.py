@@ -45,7 +45,8 @@ def family(name: str) -> Any:
     return found
 
 
-def _families() -> list[type[Distribution]]:
+def families() -> list[type[Distribution]]:
+    """All of ours."""
     found = (getattr(distributions, name) for name in distributions.__all__)
     return [x for x in found if isinstance(x, type) and issubclass(x, Distribution) and x is not Distribution]
 
@@ -96,7 +97,7 @@ class Placed:
     def ours(self) -> Distribution:
         """The family's distribution; ValueError where that has no such location or scale, TypeError without family."""
         scale = 1.0 if self.scale is None else self.scale
-        for kind in _families():
+        for kind in families():
             if kind.scipy_name == self.name:
                 try:
                     return kind(**kind._from_scipy_arguments(self.shapes, self.loc, scale))

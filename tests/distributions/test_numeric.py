@@ -220,6 +220,10 @@ def test_families_that_scipy_does_not_have(p, q):
         (D.LogNormal(-7.67, 0.17), D.ContinuousBernoulli(0.87)),
         (D.Weibull(0.067, 7.4), D.LogitNormal(0.0, 0.1)),
         (D.Normal(7.2, 0.12), D.LogUniform(0.6, 17.1)),
+        # and so is the logarithm of the density there
+        (D.Normal(0.0, 1.0), D.Uniform(-1.4e154, 1.4e154)),
+        (D.Normal(0.0, 1.0), D.Uniform(-1.7e308, 1.7e308)),
+        (D.Normal(1e300, 1.0), D.Gamma(1.0, 1.0)),
     ],
     ids=repr,
 )
@@ -227,3 +231,12 @@ def test_mass_outside_that_underflows(p, q):
     """It is beyond the range of numbers, and yet there."""
     assert kl.kl_divergence(p, q, method="quadrature", return_error=True) == (math.inf, 0.0)
     assert kl.kl_divergence(p, q) == math.inf
+
+
+def test_a_gap_of_the_support_is_enough_for_what_is_made_of_families():
+    """Where the logarithm of the density is no number either."""
+    q = D.Uniform(-1e200, 1e200)
+    parts = D.Mixture(D.Categorical([0.5, 0.5]), D.Normal([0.0, 1.0], 1.0))
+    moved = D.TransformedDistribution(D.Logistic(), D.AffineTransform(1.0, 2.0))
+    for p in (parts, moved):
+        assert kl.kl_divergence(p, q, method="quadrature", return_error=True) == (math.inf, 0.0)
