@@ -185,3 +185,19 @@ def of_scipy(value: Any) -> Distribution:
     if kind == "Mixture" and (parts := Distribution.together([of_scipy(x) for x in value.components])):
         return family("Mixture")(family("Categorical")(value.weights), parts)  # type: ignore[no-any-return]
     raise TypeError(f"scipy.stats' {kind} has no counterpart here")
+
+
+def new_scipy(one: Distribution) -> Any:
+    """A single continuous distribution over numbers as one of SciPy's new ones, of which it makes mixtures."""
+    from scipy import stats
+
+    name = type(one).__name__
+    attributes = NEW_SCIPY.get(name, ("", {}))[1]
+    if attributes:
+        return getattr(stats, name)(**{theirs: getattr(one, ours) for theirs, ours in attributes.items()})
+    shapes, loc, scale = one._scipy_arguments()
+    if name in NEW_SCIPY and hasattr(stats, name):
+        return loc + scale * getattr(stats, name)()
+    theirs = getattr(stats, one.scipy_name)
+    names = theirs.shapes.split(", ") if theirs.shapes else []
+    return loc + scale * stats.make_distribution(theirs)(**dict(zip(names, shapes, strict=True)))
