@@ -13,6 +13,7 @@ from klnumba.distributions.changes import Change
 from klnumba.distributions.charts import LEAST, MOST
 from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.mixture import Mixture
+from klnumba.distributions.scipy_objects import families
 from klnumba.distributions.single import Single
 from klnumba.distributions.transformed_distribution import TransformedDistribution
 from klnumba.distributions.transforms import AffineTransform
@@ -29,6 +30,7 @@ class Mixed:
         self.weights = weights / weights.sum()
         self.parts = parts
         self.ends = [end for part in parts for end in part.ends]
+        self.gapless = all(part.gapless for part in parts)
 
     def _sum(self, logs: list[Array]) -> Array:
         with np.errstate(all="ignore"):
@@ -83,7 +85,7 @@ class Changed:
     """What a function, increasing or decreasing, makes of a draw from a density."""
 
     def __init__(self, base: Any, change: Change) -> None:
-        self.base, self.change = base, change
+        self.base, self.change, self.gapless = base, change, base.gapless
         self.ends = [(min(at), max(at)) for at in ((float(change(a)), float(change(b))) for a, b in base.ends)]
 
     def logpdf(self, x: Array) -> Array:
@@ -146,7 +148,7 @@ def density(one: Distribution, exponent: int = 0) -> Any:
         for transform in (*one.transforms, *unit):
             found = Changed(found, Change(transform, min(low for low, _ in found.ends)))
         return found
-    return Single(densities.frozen(one, exponent))
+    return Single(densities.frozen(one, exponent), gapless=type(one) in families())
 
 
 def _parts(one: Mixture) -> list[Distribution]:
@@ -182,5 +184,10 @@ def escapes(f: Any, g: Any) -> bool:
 
 
 def _some(f: Any, a: float, b: float) -> bool:
-    """Whether a density has mass from a to b: also where that underflows, but the logarithm at an end does not."""
-    return f.between(a, b) > 0.0 or bool(np.any(f.logpdf(np.nextafter([a, b], [b, a])) > -math.inf))
+    """Whether a density has mass from a to b, within its ends: also where that is below all numbers.
+
+    A gapless one has, even where the logarithm of its density is no number. Of others that, at an end, may tell.
+    """
+    if f.gapless or f.between(a, b) > 0.0:
+        return True
+    return bool(np.any(f.logpdf(np.nextafter([a, b], [b, a])) > -math.inf))

@@ -15,10 +15,8 @@ from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.independent import Independent
 from klnumba.distributions.inverse_wishart import InverseWishart
 from klnumba.distributions.joint import Joint
-from klnumba.distributions.low_rank_multivariate_normal import LowRankMultivariateNormal
 from klnumba.distributions.mixture import Mixture
 from klnumba.distributions.multinomial import Multinomial
-from klnumba.distributions.multivariate_normal import MultivariateNormal
 from klnumba.distributions.one_hot_categorical import OneHotCategorical
 from klnumba.distributions.von_mises_fisher import VonMisesFisher
 from klnumba.distributions.wishart import Wishart
@@ -101,8 +99,6 @@ def _mixture(one: Mixture) -> Drawn:
 def _vectors(one: Distribution) -> Drawn:
     """A family over vectors or matrices that SciPy has."""
     shape, discrete = one.event_shape, bool(one.support.discrete)
-    if isinstance(one, LowRankMultivariateNormal):
-        one = MultivariateNormal(one.loc, one.covariance_matrix)
     if isinstance(one, OneHotCategorical):
         one = Multinomial(1, one.probs)
     even = isinstance(one, VonMisesFisher) and float(one.concentration) == 0.0

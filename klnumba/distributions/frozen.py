@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Self
 
 import numpy as np
@@ -21,8 +22,14 @@ class Frozen(Distribution):
         self.__dict__.update(_given={}, _frozen=frozen, _numbers_of=numbers, batch_shape=shape, event_shape=())
 
     def __repr__(self) -> str:
-        name = getattr(self.__dict__["_frozen"].dist, "name", None) or "frozen"
-        return f"scipy.stats.{name}({', '.join(str(x[()]) for x in self.__dict__['_numbers_of'])})"
+        dist = self.__dict__["_frozen"].dist
+        kind, name = type(dist), getattr(dist, "name", None)
+        whole = sys.modules["scipy.stats"]  # whoever has such an object has loaded it
+        if kind is type(getattr(whole, name or "", None)):
+            title = f"scipy.stats.{name}"
+        else:  # a class with a name of its own, such as that of histograms
+            title = f"scipy.stats.{kind.__name__}" if getattr(whole, kind.__name__, None) is kind else kind.__name__
+        return f"{title}({', '.join(str(x[()]) for x in self.__dict__['_numbers_of'])})"
 
     def one(self, at: tuple[int, ...], shape: tuple[int, ...] | None = None) -> Self:
         """The distribution at one place of the batch, broadcast to `shape`."""

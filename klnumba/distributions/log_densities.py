@@ -28,9 +28,9 @@ def chi(t: Any, df: Any) -> Any:
 
 
 def inverse_gaussian(t: Any, mean: Any) -> Any:
-    """Of shape 1."""
-    x = np.exp(t)
-    return -0.5 * (math.log(2.0 * math.pi) + t + (x / mean - 1.0) ** 2 / x)
+    """Of shape 1. The last term is (x/mean - 1)**2/x of x = exp(t), also where x or its square is no number."""
+    root = 2.0 * np.sinh(0.5 * (t - np.log(mean))) / np.sqrt(mean)
+    return -0.5 * (math.log(2.0 * math.pi) + t + np.square(root))
 
 
 def student_t(t: Any, df: Any) -> Any:

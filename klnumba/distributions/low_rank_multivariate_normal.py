@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -49,6 +49,8 @@ class LowRankMultivariateNormal(Multivariate):
     loc = Parameter(REAL, event_dims=1)
     cov_factor = Parameter(REAL, event_dims=2)
     cov_diag = Parameter(POSITIVE, event_dims=1)
+    scipy_name = "multivariate_normal"
+    scipy_keywords = MultivariateNormal.scipy_keywords
 
     def __init__(self, loc: Any, cov_factor: Any, cov_diag: Any, *, validate_args: bool = True) -> None:
         super().__init__(validate_args, loc=loc, cov_factor=cov_factor, cov_diag=cov_diag)
@@ -105,6 +107,11 @@ class LowRankMultivariateNormal(Multivariate):
         """The differential entropy, in nats."""
         logs = np.sum(np.log(np.diagonal(self.scale_of_covariance(), axis1=-2, axis2=-1)), -1)
         return self._full(self.event_shape[0] * (0.5 + HALF_LOG_2PI) + logs)
+
+    @classmethod
+    def from_scipy(cls, frozen: Any) -> NoReturn:
+        """Not defined: a covariance alone says no rank."""
+        raise NotImplementedError(f"{cls.__name__}: a covariance has no rank of its own; MultivariateNormal takes it")
 
 
 def diagonal(values: np.ndarray) -> np.ndarray:

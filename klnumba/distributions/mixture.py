@@ -97,3 +97,19 @@ class Mixture(Holder):
     def entropy(self) -> Any:
         """Not known in closed form."""
         raise NotImplementedError("Mixture: the entropy has no closed form")
+
+    def to_scipy(self) -> Any:
+        """The same mixture as ``scipy.stats.Mixture``, which holds no batches, and continuous numbers alone."""
+        from scipy import stats
+
+        from klnumba.distributions.scipy_objects import new_scipy
+
+        if not hasattr(stats, "Mixture"):
+            raise NotImplementedError("Mixture: scipy.stats has no Mixture before SciPy 1.15")
+        if self.batch_shape != ():
+            raise ValueError(f"Mixture: scipy.stats.Mixture is one distribution, not {self.batch_shape}")
+        parts = self.component_distribution
+        if self.event_shape or parts.support.discrete:
+            raise NotImplementedError(f"Mixture: scipy.stats.Mixture is of continuous numbers, not of {parts!r}")
+        weights = np.asarray(self.mixture_distribution.probs, np.float64)
+        return stats.Mixture([new_scipy(parts.one((i,))) for i in range(len(weights))], weights=weights / weights.sum())

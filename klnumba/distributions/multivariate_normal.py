@@ -49,6 +49,7 @@ class MultivariateNormal(Covariances):
     parameters = ("loc", "covariance_matrix")
     loc = Parameter(REAL, event_dims=1)
     scipy_name = "multivariate_normal"
+    scipy_keywords = {"loc": "mean", "covariance_matrix": "cov"}  # noqa: RUF012
 
     def __init__(
         self,
@@ -86,16 +87,6 @@ class MultivariateNormal(Covariances):
         logs = np.sum(np.log(np.diagonal(self.factor(), axis1=-2, axis2=-1)), -1, dtype=np.float64)
         sign = -1.0 if self.form == "precision_matrix" else 1.0
         return self._full(self.event_shape[0] * (0.5 + HALF_LOG_2PI) + sign * logs)
-
-    def to_scipy(self) -> Any:
-        """The same distribution, frozen, from ``scipy.stats``, which holds no batches."""
-        from scipy import stats
-
-        if self.batch_shape != ():
-            raise ValueError(
-                f"{type(self).__name__}: scipy.stats.multivariate_normal is one distribution, not {self.batch_shape}"
-            )
-        return stats.multivariate_normal(self.loc, self.covariance_matrix)
 
     @classmethod
     def from_scipy(cls, frozen: Any) -> Self:

@@ -19,7 +19,7 @@ Result = charts.Result
 
 OUTSIDE = 1e-20  # the mass of p that a sum may leave out at either end
 TERMS = 20_000_000  # of a sum
-WARN = 1e-6  # an integral with a larger relative error says so
+WARN = 1e-6  # an integral or a sum with a larger relative error says so
 MISSED = 0.01  # mass of p without which there is no result
 LOST = 1e-10  # mass that is missing beyond this is no rounding
 
@@ -30,8 +30,13 @@ def quadrature(p: Distribution, q: Distribution) -> Result:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", RuntimeWarning)  # of SciPy's quantiles: what they do not find is no cut
         value, error = _integral(p, q)
+    return _told("integral", p, q, value, error)
+
+
+def _told(kind: str, p: Distribution, q: Distribution, value: float, error: float) -> Result:
+    """Both, and a warning where the error is too large a part."""
     if not error <= WARN * value:
-        text = f"KL({p!r} || {q!r}): the integral is {value:.6g} +- {error:.1g}"
+        text = f"KL({p!r} || {q!r}): the {kind} is {value:.6g} +- {error:.1g}"
         warnings.warn(text, RuntimeWarning, stacklevel=outside())
     return value, error
 
@@ -85,7 +90,7 @@ def total(p: Distribution, q: Distribution) -> Result:
         return math.inf, 0.0
     value += g.until(first - 1) - f.until(first - 1) + g.after(last) - f.after(last)
     rounding = 4.0 * EPSILON * (abs(last) + 1.0) * math.log(abs(last) + 2.0)  # densities are of logarithms of that size
-    return max(value, 0.0), 4.0 * OUTSIDE * ends + rounding * _spread(value)
+    return _told("sum", p, q, max(value, 0.0), 4.0 * OUTSIDE * ends + rounding * _spread(value))
 
 
 def _spread(value: float) -> float:

@@ -45,7 +45,8 @@ def family(name: str) -> Any:
     return found
 
 
-def _families() -> list[type[Distribution]]:
+def families() -> list[type[Distribution]]:
+    """All of ours."""
     found = (getattr(distributions, name) for name in distributions.__all__)
     return [x for x in found if isinstance(x, type) and issubclass(x, Distribution) and x is not Distribution]
 
@@ -96,7 +97,7 @@ class Placed:
     def ours(self) -> Distribution:
         """The family's distribution; ValueError where that has no such location or scale, TypeError without family."""
         scale = 1.0 if self.scale is None else self.scale
-        for kind in _families():
+        for kind in families():
             if kind.scipy_name == self.name:
                 try:
                     return kind(**kind._from_scipy_arguments(self.shapes, self.loc, scale))
@@ -184,3 +185,19 @@ def of_scipy(value: Any) -> Distribution:
     if kind == "Mixture" and (parts := Distribution.together([of_scipy(x) for x in value.components])):
         return family("Mixture")(family("Categorical")(value.weights), parts)  # type: ignore[no-any-return]
     raise TypeError(f"scipy.stats' {kind} has no counterpart here")
+
+
+def new_scipy(one: Distribution) -> Any:
+    """A single continuous distribution over numbers as one of SciPy's new ones, of which it makes mixtures."""
+    from scipy import stats
+
+    name = type(one).__name__
+    attributes = NEW_SCIPY.get(name, ("", {}))[1]
+    if attributes:
+        return getattr(stats, name)(**{theirs: getattr(one, ours) for theirs, ours in attributes.items()})
+    shapes, loc, scale = one._scipy_arguments()
+    if name in NEW_SCIPY and hasattr(stats, name):
+        return loc + scale * getattr(stats, name)()
+    theirs = getattr(stats, one.scipy_name)
+    names = theirs.shapes.split(", ") if theirs.shapes else []
+    return loc + scale * stats.make_distribution(theirs)(**dict(zip(names, shapes, strict=True)))

@@ -21,10 +21,10 @@ ROOM = 0.4  # of the range of logarithms: squares of so many scales are numbers,
 
 
 class Single:
-    """A frozen distribution of SciPy's kind."""
+    """A frozen distribution of SciPy's kind; a gapless one has a density above 0 all the way from end to end."""
 
-    def __init__(self, frozen: Any) -> None:
-        self.frozen = densities.exact(frozen)
+    def __init__(self, frozen: Any, *, gapless: bool) -> None:
+        self.frozen, self.gapless = densities.exact(frozen), gapless
         shapes, loc, scale = scipy_arguments(self.frozen)
         self.shapes = tuple(np.asarray(x, np.float64)[()] for x in shapes)
         self.loc, self.scale = float(loc), float(scale)

@@ -16,6 +16,8 @@ from klnumba.distributions.registry import divergence, register_kl
 from klnumba.distributions.transform import Transform
 from klnumba.distributions.transforms import AffineTransform, ExpTransform, PowerTransform
 
+IDENTITIES = (AffineTransform(0.0, 1.0), PowerTransform(1.0))
+
 
 class TransformedDistribution(Holder):
     """What transforms, one after the other, make of a draw.
@@ -188,8 +190,13 @@ class TransformedDistribution(Holder):
     def counterpart(self, other: Distribution) -> Distribution:
         """The other as what transforms make of a base, if it is a family that the last ones of these make."""
         parts = apart(other)
-        made = None if parts is None else TransformedDistribution(*parts)
-        return made if made is not None and shared(self.flat(), made) else other
+        if parts is None:
+            return other
+        base, chain = parts
+        chains = (chain, chain[:-1]) if chain[-1] in IDENTITIES else (chain,)  # this may do without a scale of 1
+        made = (TransformedDistribution(base, transforms) for transforms in chains)
+        mine = self.flat()
+        return next((x for x in made if shared(mine, x)), other)
 
     def before(self, count: int) -> Distribution:
         """What the last so many transforms are applied to, by the name of its family if it has one."""

@@ -78,6 +78,13 @@ FLIP = D.AffineTransform(1.0, -1.0)
         (D.Pareto(3.0, 2.0), of(D.LogNormal(), D.AffineTransform(0.0, 3.0)), D.Pareto(1.0, 2.0), D.LogNormal()),
         (D.Pareto(1.0, 2.0), of(of(D.Gamma(2.0, 1.0), EXP), D.AffineTransform(0.0, 1.0)),
          D.Exponential(2.0), D.Gamma(2.0, 1.0)),
+        # a scale of 1 on one side alone
+        (D.Pareto([1.0, 1.0], 3.0), of(D.Gamma(2.0, 1.0), EXP), D.Exponential(3.0), D.Gamma(2.0, 1.0)),
+        (D.Weibull(1.0, 2.0), of(D.Gamma([2.0, 3.0], 1.0), D.PowerTransform(0.5)),
+         D.Exponential(1.0), D.Gamma([2.0, 3.0], 1.0)),
+        (D.Logistic(0.0, 1.0), of(D.Beta(2.0, 3.0), SIGMOID.inv), D.Uniform(0.0, 1.0), D.Beta(2.0, 3.0)),
+        (D.Kumaraswamy(1.0, 4.0), of(D.Beta(2.0, 3.0), D.PowerTransform(0.25), FLIP),
+         D.Uniform(0.0, 1.0), D.Beta(2.0, 3.0)),
         (D.Weibull([3.0, 2.0], 49.0), of(D.Gamma(2.0, 1.0), *WEIBULL), D.Exponential(1.0), D.Gamma(2.0, 1.0)),
         (D.Kumaraswamy(49.0, 4.0), of(D.Beta(2.0, 3.0), D.PowerTransform(0.25), FLIP, D.PowerTransform(1.0 / 49.0)),
          D.Uniform(0.0, 1.0), D.Beta(2.0, 3.0)),
@@ -124,6 +131,7 @@ def test_a_sign_that_says_nothing_is_given_up():
     [
         (D.HalfNormal(2.0), of(D.Normal([0.0, 1.0], 1.0), ABS)),
         (D.Weibull(2.0, 3.0), of(D.Gamma(2.0, 1.0), D.PowerTransform(0.5), D.AffineTransform(0.0, 2.0))),
+        (D.Weibull([1.0, 2.0], 2.0), of(D.Gamma(2.0, 1.0), D.PowerTransform(0.5))),
         (D.LogNormal(0.0, 1.0), of(D.Laplace(), D.SoftplusTransform())),
         (D.LogNormal(0.0, [1.0, -1.0], validate_args=False), of(D.Laplace(), EXP)),
         (D.Normal(), of(D.Normal(), D.TanhTransform())),

@@ -12,6 +12,7 @@ import pytest
 
 import klnumba as kl
 from klnumba import distributions as D
+from klnumba.distributions.frozen import Frozen
 from tests.reference.distributions import AT
 
 stats = pytest.importorskip("scipy.stats")
@@ -331,3 +332,19 @@ def test_closed_forms_still_refuse_them():
         kl.kl_divergence(stats.skewnorm(4.0), stats.norm())
     with pytest.raises(TypeError, match="p: a distribution"):
         by("quadrature", "normal", stats.norm())
+
+
+def test_frozen_distributions_say_what_they_are():
+    histogram = stats.rv_histogram(np.histogram([1.0, 2.0, 2.0, 5.0], bins=4))()
+
+    class Own(stats.rv_continuous):
+        """Uniform from 0 to 1."""
+
+        def _pdf(self, x):
+            return np.ones_like(x)
+
+    assert repr(Frozen(histogram)) == "scipy.stats.rv_histogram(0.0, 1.0)"
+    assert repr(Frozen(stats.skewnorm(4.0))) == "scipy.stats.skewnorm(4.0, 0.0, 1.0)"
+    assert repr(Frozen(Own(name="norm", a=0.0, b=1.0)())) == "Own(0.0, 1.0)"
+    with pytest.warns(RuntimeWarning, match=r"KL\(scipy.stats.rv_histogram\(0.0, 1.0\) .* the integral is nan"):
+        assert by("quadrature", histogram, D.Normal())[1] == math.inf

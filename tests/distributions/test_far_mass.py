@@ -62,6 +62,9 @@ def by_quadrature(p, q):
         (D.TransformedDistribution(D.Normal(0.0, 1e-300), D.AffineTransform(0.0, 3.0)), D.Normal(0.0, 2e-300)),
         # where SciPy finds no quantiles
         (D.InverseGaussian(0.35, 1000.0), D.HalfNormal(1.7)),
+        # a tail that ends at the square of the mean, which is no number
+        (D.InverseGaussian(1e160, 1.0), D.Exponential(1e-160)),
+        (D.InverseGaussian(1e160, 1.0), D.InverseGaussian(3e160, 2.0)),
     ],
 )  # fmt: skip
 def test_what_the_closed_forms_say(p, q):

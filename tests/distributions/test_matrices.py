@@ -335,6 +335,17 @@ def test_to_scipy_and_back():
         D.MultivariateNormal.from_scipy(stats.wishart(5.0, SIGMA))
 
 
+def test_low_rank_to_scipy():
+    pytest.importorskip("scipy.stats")
+    d = D.LowRankMultivariateNormal([1.0, 2.0], [[1.0], [0.5]], [1.0, 2.0])
+    back = D.MultivariateNormal.from_scipy(d.to_scipy())
+    assert repr(back) == repr(D.MultivariateNormal(d.loc, d.covariance_matrix))
+    with pytest.raises(ValueError, match=r"LowRankMultivariateNormal: .* is one distribution, not \(3,\)"):
+        D.LowRankMultivariateNormal(np.zeros((3, 2)), [[1.0], [0.5]], [1.0, 2.0]).to_scipy()
+    with pytest.raises(NotImplementedError, match="MultivariateNormal takes it"):
+        D.LowRankMultivariateNormal.from_scipy(d.to_scipy())
+
+
 def test_pickle():
     for d in (
         D.MultivariateNormal([1.0, 2.0], SIGMA),

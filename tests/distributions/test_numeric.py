@@ -94,13 +94,28 @@ def test_infinite(p, q, method):
     assert kl.kl_divergence(p, q, method=method) == math.inf
 
 
-def test_an_integral_that_is_not_known_says_so():
-    p, q = D.Weibull(0.019, 0.0042), D.Gamma(1.4, 1.4)
+@pytest.mark.parametrize(
+    ("p", "q"),
+    [
+        (D.Weibull(0.019, 0.0042), D.Gamma(1.4, 1.4)),
+        (D.Laplace(0.0, 1.0), D.Gumbel(0.0, 1.0)),  # infinite, and so is the next: the cell becomes level
+        (D.Laplace(0.0, 1.0), D.Moyal(0.0, 1.0)),
+    ],
+)
+def test_an_integral_that_is_not_known_says_so(p, q):
     with pytest.warns(RuntimeWarning, match="the integral is nan") as told:
         value, error = kl.kl_divergence(p, q, method="quadrature", return_error=True)
     assert [x.filename for x in told] == [__file__]  # the caller's line
     assert math.isnan(value)
     assert error == math.inf
+
+
+def test_a_sum_whose_rounding_shows_says_so():
+    """Logarithms of masses at 1e8 are those of numbers of 1e9."""
+    with pytest.warns(RuntimeWarning, match=r"the sum is 3.56674e\+07 \+- ") as told:
+        value, error = kl.kl_divergence(D.Poisson(1e8), D.NegativeBinomial(5.0, 0.7), method="sum", return_error=True)
+    assert [x.filename for x in told] == [__file__]
+    assert 1e-6 < error / value < 1e-5
 
 
 @pytest.mark.parametrize(
@@ -220,6 +235,10 @@ def test_families_that_scipy_does_not_have(p, q):
         (D.LogNormal(-7.67, 0.17), D.ContinuousBernoulli(0.87)),
         (D.Weibull(0.067, 7.4), D.LogitNormal(0.0, 0.1)),
         (D.Normal(7.2, 0.12), D.LogUniform(0.6, 17.1)),
+        # and so is the logarithm of the density there
+        (D.Normal(0.0, 1.0), D.Uniform(-1.4e154, 1.4e154)),
+        (D.Normal(0.0, 1.0), D.Uniform(-1.7e308, 1.7e308)),
+        (D.Normal(1e300, 1.0), D.Gamma(1.0, 1.0)),
     ],
     ids=repr,
 )
@@ -227,3 +246,12 @@ def test_mass_outside_that_underflows(p, q):
     """It is beyond the range of numbers, and yet there."""
     assert kl.kl_divergence(p, q, method="quadrature", return_error=True) == (math.inf, 0.0)
     assert kl.kl_divergence(p, q) == math.inf
+
+
+def test_a_gap_of_the_support_is_enough_for_what_is_made_of_families():
+    """Where the logarithm of the density is no number either."""
+    q = D.Uniform(-1e200, 1e200)
+    parts = D.Mixture(D.Categorical([0.5, 0.5]), D.Normal([0.0, 1.0], 1.0))
+    moved = D.TransformedDistribution(D.Logistic(), D.AffineTransform(1.0, 2.0))
+    for p in (parts, moved):
+        assert kl.kl_divergence(p, q, method="quadrature", return_error=True) == (math.inf, 0.0)

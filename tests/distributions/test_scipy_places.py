@@ -136,3 +136,36 @@ def test_a_cross_entropy_allows_a_shift_only():
 def test_what_is_not_exact_is_refused(p, q, words):
     with pytest.raises(ValueError, match=words):
         kl.kl_divergence(p, q)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        D.Normal([0.0, 2.0], [1.0, 0.5]),
+        D.Uniform([0.0, 0.25], [3.0, 1.5]),
+        D.Logistic([0.0, 2.0], [3.0, 0.5]),
+        D.Gamma([2.0, 3.0], 0.5),
+        D.Laplace([0.0, 1.0], 0.5),
+        D.Beta(2.0, [3.0, 0.5]),
+    ],
+    ids=lambda x: type(x).__name__,
+)
+def test_mixtures_are_those_of_scipy(parts):
+    ours = D.Mixture(D.Categorical([0.25, 0.75]), parts)
+    theirs = ours.to_scipy()
+    x = np.array([0.125, 0.5, 0.75])
+    expected = sum(w * parts.one((i,)).to_scipy().pdf(x) for i, w in enumerate((0.25, 0.75)))
+    np.testing.assert_allclose(theirs.pdf(x), expected, rtol=1e-13)
+    if type(parts) in (D.Normal, D.Uniform, D.Logistic):  # of others SciPy's class is one without a name
+        assert repr(D.Mixture.from_scipy(theirs)) == repr(ours)
+
+
+def test_mixtures_that_scipy_does_not_have():
+    choice = D.Categorical([0.25, 0.75])
+    with pytest.raises(ValueError, match=r"scipy.stats.Mixture is one distribution, not \(2,\)"):
+        D.Mixture(choice, D.Normal(np.zeros((2, 2)), 1.0)).to_scipy()
+    for parts in (D.Poisson([1.0, 2.0]), D.MultivariateNormal(np.zeros((2, 2)), np.eye(2))):
+        with pytest.raises(NotImplementedError, match=r"scipy.stats.Mixture is of continuous numbers, not of"):
+            D.Mixture(choice, parts).to_scipy()
+    with pytest.raises(NotImplementedError, match=r"Lindley: scipy.stats has no counterpart"):
+        D.Mixture(choice, D.Lindley([1.0, 2.0])).to_scipy()
