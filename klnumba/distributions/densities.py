@@ -114,54 +114,51 @@ class LindleyDensity(stats.rv_continuous):  # type: ignore[misc]
         return np.maximum(self._isf(1.0 - u, rate), u * (1.0 + rate) / rate**2)  # close to 0 the density is flat
 
 
-class LogNormalDensity(stats.rv_continuous):  # type: ignore[misc]
+class OfNormal(stats.rv_continuous):  # type: ignore[misc]
+    """A function of a normal variable, given that, its inverse and the logarithm of the slope of the inverse."""
+
+    _outer: Any
+    _inner: Any
+    _log_slope: Any
+
+    def _argcheck(self, middle: Any, spread: Any) -> Any:
+        return np.isfinite(middle) & (spread > 0.0)
+
+    def _logpdf(self, x: Any, middle: Any, spread: Any) -> Any:
+        return stats.norm.logpdf(self._inner(x), middle, spread) + self._log_slope(x)
+
+    def _pdf(self, x: Any, middle: Any, spread: Any) -> Any:
+        return np.exp(self._logpdf(x, middle, spread))
+
+    def _cdf(self, x: Any, middle: Any, spread: Any) -> Any:
+        return stats.norm.cdf(self._inner(x), middle, spread)
+
+    def _sf(self, x: Any, middle: Any, spread: Any) -> Any:
+        return stats.norm.sf(self._inner(x), middle, spread)
+
+    def _ppf(self, u: Any, middle: Any, spread: Any) -> Any:
+        return self._outer(stats.norm.ppf(u, middle, spread))
+
+    def _isf(self, u: Any, middle: Any, spread: Any) -> Any:
+        return self._outer(stats.norm.isf(u, middle, spread))
+
+
+class LogNormalDensity(OfNormal):
     """That of `LogNormal`, also where exp(loc) is no number."""
 
-    def _argcheck(self, middle: Any, spread: Any) -> Any:
-        return np.isfinite(middle) & (spread > 0.0)
+    _outer, _inner = staticmethod(np.exp), staticmethod(np.log)
 
-    def _logpdf(self, x: Any, middle: Any, spread: Any) -> Any:
-        return stats.norm.logpdf(np.log(x), middle, spread) - np.log(x)
-
-    def _pdf(self, x: Any, middle: Any, spread: Any) -> Any:
-        return np.exp(self._logpdf(x, middle, spread))
-
-    def _cdf(self, x: Any, middle: Any, spread: Any) -> Any:
-        return stats.norm.cdf(np.log(x), middle, spread)
-
-    def _sf(self, x: Any, middle: Any, spread: Any) -> Any:
-        return stats.norm.sf(np.log(x), middle, spread)
-
-    def _ppf(self, u: Any, middle: Any, spread: Any) -> Any:
-        return np.exp(stats.norm.ppf(u, middle, spread))
-
-    def _isf(self, u: Any, middle: Any, spread: Any) -> Any:
-        return np.exp(stats.norm.isf(u, middle, spread))
+    def _log_slope(self, x: Any) -> Any:
+        return -np.log(x)
 
 
-class LogitNormalDensity(stats.rv_continuous):  # type: ignore[misc]
+class LogitNormalDensity(OfNormal):
     """That of `LogitNormal`."""
 
-    def _argcheck(self, middle: Any, spread: Any) -> Any:
-        return np.isfinite(middle) & (spread > 0.0)
+    _outer, _inner = staticmethod(special.expit), staticmethod(special.logit)
 
-    def _logpdf(self, x: Any, middle: Any, spread: Any) -> Any:
-        return stats.norm.logpdf(special.logit(x), middle, spread) - np.log(x) - np.log1p(-x)
-
-    def _pdf(self, x: Any, middle: Any, spread: Any) -> Any:
-        return np.exp(self._logpdf(x, middle, spread))
-
-    def _cdf(self, x: Any, middle: Any, spread: Any) -> Any:
-        return stats.norm.cdf(special.logit(x), middle, spread)
-
-    def _sf(self, x: Any, middle: Any, spread: Any) -> Any:
-        return stats.norm.sf(special.logit(x), middle, spread)
-
-    def _ppf(self, u: Any, middle: Any, spread: Any) -> Any:
-        return special.expit(stats.norm.ppf(u, middle, spread))
-
-    def _isf(self, u: Any, middle: Any, spread: Any) -> Any:
-        return special.expit(stats.norm.isf(u, middle, spread))
+    def _log_slope(self, x: Any) -> Any:
+        return -np.log(x) - np.log1p(-x)
 
 
 class LaplaceDensity(type(stats.laplace)):  # type: ignore[misc]

@@ -26,11 +26,11 @@ from typing import Any
 import numpy as np
 
 from klnumba.formulas.elementary import exp, expm1, log, two_sum
+from klnumba.formulas.log_cells import phi
 from klnumba.formulas.logit_cells import LOGIT_CELLS
 from klnumba.formulas.special import exp_excess
 from klnumba.kernels.compiler import part, scalar
 from klnumba.kernels.logit_tiles import exact, placing, summing
-from klnumba.kernels.logs import _phi
 from klnumba.kernels.tiles import TILE, sum_of_fours
 
 LEAST = {"float64": 2.0**-100, "float32": 2.0**-50}  # KL from which on no cell that counts is too small for the dtype
@@ -49,6 +49,7 @@ _two_sum = scalar(two_sum)
 _exp = scalar(exp)
 _expm1 = scalar(expm1)
 _log = scalar(log)
+_phi = scalar(phi)
 _exp_excess = scalar(exp_excess)
 
 

@@ -168,7 +168,7 @@ class TestPyTorch:
             checked += 1
         assert checked
 
-    def with_bases(self, family, *bases):
+    def assert_with_bases(self, family, *bases):
         for base in bases:
             self.assert_both(family, self.of.TransformedDistribution(base, family.transforms))
 
@@ -177,14 +177,16 @@ class TestPyTorch:
         laplace, gamma, beta = of.Laplace(x([0.0, 1.0]), x(1.0)), of.Gamma(x(2.0), x(1.5)), of.Beta(x(2.0), x(3.0))
         gumbel, uniform = of.Gumbel(x(0.0), x(1.0)), of.Uniform(x(0.0), x(1.0))
         centred = of.Laplace(x(0.0), x(3.0))
-        self.with_bases(of.LogNormal(x([0.3, 0.5]), x(1.2)), laplace, gumbel, uniform, of.Normal(x(0.0), x(1.0)))
-        self.with_bases(of.LogisticNormal(x([0.3, 0.5]), x([1.0, 1.2])), of.Laplace(x([0.0, 1.0]), x([1.0, 2.0])))
-        self.with_bases(of.Pareto(x(3.0), x(2.0)), gamma, of.Exponential(x(2.0)))
-        self.with_bases(of.Weibull(x(3.0), x([7.0, 49.0])), gamma, of.Exponential(x(2.0)))
-        self.with_bases(of.HalfNormal(x(2.0)), centred, of.Normal(x(0.0), x(1.0)))
-        self.with_bases(of.HalfCauchy(x(2.0)), of.Cauchy(x(0.0), x(1.0)))
-        self.with_bases(of.Kumaraswamy(x(49.0), x([0.3, 7.0])), beta)
-        self.with_bases(of.InverseGamma(x(2.0), x(3.0)), of.Exponential(x(2.0)), gamma)
+        self.assert_with_bases(of.LogNormal(x([0.3, 0.5]), x(1.2)), laplace, gumbel, uniform, of.Normal(x(0.0), x(1.0)))
+        self.assert_with_bases(
+            of.LogisticNormal(x([0.3, 0.5]), x([1.0, 1.2])), of.Laplace(x([0.0, 1.0]), x([1.0, 2.0]))
+        )
+        self.assert_with_bases(of.Pareto(x(3.0), x(2.0)), gamma, of.Exponential(x(2.0)))
+        self.assert_with_bases(of.Weibull(x(3.0), x([7.0, 49.0])), gamma, of.Exponential(x(2.0)))
+        self.assert_with_bases(of.HalfNormal(x(2.0)), centred, of.Normal(x(0.0), x(1.0)))
+        self.assert_with_bases(of.HalfCauchy(x(2.0)), of.Cauchy(x(0.0), x(1.0)))
+        self.assert_with_bases(of.Kumaraswamy(x(49.0), x([0.3, 7.0])), beta)
+        self.assert_with_bases(of.InverseGamma(x(2.0), x(3.0)), of.Exponential(x(2.0)), gamma)
 
     def test_every_class_that_is_one_is_known(self):
         of = self.of

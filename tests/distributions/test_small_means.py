@@ -44,7 +44,7 @@ def kumaraswamy_laplace(*numbers):
     return negentropy + mp.log(2 * scale) + (b * mp.beta(1 + 1 / a, b) - loc + 2 * below) / scale
 
 
-def check(truth, p, q, numbers, bound=BOUND):
+def check_value(truth, p, q, numbers, bound=BOUND):
     value = kl.kl_divergence(p(*numbers[:2]), q(*numbers[2:]))
     assert float(abs(value / truth(*numbers) - 1)) <= bound, (numbers, value)
 
@@ -61,7 +61,7 @@ def check(truth, p, q, numbers, bound=BOUND):
     ],
 )
 def test_beta_gamma_of_a_mean_close_to_one(numbers):
-    check(beta_gamma, Beta, Gamma, numbers)
+    check_value(beta_gamma, Beta, Gamma, numbers)
 
 
 def test_beta_gamma_over_decades():
@@ -90,7 +90,7 @@ def test_beta_gamma_over_decades():
     ],
 )
 def test_beta_laplace_of_a_place_close_to_an_end(numbers):
-    check(beta_laplace, Beta, Laplace, numbers)
+    check_value(beta_laplace, Beta, Laplace, numbers)
 
 
 @pytest.mark.parametrize(
@@ -106,4 +106,4 @@ def test_beta_laplace_of_a_place_close_to_an_end(numbers):
     ],
 )
 def test_kumaraswamy_laplace_of_a_place_close_to_zero(numbers):
-    check(kumaraswamy_laplace, Kumaraswamy, Laplace, numbers)
+    check_value(kumaraswamy_laplace, Kumaraswamy, Laplace, numbers)
