@@ -141,8 +141,8 @@ def logit_cells(power: Callable[..., Any], psi: Callable[..., Any], real: Any) -
 def near_cell(power: Callable[..., Any], psi: Callable[..., Any]) -> Callable[..., Any]:
     """The cell where |delta| is below `NEAR`; elsewhere it means nothing, and of two zeros delta is NaN."""
 
-    def near(x: Any, y: Any, shift: Any) -> tuple[Any, Any, Any]:
-        """(p, delta, the cell)."""
+    def near(x: Any, y: Any, shift: Any, ratio: Any) -> tuple[Any, Any, Any]:
+        """(p, delta, the cell); `ratio` is what `any_cell` needs."""
         p = power(x)
         gap, e = two_sum(x, -y)
         delta = (gap - shift) + e
@@ -162,7 +162,8 @@ def any_cell(kind: str) -> Callable[..., Any]:
         p, q = powers(x, y, one)
         u = lowest if x < lowest else x
         v = lowest if y < lowest else y
-        return p, (u - v) - shift, kl(x, y, p, q, one, shift, zero, ratio)
+        gap, e = two_sum(u, -v)
+        return p, (gap - shift) + e, kl(x, y, p, q, one, shift, zero, ratio)
 
     return cell
 

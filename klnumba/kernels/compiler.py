@@ -67,21 +67,27 @@ def _fma(typingctx: Any, x: Any, y: Any, z: Any) -> Any:
     return x(x, y, z), codegen
 
 
-@intrinsic
-def _prefetch(typingctx: Any, cells: Any, index: Any) -> Any:
-    """Ask for the cache line of cells[index]; any index may be given."""
+def _asking(always: bool) -> Any:
+    """An instruction that asks for a cache line; unless `always`, where the processor does not by itself."""
 
-    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, args[0])
-        byte = ir.IntType(8).as_pointer()
-        place = builder.bitcast(builder.gep(array.data, [args[1]]), byte)
-        number = ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
-        function = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
-        builder.call(function, [place, number(0), number(3), number(1)])
-        return context.get_dummy_value()
+    @intrinsic
+    def prefetch(typingctx: Any, cells: Any, index: Any) -> Any:
+        """Ask for the cache line of cells[index]; any index may be given."""
 
-    return nbtypes.none(cells, nbtypes.int64), codegen
+        def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+            if always or not registers.looks_ahead(context):
+                array = context.make_array(signature.args[0])(context, builder, args[0])
+                byte = ir.IntType(8).as_pointer()
+                place = builder.bitcast(builder.gep(array.data, [args[1]]), byte)
+                number = ir.IntType(32)
+                kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+                function = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
+                builder.call(function, [place, number(0), number(3), number(1)])
+            return context.get_dummy_value()
+
+        return nbtypes.none(cells, nbtypes.int64), codegen
+
+    return prefetch
 
 
 @intrinsic
@@ -108,7 +114,8 @@ def _eight_bytes(typingctx: Any, data: Any, start: Any) -> Any:
 
 
 INSTRUCTIONS: dict[Any, Any] = {primitives.fma: _fma}
-prefetch: Any = _prefetch
+prefetch: Any = _asking(True)
+prefetch_next: Any = _asking(False)  # of what is read in order
 frozen: Any = _frozen
 eight_bytes: Any = _eight_bytes
 

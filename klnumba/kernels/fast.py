@@ -14,7 +14,7 @@ import numpy as np
 
 from klnumba.formulas.divergences import kl_unfit, no_cell
 from klnumba.formulas.elementary import sum_of_four, two_sum
-from klnumba.kernels.compiler import frozen, helper, part, prefetch, scalar
+from klnumba.kernels.compiler import frozen, helper, part, prefetch_next, scalar
 from klnumba.kernels.tiles import BUFFER, SCRATCH, SPACE, STEP, TILE, copy, fill, side_by_side, vector_sum
 
 SHORT = 256  # rows shorter than this are computed many at a time
@@ -56,8 +56,8 @@ def fours_loop(cell: Callable[..., Any], item: int, kind: Any, top: Any) -> Any:
             x = p[a + start : a + start + STEP]
             y = q[b + start : b + start + STEP]
             for k in range(0, STEP, line):
-                prefetch(x, k + ahead)
-                prefetch(y, k + ahead)
+                prefetch_next(x, k + ahead)
+                prefetch_next(y, k + ahead)
             at = (filled + start // STEP) * SUMS
             out = work[at : at + SUMS]
             for k in range(h):
@@ -331,8 +331,8 @@ def short_rows(cell: Callable[..., Any], finish: Callable[..., Any]) -> Callable
             whole = (cells + STEP - 1) // STEP * STEP
             adjacent = (ps == d or count == 1) and (qs == d or count == 1)
             for k in range(0, cells, line):  # the next group: a page of memory is all that hardware looks ahead
-                prefetch(p, o + cells + k)
-                prefetch(q, u + cells + k)
+                prefetch_next(p, o + cells + k)
+                prefetch_next(q, u + cells + k)
             if not adjacent or o + whole > p.size or u + whole > q.size:
                 side_by_side(p, o, ps, count, d, work, 0)
                 side_by_side(q, u, qs, count, d, work, BUFFER)

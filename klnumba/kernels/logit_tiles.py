@@ -12,10 +12,10 @@ import numpy as np
 
 from klnumba.formulas.elementary import exp
 from klnumba.formulas.logit_cells import NEAR, NEAR_CELLS, any_cell
-from klnumba.kernels.compiler import helper, part, prefetch, reordering, scalar
-from klnumba.kernels.tiles import BUFFER, SMALL, STEP, TILE, fill, pad, sum_of_fours, vector_sum
+from klnumba.kernels.compiler import helper, part, prefetch_next, scalar
+from klnumba.kernels.tiles import BUFFER, SMALL, TILE, WHOLE, copy, fill, sum_of_sixteens, vector_sum
 
-HEAVY = 1.0 / 16.0  # the share of a sum so far from which on a term counts as large: a tile has 16 at most
+HEAVY = 1.0 / 16.0  # the share of a sum so far from which on a term counts as large: a tile has 16 of a sum at most
 NEARLY = 1.0 - 2.0**-20  # the share of a sum that is left at least when it is rounded to float32
 ZERO = -1000.0  # a logarithm whose exponential is zero
 
@@ -31,7 +31,9 @@ def placing(dtype: Any) -> Any:
     @helper
     def placed(cells: Any, start: Any, count: Any, inverse: Any, work: Any, at: Any, none: Any) -> Any:
         """Copy cells times 1/temperature, filled up with `none`."""
-        whole = pad(cells, start, count, work, at, real(none))
+        whole = (count + WHOLE - 1) // WHOLE * WHOLE
+        copy(cells, start, count, work, at)
+        fill(work, at + count, whole - count, real(none))
         if inverse != 1.0:
             there = work[at : at + count]
             for k in range(count):
@@ -40,7 +42,7 @@ def placing(dtype: Any) -> Any:
 
     @helper
     def placed_both(p: Any, o: Any, q: Any, u: Any, count: Any, shift: Any, inverse: Any, work: Any, view: Any) -> Any:
-        if count % STEP == 0 and inverse == 1.0:
+        if count % WHOLE == 0 and inverse == 1.0:
             return p[o : o + count], q[u : u + count]
         placed(q, u, count, inverse, work, BUFFER, ZERO - shift)  # which is near
         whole = placed(p, o, count, inverse, work, np.int64(0), ZERO)
@@ -50,78 +52,67 @@ def placing(dtype: Any) -> Any:
     def place(p: Any, o: Any, q: Any, u: Any, count: Any, shift: Any, inverse: Any, work: Any, view: Any) -> Any:
         """The cells from o and u on: in `work`, where they are few or to be scaled."""
         for k in range(TILE, TILE + count, line):  # the next tile, which comes when this one is computed
-            prefetch(p, o + k)
-            prefetch(q, u + k)
+            prefetch_next(p, o + k)
+            prefetch_next(q, u + k)
         return placed_both(p, o, q, u, count, shift, inverse, work, view)
 
     return place
 
 
 def tile_loop(dtype: Any) -> Any:
-    """Fill store[0:3] with p, delta and the cells of a tile; returns D, and whether a cell is far."""
+    """Fill store[0:3] with p, p*delta and the cells of a tile; returns whether a cell is far."""
     real = dtype.type
-    near, cell = scalar(NEAR_CELLS[dtype.name]), scalar(any_cell(dtype.name))
     bits = np.dtype(f"i{dtype.itemsize}").type
     mask, limit = bits(np.iinfo(bits).max), real(NEAR).view(bits)
 
-    @part
-    def near_cells(x: Any, y: Any, shift: Any, ps: Any, ds: Any, gs: Any) -> None:
-        for k in range(x.size):
-            ps[k], ds[k], gs[k] = near(x[k], y[k], shift)
+    def over(cell: Any) -> Any:
+        @helper
+        def cells(x: Any, y: Any, shift: Any, ratio: Any, ps: Any, ds: Any, gs: Any) -> Any:
+            top = bits(0)
+            for k in range(x.size):
+                p, delta, g = cell(x[k], y[k], shift, ratio)
+                ps[k], ds[k], gs[k] = p, p * delta, g
+                size = bits(real(delta).view(bits) & mask)  # of its bits: those of NaN are the largest
+                top = size if size > top else top
+            return top >= limit
 
-    @part
-    def any_cells(x: Any, y: Any, shift: Any, ratio: Any, ps: Any, ds: Any, gs: Any) -> None:
-        for k in range(x.size):
-            ps[k], ds[k], gs[k] = cell(x[k], y[k], shift, ratio)
+        return cells
 
-    @reordering
-    def products(ps: Any, ds: Any) -> Any:
-        """D, and whether a |delta| is not below `NEAR`: by their bits, of which those of NaN are the largest."""
-        s, top = real(0.0), bits(0)
-        for k in range(ps.size):
-            s += ps[k] * ds[k]
-            size = bits(real(ds[k]).view(bits) & mask)
-            top = size if size > top else top
-        return np.float64(s), top >= limit
+    near_cells, any_cells = over(scalar(NEAR_CELLS[dtype.name])), over(scalar(any_cell(dtype.name)))
 
     @part
     def tile(x: Any, y: Any, shift: Any, far: Any, store: Any) -> Any:
         ps, ds, gs = store[0, : x.size], store[1, : x.size], store[2, : x.size]
-        odd = 0.0
         if not far:  # as the tile before was
-            near_cells(x, y, real(shift), ps, ds, gs)
-            odd, far = products(ps, ds)
+            far = near_cells(x, y, real(shift), real(0.0), ps, ds, gs)
         if far:
-            any_cells(x, y, real(shift), real(_exp(shift)), ps, ds, gs)
-            odd, far = products(ps, ds)
-        return odd, far
+            far = any_cells(x, y, real(shift), real(_exp(shift)), ps, ds, gs)
+        return far
 
-    return tile, products
+    return tile
 
 
 @helper
-def largest(sizes: Any) -> Any:
-    """The largest of some integers, which the bits of numbers that are not negative are."""
-    top = sizes[0]
-    for k in range(sizes.size):
-        top = sizes[k] if sizes[k] > top else top
-    return top
+def marked(ps: Any, gs: Any, p: Any, g: Any, marks: Any) -> None:
+    """Mark the cells of which p or g is large: as integers, which the bits of numbers that are not negative are."""
+    for k in range(ps.size):
+        marks[k] = np.int8((ps[k] >= p) | (gs[k] >= g))
 
 
 @helper
 def taken(x: Any, y: Any, store: Any, least_p: Any, least_g: Any, space: Any, n: Any) -> Any:
     """Move the cells of which p or g is large to `space`, behind n others; how many there are then."""
-    ps, gs = store[0, : x.size].view(np.int32), store[2, : x.size].view(np.int32)
+    ps, ds, gs, marks = store[0, : x.size], store[1], store[2, : x.size], store[3].view(np.int8)[: x.size]
     p, g = np.float32(least_p).view(np.int32), np.float32(least_g).view(np.int32)
-    if largest(ps) >= p or largest(gs) >= g:
-        for first in range(0, x.size, STEP):
-            stop = min(first + STEP, x.size)
-            if largest(ps[first:stop]) >= p or largest(gs[first:stop]) >= g:
-                for k in range(first, stop):
-                    if (ps[k] >= p or gs[k] >= g) and n < TILE:
-                        space[n], space[TILE + n] = x[k], y[k]
-                        ps[k] = gs[k] = 0
-                        n += 1
+    marked(ps.view(np.int32), gs.view(np.int32), p, g, marks)
+    eights = marks.view(np.int64)
+    for i in range(eights.size):
+        if eights[i] != 0:
+            for k in range(8 * i, 8 * i + 8):
+                if marks[k] != 0 and n < TILE:
+                    space[n], space[TILE + n] = x[k], y[k]
+                    ps[k] = ds[k] = gs[k] = 0
+                    n += 1
     return n
 
 
@@ -142,20 +133,22 @@ def exact(space: Any, n: Any, shift: Any) -> Any:
 
 def summing(dtype: Any) -> Any:
     """(P, D, G) of a tile, given P and G of the tiles before, and n cells that wait in `space`."""
-    (tile, products), wide = tile_loop(dtype), dtype == np.float64
+    tile, wide = tile_loop(dtype), dtype == np.float64
+
+    @helper
+    def sums(store: Any, n: Any) -> Any:
+        return sum_of_sixteens(store[0, :n]), sum_of_sixteens(store[1, :n]), sum_of_sixteens(store[2, :n])
 
     @part
     def summed(x: Any, y: Any, shift: Any, far: Any, store: Any, mass: Any, cells: Any, space: Any, n: Any) -> Any:
-        odd, far = tile(x, y, shift, far, store)
-        ps, gs = store[0, : x.size], store[2, : x.size]
-        p, g = sum_of_fours(ps), sum_of_fours(gs)
+        far = tile(x, y, shift, far, store)
+        p, odd, g = sums(store, x.size)
         if not wide:
             cut, least = HEAVY * (mass + p), HEAVY * (max(cells, 0.0) + g)
             if (p >= cut * NEARLY or g >= least * NEARLY) and 0.0 < p + g < math.inf:
                 waiting, n = n, taken(x, y, store, cut, least if g > 0.0 else math.inf, space, n)
                 if n > waiting:
-                    p, g = sum_of_fours(ps), sum_of_fours(gs)
-                    odd, _ = products(ps, store[1, : x.size])
+                    p, odd, g = sums(store, x.size)
         return p, odd, g, far, n
 
     return summed

@@ -31,7 +31,7 @@ from klnumba.formulas.logit_cells import LOGIT_CELLS
 from klnumba.formulas.special import exp_excess
 from klnumba.kernels.compiler import part, scalar
 from klnumba.kernels.logit_tiles import exact, placing, summing
-from klnumba.kernels.tiles import TILE, sum_of_fours
+from klnumba.kernels.tiles import TILE, sum_of_sixteens
 
 LEAST = {"float64": 2.0**-100, "float32": 2.0**-50}  # KL from which on no cell that counts is too small for the dtype
 # The sums that a row may have: no exponential is near overflow, and those that are zero would add nothing.
@@ -40,7 +40,7 @@ SMALLEST, LARGEST = 2.0**-40, 2.0**80
 HEAD = 2 * TILE  # the cells from which the first guess is made
 MOVES = 4  # the sums are moved after so many times as many cells as told the guess, and so on, and at the end
 FAR = 0.5  # a guess so far off is of no use: the row is begun again
-RIGHT = 64.0  # a guess of which the square of the error is so many times below KL is left as it is
+RIGHT = 64.0  # a guess of which the square of the error is so many times below KL, and below 1, is left as it is
 LOST = 2.0  # KL is at least so many times what its sums lost when they were moved
 READS = 6
 FULL = TILE // 2  # large cells that may wait
@@ -70,8 +70,8 @@ def guessing(dtype: Any) -> Any:
             x, y = place(p, o + start, q, u + start, count, 0.0, inverse, work, view)
             ps, qs = store[0, : x.size], store[1, : x.size]
             exponentials(x, y, ps, qs)
-            mass += sum_of_fours(ps)
-            other += sum_of_fours(qs)
+            mass += sum_of_sixteens(ps)
+            other += sum_of_sixteens(qs)
         usable = SMALLEST < mass < LARGEST and SMALLEST < other < LARGEST
         return np.float64(real(_log(mass / other))) if usable else 0.0
 
@@ -86,7 +86,8 @@ def moving(dtype: Any) -> Any:
     def better(mass: Any, odd: Any, cells: Any, shift: Any) -> Any:
         """The guess that the sums tell; the same one where they are of no use."""
         gap = (cells - odd) / mass
-        usable = SMALLEST < mass < LARGEST and SMALLEST < 1.0 + gap < LARGEST and RIGHT * gap * gap > cells / mass
+        usable = SMALLEST < mass < LARGEST and SMALLEST < 1.0 + gap < LARGEST
+        usable = usable and RIGHT * gap * gap > min(cells / mass, 1.0)
         return np.float64(real(shift - _log(1.0 + gap))) if usable else shift
 
     @part
@@ -145,7 +146,7 @@ def reading(dtype: Any) -> Any:
 
 def room() -> tuple[int, int]:
     """The shape of what a tile is computed in."""
-    return 3, TILE
+    return 4, TILE
 
 
 def rows(dtype: Any) -> Callable[..., None]:

@@ -39,6 +39,25 @@ def peaks(rng, places, height):
     return x, y
 
 
+def but_for(places, value, level):
+    """A row of p as ever, and q of one level but for some cells."""
+
+    def row(rng):
+        y = np.full(CELLS, level)
+        y[places] = value
+        return noisy(rng)[0], y
+
+    return row
+
+
+def lacking_and_close(rng):
+    """Two rows that differ by a constant and by its rounding, with a cell that both lack."""
+    x = noisy(rng)[0].astype("float32")
+    y = x + np.float32(2.0)
+    x[0] = y[0] = -np.inf
+    return x, y
+
+
 ROWS = {
     "the head lies high in q": lambda rng: one_part_elsewhere(rng, 0, HEAD, 6.0),
     "the head lies low in q": lambda rng: one_part_elsewhere(rng, 0, HEAD, -11.0),
@@ -53,6 +72,10 @@ ROWS = {
     "many large cells": lambda rng: peaks(rng, slice(4000, 4400), 12.0),
     "a constant": lambda rng: (lambda x, y: (x, y + 11.0))(*noisy(rng, noise=1e-3)),
     "far apart": lambda rng: noisy(rng, 8.0, 8.0),
+    "q is in the last cell": but_for([CELLS - 1], 0.0, -70.0),
+    "q is in the last cell, far above": but_for([CELLS - 1], 0.0, -1e4),
+    "q is in a few cells": but_for(slice(HEAD, CELLS, 300), 0.0, -1e3),
+    "a cell that both lack": lacking_and_close,
     "tiny differences": lambda rng: noisy(rng, 3.0, 1e-6),
 }
 
@@ -66,6 +89,17 @@ def test_misleading_rows(row, dtype):
     assert value == truth if truth == np.inf else mp.ulp_error(value, truth, dtype) <= bound("logit", dtype)
     halved = kl.kl_divergence(2 * x, 2 * y, kind="logit", temperature=2.0, dtype=dtype)
     assert halved == value  # exactly: the temperature is a power of two
+
+
+@pytest.mark.parametrize("cells", [300, TILE, 2 * TILE - 1, CELLS])
+@pytest.mark.parametrize(("every", "by"), [(2, 2.0**-23), (2, 1e-3), (10_000, 1e-3)])
+def test_float32_rows_of_alike_cells(cells, every, by):
+    """Additions of alike cells all round the same way."""
+    x = np.ones(cells, "float32")
+    y = x.copy()
+    y[::every] += np.float32(by)
+    value = kl.kl_divergence(x, y, kind="logit")
+    assert mp.ulp_error(value, mp.kl_divergence(x, y, kind="logit"), "float32") <= BOUNDS["float32"]
 
 
 @pytest.mark.parametrize("dtype", BOUNDS)

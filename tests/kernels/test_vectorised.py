@@ -27,6 +27,7 @@ AVX512 = "+sse4.2,+avx,+avx2,+fma,+bmi,+bmi2,+avx512f,+avx512bw,+avx512cd,+avx51
 PROCESSORS = {
     "here": {},
     "icelake": {"NUMBA_CPU_NAME": "icelake-server", "NUMBA_CPU_FEATURES": f"{AVX512},+avx512vbmi,+avx512vbmi2"},
+    "zen": {"NUMBA_CPU_NAME": "znver4", "NUMBA_CPU_FEATURES": f"{AVX512},+avx512vbmi,+avx512vbmi2"},
     "skylake": {"NUMBA_CPU_NAME": "skylake-avx512", "NUMBA_CPU_FEATURES": AVX512},
     "avx2": {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": "+sse4.2,+avx,+avx2,+fma,+bmi,+bmi2"},
     "sse2": {"NUMBA_CPU_NAME": "x86-64", "NUMBA_CPU_FEATURES": "+sse2"},
@@ -45,12 +46,13 @@ NO_DIVISION = {("log_rows", "kl", "float64"), *LOGITS}
 JOBS = {
     "here": [ROWS[0], ROWS[1], ROWS[3], *EXACT, *LOGS, *LOGITS, *CELLS, *PAIRS],
     "icelake": [ROWS[1], PAIRS[0]],
+    "zen": [LOGITS[0]],
     "skylake": [ROWS[1]],
     "avx2": [ROWS[1], LOGS[0], CELLS[0], PAIRS[0]],
     "sse2": [ROWS[3]],
 }
 # Skylake's clock falls with whole registers: there LLVM takes half of them.
-PREFERRED = {"icelake": "zmm", "skylake": "ymm", "avx2": "ymm", "sse2": "xmm"}
+PREFERRED = {"icelake": "zmm", "zen": "zmm", "skylake": "ymm", "avx2": "ymm", "sse2": "xmm"}
 WIDEST, PLAIN = ROWS[1], ("plain",)
 REGISTERS = ("zmm", "ymm", "xmm")  # the widest first
 
@@ -174,6 +176,12 @@ def test_hot_loops_are_vectorised(tmp_path, processor):
         elif job == WIDEST and not any(f"%{preferred}" in one.text for one in good):
             slow.append(f"{job}: no {preferred} register in\n{describe(good)}")
     assert not slow, "\n".join(slow)
+
+
+@pytest.mark.parametrize(("processor", "asks"), [("icelake", True), ("zen", False)])
+def test_memory_is_asked_for_where_the_processor_does_not_by_itself(tmp_path, processor, asks):
+    (assembly,) = assemblies(processor, [LOGITS[0]], tmp_path).values()
+    assert ("prefetch" in assembly) == asks
 
 
 def widest(assembly: str) -> str:
