@@ -16,6 +16,7 @@ from klnumba.dask.accumulators import along_rows
 from klnumba.dask.rows import whole_rows
 from klnumba.dask.trees import tree
 from klnumba.scoring import Report
+from klnumba.scoring.opening import open_source
 
 
 def score(p: Any, q: Any, *, mask: Any = None, **options: Any) -> Delayed:
@@ -34,8 +35,7 @@ def score(p: Any, q: Any, *, mask: Any = None, **options: Any) -> Delayed:
     Returns
     -------
     dask.delayed.Delayed
-        Its ``compute()`` is a `klnumba.scoring.Report` with the bits of ``klnumba.score`` on the whole arrays. Rows in
-        `first_invalid` count from the start of their block.
+        Its ``compute()`` is a `klnumba.scoring.Report` with the bits of ``klnumba.score`` on the whole arrays.
 
     Raises
     ------
@@ -61,8 +61,10 @@ def score(p: Any, q: Any, *, mask: Any = None, **options: Any) -> Delayed:
         raise ValueError(f"p, q: two matrices of one shape, not {first.shape} and {second.shape}")
     kl.score(np.ones((1, first.shape[1])), np.ones((1, first.shape[1])), **options)  # refuses wrong options now
     first = whole_rows(first, 1)
-    columns = [first, second.rechunk(first.chunks), along_rows(mask, "mask", first.chunks[0])]
-    blocks = [[None] * len(first.chunks[0]) if x is None else list(x.to_delayed().ravel()) for x in columns]
+    lengths = first.chunks[0]
+    columns = [first, second.rechunk(first.chunks), along_rows(mask, "mask", lengths)]
+    blocks = [[None] * len(lengths) if x is None else list(x.to_delayed().ravel()) for x in columns]
+    blocks.append([int(sum(lengths[:k])) for k in range(len(lengths))])
     return tree([_scored(options, *one) for one in zip(*blocks, strict=True)], _joined_reports)
 
 
@@ -72,8 +74,10 @@ _SCORING = (
 
 
 @delayed(pure=True)
-def _scored(options: dict[str, Any], p: Any, q: Any, mask: Any) -> Report:
-    return kl.score(p, q, mask=mask, threads=1, **options)
+def _scored(options: dict[str, Any], p: Any, q: Any, mask: Any, begin: int) -> Report:
+    rows = open_source(p, "p")
+    rows.begin = begin
+    return kl.score(rows, q, mask=mask, threads=1, **options)
 
 
 @delayed(pure=True)

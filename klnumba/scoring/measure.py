@@ -78,7 +78,8 @@ def problem(block: Block, pairing: Pairing, options: Options, row: int) -> str:
     which, _, rule = text.partition(": the row")
     name = {"p": sides[0].source.name, "q": sides[1].source.name}.get(which, name)
     shape = tuple(full[k] for k in pairing.reduced)
-    return f"{name}: row {place(block.first + row, pairing.shape)} of shape {shape}{rule}"
+    begin = max(side.source.begin for side in sides)
+    return f"{name}: row {place(begin + block.first + row, pairing.shape)} of shape {shape}{rule}"
 
 
 def place(row: int, shape: tuple[int | None, ...]) -> str:

@@ -37,12 +37,15 @@ class Source(ABC):
         Bytes that the process holds while it reads, for each byte of the part.
     again : bool
         Whether rows can be read more than once.
+    begin : int
+        The number of the first row, of a part of something larger.
     """
 
     columns: tuple[str, ...] | None = None
     grain = 1
     copies = 1.0
     again = True
+    begin = 0
 
     def __init__(self, name: str, dtype: np.dtype[Any], shape: tuple[int | None, ...]) -> None:
         self.name, self.dtype, self.shape = name, dtype, shape

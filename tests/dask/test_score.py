@@ -33,7 +33,9 @@ def test_rows_that_are_none():
     p[700, 2] = np.nan
     found = lazy.score(da.from_array(p, (300, 9)), Q).compute(scheduler="threads")
     assert found["kl"].nan == 1
-    assert "row 100" in found.first_invalid
+    assert found.first_invalid == kl.score(p, Q).first_invalid == "p: row 700 of shape (9,), cell 2 is NaN (nan)"
+    with pytest.raises(ValueError, match=r"p: row 700 of shape"):
+        lazy.score(da.from_array(p, (300, 9)), Q, invalid="raise").compute(scheduler="threads")
 
 
 @pytest.mark.parametrize(("arguments", "options", "error", "text"), [
