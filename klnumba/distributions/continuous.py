@@ -6,9 +6,10 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy import special
+from scipy import special, stats
 
 from klnumba.distributions import densities
+from klnumba.distributions.bins import Bins
 from klnumba.distributions.changes import Change
 from klnumba.distributions.charts import LEAST, MOST
 from klnumba.distributions.distribution import Distribution
@@ -148,7 +149,8 @@ def density(one: Distribution, exponent: int = 0) -> Any:
         for transform in (*one.transforms, *unit):
             found = Changed(found, Change(transform, min(low for low, _ in found.ends)))
         return found
-    return Single(densities.frozen(one, exponent), gapless=type(one) in families())
+    found = densities.frozen(one, exponent)
+    return Bins(found) if isinstance(found.dist, stats.rv_histogram) else Single(found, gapless=type(one) in families())
 
 
 def _parts(one: Mixture) -> list[Distribution]:

@@ -9,23 +9,37 @@ import numpy as np
 from scipy import special
 
 from klnumba.distributions.categorical import Categorical
+from klnumba.distributions.charts import EPSILON
+from klnumba.distributions.count_logs import log_mass
 from klnumba.distributions.delta import Delta
 from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.mixture import Mixture
 
 Array = np.ndarray[Any, Any]
 
+OWN = 64.0 * EPSILON  # how far our own logarithms may be off: those below -30 hardly count
+
+
+def of_terms(last: float) -> float:
+    """How far logarithms may be off that are sums of terms as large as last*log(last)."""
+    return 4.0 * EPSILON * (abs(last) + 1.0) * math.log(abs(last) + 2.0)
+
 
 class Single:
-    """A frozen distribution of SciPy's kind."""
+    """A distribution that is a frozen one of SciPy's kind."""
 
-    def __init__(self, frozen: Any) -> None:
-        self.frozen = frozen
-        self.ends = tuple(float(x) for x in frozen.support())
+    def __init__(self, one: Distribution) -> None:
+        self.frozen: Any = one.to_scipy()
+        self.own = log_mass(self.frozen, one)
+        self.ends = tuple(float(x) for x in self.frozen.support())
 
     def log(self, k: Any) -> Array:
         """The logarithm of the mass at k."""
-        return np.asarray(self.frozen.logpmf(k))
+        return np.asarray((self.own or self.frozen.logpmf)(k))
+
+    def rounding(self, last: float) -> float:
+        """How far the logarithms of the masses up to `last` may be off."""
+        return of_terms(last) if self.own is None else OWN
 
     def until(self, k: float) -> float:
         """The mass of all integers to k."""
@@ -56,6 +70,10 @@ class Listed:
         at = np.asarray(k) - self.first
         inside = (at >= 0) & (at < len(self.logs)) & (at == np.floor(at))
         return np.where(inside, self.logs[np.where(inside, at, 0).astype(np.int64)], -math.inf)
+
+    def rounding(self, last: float) -> float:
+        """How far they may be off."""
+        return of_terms(last)
 
     def until(self, k: float) -> float:
         """The mass of all integers to k."""
@@ -89,6 +107,10 @@ class Mixed:
             weights = np.log(self.weights).reshape(-1, *(1,) * (logs.ndim - 1))
             return np.asarray(special.logsumexp(logs + weights, axis=0))
 
+    def rounding(self, last: float) -> float:
+        """How far the logarithms of the masses up to `last` may be off."""
+        return OWN + max(float(part.rounding(last)) for part in self.parts)
+
     def until(self, k: float) -> float:
         """The mass of all integers to k."""
         return math.fsum(float(w) * part.until(k) for w, part in zip(self.weights, self.parts, strict=True))
@@ -120,7 +142,7 @@ def masses(one: Distribution) -> Any:
         if float(one.v) != math.floor(float(one.v)):
             raise ValueError(f"Delta: v must be an integer for a sum, not {float(one.v)!r}")
         return Listed(np.zeros(1), int(one.v))
-    return Single(one.to_scipy())
+    return Single(one)
 
 
 def has_others(f: Any, g: Any) -> bool:

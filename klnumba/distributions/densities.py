@@ -13,12 +13,14 @@ import numpy as np
 from scipy import special, stats
 
 from klnumba.distributions.continuous_bernoulli import ContinuousBernoulli
+from klnumba.distributions.count_logs import deviance, raw_binomial, stirling_rest
 from klnumba.distributions.distribution import Distribution, scipy_arguments
 from klnumba.distributions.kumaraswamy import Kumaraswamy
 from klnumba.distributions.lindley import Lindley
 from klnumba.distributions.log_normal import LogNormal
 from klnumba.distributions.logit_normal import LogitNormal
 from klnumba.distributions.uniform import Uniform
+from klnumba.duals.twofold import twofold
 
 
 class Tilted(stats.rv_continuous):  # type: ignore[misc]
@@ -182,6 +184,55 @@ class ParetoDensity(type(stats.pareto)):  # type: ignore[misc]
         return np.log(alpha) - (alpha + 1.0) * np.log(x)
 
 
+LARGE = 1.0  # shapes from which on logarithms of densities are our own: SciPy's become differences of large numbers
+
+
+def gamma_log(x: Any, a: Any) -> Any:
+    """The logarithm of x**(a - 1)*exp(-x)/Gamma(a), with its digits where a is large."""
+    with np.errstate(all="ignore"):
+        own = np.log(a / x) - stirling_rest(a) - deviance(a, twofold(x)) - 0.5 * np.log(2.0 * math.pi * a)
+        return np.where((a < LARGE) | (x <= 0.0), stats.gamma.logpdf(x, a), own)
+
+
+class GammaDensity(type(stats.gamma)):  # type: ignore[misc]
+    """SciPy's, for large shapes too."""
+
+    def _logpdf(self, x: Any, a: Any) -> Any:
+        return gamma_log(x, a)
+
+
+class InverseGammaDensity(type(stats.invgamma)):  # type: ignore[misc]
+    """SciPy's, for large shapes too."""
+
+    def _logpdf(self, x: Any, a: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return np.where(a < LARGE, super()._logpdf(x, a), gamma_log(1.0 / x, a) - 2.0 * np.log(x))
+
+
+class Chi2Density(type(stats.chi2)):  # type: ignore[misc]
+    """SciPy's, for many degrees of freedom too."""
+
+    def _logpdf(self, x: Any, df: Any) -> Any:
+        return np.where(df < LARGE, super()._logpdf(x, df), gamma_log(0.5 * x, 0.5 * df) - math.log(2.0))
+
+
+class ChiDensity(type(stats.chi)):  # type: ignore[misc]
+    """SciPy's, for many degrees of freedom too."""
+
+    def _logpdf(self, x: Any, df: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return np.where(df < LARGE, super()._logpdf(x, df), gamma_log(0.5 * x * x, 0.5 * df) + np.log(x))
+
+
+class BetaDensity(type(stats.beta)):  # type: ignore[misc]
+    """SciPy's, for large concentrations too."""
+
+    def _logpdf(self, x: Any, a: Any, b: Any) -> Any:
+        with np.errstate(all="ignore"):
+            odds = np.log(a / x) + np.log(b / (1.0 - x)) - np.log(a + b)
+            return np.where(np.minimum(a, b) < LARGE, super()._logpdf(x, a, b), raw_binomial(a, b, x) + odds)
+
+
 # The density of a family, and the parameters that it takes, in the order of its arguments.
 FAMILIES: dict[type, tuple[Any, tuple[str, ...]]] = {
     ContinuousBernoulli: (Tilted(a=0.0, b=1.0, shapes="eta"), ("logits",)),
@@ -190,15 +241,20 @@ FAMILIES: dict[type, tuple[Any, tuple[str, ...]]] = {
     Lindley: (LindleyDensity(a=0.0, shapes="rate"), ("rate",)),
     LogitNormal: (LogitNormalDensity(a=0.0, b=1.0, shapes="middle, spread"), ("loc", "scale")),
 }
-# Those of SciPy whose logarithm of a density is that of a number that underflows.
+# Those of SciPy whose logarithm of a density is that of a number that underflows, or a difference of large ones.
 EXACT: dict[type, Any] = {
+    type(stats.beta): BetaDensity(a=0.0, b=1.0, name="beta"),
+    type(stats.chi): ChiDensity(a=0.0, name="chi"),
+    type(stats.chi2): Chi2Density(a=0.0, name="chi2"),
+    type(stats.gamma): GammaDensity(a=0.0, name="gamma"),
+    type(stats.invgamma): InverseGammaDensity(a=0.0, name="invgamma"),
     type(stats.laplace): LaplaceDensity(name="laplace"),
     type(stats.moyal): MoyalDensity(name="moyal"),
     type(stats.pareto): ParetoDensity(a=1.0, name="pareto"),
 }
 # With poles at 1: the density of 1 - x, and its shapes.
 MIRRORED: dict[type, tuple[Any, Callable[..., tuple[Any, ...]]]] = {
-    type(stats.beta): (stats.beta, lambda a, b: (b, a)),
+    BetaDensity: (EXACT[type(stats.beta)], lambda a, b: (b, a)),
     KumaraswamyDensity: (MirroredKumaraswamy(a=0.0, b=1.0, shapes="first, second"), lambda a, b: (a, b)),
     LogitNormalDensity: (LogitNormalDensity(a=0.0, b=1.0, shapes="middle, spread"), lambda m, s: (-m, s)),
 }
@@ -231,7 +287,7 @@ def exponents(one: Distribution) -> list[int]:
 
 
 def exact(found: Any) -> Any:
-    """The same, with a logarithm of the density that does not underflow."""
+    """The same, with a logarithm of the density that keeps its digits."""
     if type(found.dist) not in EXACT:
         return found
     return EXACT[type(found.dist)](*found.args, **found.kwds)

@@ -10,6 +10,11 @@ import numpy as np
 from scipy import special, stats
 
 from klnumba.distributions.densities import (
+    BetaDensity,
+    Chi2Density,
+    ChiDensity,
+    GammaDensity,
+    InverseGammaDensity,
     KumaraswamyDensity,
     LindleyDensity,
     LogitNormalDensity,
@@ -41,14 +46,14 @@ def student_t(t: Any, df: Any) -> Any:
 
 # By the density of X > 0 in SciPy's terms: the logarithm of that of log X, with the same shapes.
 POSITIVE: dict[type, Function] = {
-    type(stats.beta): lambda t, a, b: a * t + special.xlog1py(b - 1.0, -np.exp(t)) - special.betaln(a, b),
-    type(stats.chi): chi,
-    type(stats.chi2): lambda t, df: 0.5 * (df * (t - math.log(2.0)) - np.exp(t)) - special.gammaln(0.5 * df),
+    BetaDensity: lambda t, a, b: a * t + special.xlog1py(b - 1.0, -np.exp(t)) - special.betaln(a, b),
+    ChiDensity: chi,
+    Chi2Density: lambda t, df: 0.5 * (df * (t - math.log(2.0)) - np.exp(t)) - special.gammaln(0.5 * df),
     type(stats.expon): lambda t: t - np.exp(t),
-    type(stats.gamma): lambda t, a: a * t - np.exp(t) - special.gammaln(a),
+    GammaDensity: lambda t, a: a * t - np.exp(t) - special.gammaln(a),
     type(stats.halfcauchy): lambda t: math.log(2.0 / math.pi) + t - np.logaddexp(0.0, 2.0 * t),
     type(stats.halfnorm): lambda t: chi(t, 1.0),
-    type(stats.invgamma): lambda t, a: -a * t - np.exp(-t) - special.gammaln(a),
+    InverseGammaDensity: lambda t, a: -a * t - np.exp(-t) - special.gammaln(a),
     type(stats.invgauss): inverse_gaussian,
     LogNormalDensity: stats.norm.logpdf,
     type(stats.weibull_min): lambda t, c: np.log(c) + c * t - np.exp(c * t),

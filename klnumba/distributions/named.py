@@ -133,8 +133,8 @@ STEPS: dict[tuple[type[Distribution], type[Transform] | Transform], Step] = {
     (Kumaraswamy, AffineTransform): (
         Kumaraswamy,
         lambda x, loc, scale: where(
-            (x.concentration0 == 1.0) & (loc == 1.0) & (scale == -1.0),
-            concentration1=1.0,
+            ((x.concentration0 == 1.0) | (x.concentration1 == 1.0)) & (loc == 1.0) & (scale == -1.0),
+            concentration1=x.concentration0,
             concentration0=x.concentration1,
         ),
     ),

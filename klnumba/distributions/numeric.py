@@ -19,6 +19,7 @@ Result = charts.Result
 
 OUTSIDE = 1e-20  # the mass of p that a sum may leave out at either end
 TERMS = 20_000_000  # of a sum
+MANY = 1e-10  # a mass of q where p has none that may show; SciPy's tails of large counts are 1e-8 off
 WARN = 1e-6  # an integral or a sum with a larger relative error says so
 MISSED = 0.01  # mass of p without which there is no result
 LOST = 1e-10  # mass that is missing beyond this is no rounding
@@ -79,18 +80,21 @@ def total(p: Distribution, q: Distribution) -> Result:
     first, last = _range(f)
     if last - first > TERMS:
         raise ValueError(f"p: {last - first:,} integers hold its mass; a sum takes {TERMS:,} at most")
-    parts, ends = [], 0.0
+    parts, inside, ends = [], [], 0.0
     for start in range(first, last + 1, 1 << 16):
         k = np.arange(start, min(start + (1 << 16), last + 1))
-        found, delta = cells(f.log(k), g.log(k))
+        logs = g.log(k)
+        found, delta = cells(f.log(k), logs)
         parts.append(float(found.sum()))
+        inside.append(float(np.exp(logs).sum()))
         ends = max(ends, abs(delta[0]), abs(delta[-1])) if np.isfinite(delta[[0, -1]]).all() else ends
     value = math.fsum(parts)
     if math.isinf(value):
         return math.inf, 0.0
-    value += g.until(first - 1) - f.until(first - 1) + g.after(last) - f.after(last)
-    rounding = 4.0 * EPSILON * (abs(last) + 1.0) * math.log(abs(last) + 2.0)  # densities are of logarithms of that size
-    return _told("sum", p, q, max(value, 0.0), 4.0 * OUTSIDE * ends + rounding * _spread(value))
+    rest = g.until(first - 1) + g.after(last)
+    value += (rest if rest < MANY else max(1.0 - math.fsum(inside), 0.0)) - f.until(first - 1) - f.after(last)
+    rounding = max(f.rounding(last), g.rounding(last)) * _spread(value)
+    return _told("sum", p, q, max(value, 0.0), 4.0 * OUTSIDE * ends + rounding)
 
 
 def _spread(value: float) -> float:

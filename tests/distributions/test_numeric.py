@@ -10,7 +10,7 @@ import pytest
 import klnumba as kl
 from klnumba import distributions as D
 
-pytest.importorskip("scipy.stats")
+stats = pytest.importorskip("scipy.stats")
 
 CONTINUOUS = [
     (D.Normal(0.0, 1.0), D.Normal(1.0, 2.0)),
@@ -111,11 +111,12 @@ def test_an_integral_that_is_not_known_says_so(p, q):
 
 
 def test_a_sum_whose_rounding_shows_says_so():
-    """Logarithms of masses at 1e8 are those of numbers of 1e9."""
-    with pytest.warns(RuntimeWarning, match=r"the sum is 3.56674e\+07 \+- ") as told:
-        value, error = kl.kl_divergence(D.Poisson(1e8), D.NegativeBinomial(5.0, 0.7), method="sum", return_error=True)
+    """SciPy's logarithms of these masses are those of numbers of 1e7, and the two are close."""
+    p, q = (stats.betabinom(10**6, a, 2 * a) for a in (1e5, 1.0001e5))
+    with pytest.warns(RuntimeWarning, match=r"the sum is [0-9.e-]+ \+- ") as told:
+        value, error = kl.kl_divergence(p, q, method="sum", return_error=True)
     assert [x.filename for x in told] == [__file__]
-    assert 1e-6 < error / value < 1e-5
+    assert 1e-6 < error / value < 1e-1
 
 
 @pytest.mark.parametrize(
