@@ -19,6 +19,7 @@ from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.log_normal import LogNormal, log_gamma_normal, to_gamma
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import exp, log, two_sum
+from klnumba.formulas.exponents import plus_half_square
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.logarithms import log_ratio_beyond, log_twofold
 from klnumba.formulas.power_distances import power_distance
@@ -186,5 +187,4 @@ def chi_log_normal(df: float, loc: float, scale: float) -> float:
 def log_normal_chi(loc: float, scale: float, df: float) -> float:
     """That of the squares: of the gamma distribution of shape df/2."""
     apart, low = log_ratio_beyond(1.0, df, -2.0 * loc)
-    v, rest = two_sum(apart, 2.0 * scale * scale)
-    return to_gamma(v, low + rest, 2.0 * scale, 0.5 * df)
+    return to_gamma(*plus_half_square(apart, low, 2.0 * scale), 2.0 * scale, 0.5 * df)

@@ -74,4 +74,4 @@ register_kl(ContinuousBernoulli, Gumbel)(of_log_odds(to_gumbel))
 @of_log_odds
 def continuous_bernoulli_moyal(eta: float, loc: float, scale: float) -> float:
     """Half that to the Gumbel distribution of q's parameters, and half of log(2*pi*scale) less the entropy."""
-    return from_gumbel(to_gumbel(eta, loc, scale), entropy_of(eta), scale)
+    return from_gumbel(to_gumbel(eta, loc, scale), entropy_of(eta), log(scale))

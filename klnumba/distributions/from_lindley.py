@@ -10,13 +10,14 @@ from __future__ import annotations
 from klnumba.distributions.chi import Chi
 from klnumba.distributions.gamma import Gamma
 from klnumba.distributions.gumbel import Gumbel
-from klnumba.distributions.lindley import Lindley, lindley_entropy, of_rates, scaled_entropy
+from klnumba.distributions.lindley import Lindley, of_rates, scaled_entropy
 from klnumba.distributions.log_normal import LogNormal
 from klnumba.distributions.moyal import Moyal
 from klnumba.distributions.registry import register_kl
 from klnumba.distributions.to_moyal import from_gumbel
 from klnumba.distributions.weibull import Weibull
 from klnumba.formulas.elementary import exp, log, log1p, split_exponent, two_sum
+from klnumba.formulas.exponents import log_gamma_1p_twofold, log_of_products_twofold, shows
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.primitives import fma
 from klnumba.formulas.ranges import gap, times_excess, times_exp_excess, times_log
@@ -31,6 +32,7 @@ from klnumba.formulas.special import (
     log_of_products,
     stirling,
 )
+from klnumba.formulas.twofold import plus, times
 
 PI_SQUARED_6 = 1.6449340668482264
 CLOSE = 0.02  # below it the terms of the closed form cancel
@@ -117,11 +119,16 @@ def to_weibull(rate: float, scale: float, shape: float) -> float:
     k, x = log_in_parts(1.0, 1.0, scale, rate)
     first, lost = times_log(shape, k, x)
     curve = log_gamma_bregman(1.0, 1.0 + shape, shape)
-    v, off = two_sum(first, (curve - EULER * shape) + log1p(shape * u))
+    moment, more = curve - EULER * shape, 0.0
+    if shows(shape) or shows(first):
+        first, lost = times(-shape, 0.0, *log_of_products_twofold(scale, rate, 1.0, 1.0))
+        moment, more = log_gamma_1p_twofold(shape, 1.0)
+    power, off = plus(moment, more, log1p(shape * u), 0.0)
+    v, low = plus(first, lost, power, off)
     rest = (u - EULER) - (log(shape) + scaled_entropy(rate))
     if v < -2.0:  # log-gamma cancels
         return exp(v) + ((shape * (EULER - u) - first) + rest)
-    return times_exp_excess(1.0, v, off + lost) + (1.0 + (curve - phi(shape * u)) + rest)
+    return times_exp_excess(1.0, v, low) + (1.0 + (curve - phi(shape * u)) + rest)
 
 
 @register_kl(Lindley, Weibull, compiled=True)
@@ -178,4 +185,4 @@ def lindley_gumbel(rate: float, loc: float, scale: float) -> float:
 @register_kl(Lindley, Moyal, compiled=True)
 def lindley_moyal(rate: float, loc: float, scale: float) -> float:
     """Half that to the Gumbel distribution of q's parameters, and half of log(2*pi*scale) less the entropy."""
-    return from_gumbel(lindley_gumbel(rate, loc, scale), lindley_entropy(rate), scale)
+    return from_gumbel(lindley_gumbel(rate, loc, scale), scaled_entropy(rate), log_of_products(scale, rate, 1.0, 1.0))

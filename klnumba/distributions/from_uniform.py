@@ -20,6 +20,7 @@ from klnumba.distributions.student_t import StudentT, log_density
 from klnumba.distributions.uniform import Uniform, log_sinhc, mean_log_excess
 from klnumba.distributions.weibull import Weibull
 from klnumba.formulas.elementary import exp, expm1, log, log1p, two_sum
+from klnumba.formulas.exponents import log_ratio_twofold, shows
 from klnumba.formulas.ranges import times_excess, times_log, unit_in_range
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
@@ -31,6 +32,7 @@ from klnumba.formulas.special import (
     log_of_products,
     stirling,
 )
+from klnumba.formulas.twofold import plus, times
 
 LARGEST = 700.0  # exp of it is finite
 STEEP = 40.0
@@ -169,10 +171,13 @@ def uniform_weibull(low: float, high: float, scale: float, shape: float) -> floa
     else:
         x = 0.5 * width
         lost = log_sinhc((shape + 1.0) * x) - log_sinhc(x) - shape * (width * slope(width))
-    middle = 0.5 * low + 0.5 * high
+    middle, beside = two_sum(0.5 * low, 0.5 * high)
     k, y = log_in_parts(middle, 1.0, scale, 1.0)
-    short = mean_log_excess(min(0.5 * (high - low) / middle, 1.0))
+    short = mean_log_excess(min(0.5 * (high - low) / middle, 1.0)) - beside / middle
     v, more = times_log(shape, k, y - short)
+    if shows(v):
+        first, first_low = log_ratio_twofold(middle, scale)
+        v, more = times(shape, 0.0, *plus(first, first_low, -short, 0.0))
     v, rounded = two_sum(v, lost)
     more = (rounded + more) * expm1(v) if abs(v) < LARGEST else 0.0  # exp(v) has the digits v has behind the point
     return (exp_excess(v) + more) + ((1.0 + lost - log(shape)) + (mean - log(high - low)))
@@ -182,11 +187,13 @@ def uniform_steep_weibull(low: float, high: float, scale: float, shape: float, w
     """The same where E X**shape comes from next to the upper end only, of which nothing cancels with E log X."""
     k, y = log_in_parts(high, 1.0, scale, 1.0)
     v, more = times_log(shape, k, y)
+    if shows(v):
+        v, more = times(shape, 0.0, *log_ratio_twofold(high, scale))
     v, rounded = two_sum(v, log1p(-exp(-(shape + 1.0) * width)) - log(shape + 1.0) - log((high - low) / high))
     power = exp(v) if v < LARGEST else exp(v - LARGEST) * exp(LARGEST)
     lost = (rounded + more) * power if abs(v) < LARGEST else 0.0
-    middle = 0.5 * low + 0.5 * high
-    short = mean_log_excess(min(0.5 * (high - low) / middle, 1.0))
+    middle, beside = two_sum(0.5 * low, 0.5 * high)
+    short = mean_log_excess(min(0.5 * (high - low) / middle, 1.0)) - beside / middle
     above = short + log_of_products(scale, 1.0, middle, 1.0)
     return (power + lost) + (shape * above - log(shape) + (mean - log(high - low)))
 

@@ -16,22 +16,33 @@ from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.normal import Normal
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import log, log1p
+from klnumba.formulas.exponents import UNBOUNDED, shows
 from klnumba.formulas.integrals import gamma_distance
 from klnumba.formulas.log_cells import phi
+from klnumba.formulas.logarithms import log_of_move
 from klnumba.formulas.primitives import fma
 from klnumba.formulas.quick import excess_of_ordinary_products, is_ordinary, quick_beyond_means, with_quick_form
-from klnumba.formulas.ranges import FAR, TINY, difference_over, gap, product, ratio_of_products, times_excess
+from klnumba.formulas.ranges import (
+    FAR,
+    TINY,
+    difference_over,
+    gap,
+    product,
+    ratio_of_products,
+    times_excess,
+    times_exp_excess,
+)
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
     difference_of_products,
     excess,
     excess_of_nearly,
-    exp_excess,
     log_of_products,
     stirling,
     stirling_bregman,
     stirling_slope,
 )
+from klnumba.formulas.twofold import over, plus, times
 
 
 def gamma_entropy(concentration: float, rate: float) -> float:
@@ -153,7 +164,19 @@ def gamma_gumbel(shape: float, rate: float, loc: float, scale: float) -> float:
         v = shape * phi(y) - difference_over(shape, 1.0, loc, rate, rate, scale)
     else:
         v = gap(loc / scale, shape * more)
-    return exp_excess(v) + (rest + (negentropy(shape) + (0.5 - HALF_LOG_2PI)))
+    low = 0.0
+    if y < FAR and abs(loc / scale) < UNBOUNDED and (shows(shape * phi(y)) or shows(loc / scale)):
+        v, low = gumbel_exponent(shape, rate, loc, scale)
+    return times_exp_excess(1.0, v, low) + (rest + (negentropy(shape) + (0.5 - HALF_LOG_2PI)))
+
+
+def gumbel_exponent(shape: float, rate: float, loc: float, scale: float) -> tuple[float, float]:
+    """loc/scale - shape*log(1 + y) as the sum of two numbers, y = 1/(rate*scale)."""
+    y, y_low = over(1.0, 0.0, *times(rate, 0.0, scale, 0.0))
+    log_more, lost = log_of_move(1.0, 0.0, y)
+    fall, fall_low = times(shape, 0.0, log_more, lost + y_low / (1.0 + y))
+    place, place_low = over(loc, 0.0, scale, 0.0)
+    return plus(place, place_low, -fall, -fall_low)
 
 
 @register_kl(Gamma, Laplace, compiled=True)

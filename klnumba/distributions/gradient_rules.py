@@ -189,6 +189,12 @@ def kumaraswamy_kumaraswamy(a: Any, b: Any, c: Any, d: Any) -> Any:
     return twin(kumaraswamy.by_integral)(a, b, c, d)
 
 
+@rule(kumaraswamy.kumaraswamy_beta)
+def kumaraswamy_beta(a: Any, b: Any, c: Any, d: Any) -> Any:
+    """The same, for what a, b or d of 1 leave out."""
+    return twin(kumaraswamy.beta_by_integral)(a, b, c, d)
+
+
 def _kumaraswamy_nodes(sign: float, nodes: np.ndarray, numbers: tuple[Any, ...]) -> tuple[Any, ...]:
     node = twin(kumaraswamy_cells.node)
     return over_nodes(lambda t, *x: node(t, sign, *x), nodes, *numbers)

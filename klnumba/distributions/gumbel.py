@@ -12,11 +12,18 @@ from klnumba.distributions.location_scale import LocationScale
 from klnumba.distributions.normal import Normal
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.divergences import log_ratio
-from klnumba.formulas.elementary import exp, expm1, log, log1p, two_sum
+from klnumba.formulas.elementary import exp, log, log1p
+from klnumba.formulas.exponents import (
+    UNBOUNDED,
+    difference_over_twofold,
+    exp_excess_of_difference,
+    log_gamma_1p_twofold,
+    shows,
+)
 from klnumba.formulas.integrals import entire_exponential_integral, scaled_exponential_integral
-from klnumba.formulas.primitives import fma
-from klnumba.formulas.ranges import MOST, TINY, gap
+from klnumba.formulas.ranges import TINY
 from klnumba.formulas.special import EULER, HALF_LOG_2PI, LN2, excess_of_products, exp_excess, log_gamma_bregman
+from klnumba.formulas.twofold import times
 
 PI_SQUARED_6 = 1.6449340668482264
 NEGENTROPY = 0.09057301953851255  # log(pi**3/3)/2 - 1/2 - EULER
@@ -73,18 +80,16 @@ def gumbel_excess(above: float, below: float, m: float, low: float) -> float:
         log_gamma_1p = log_gamma_bregman(1.0, 1.0 + r, r) - EULER * r
     else:
         log_gamma_1p = log_ratio(above, below, above - below) + (remainder - EULER * d)
-    v, rest = two_sum(log_gamma_1p, -m)
-    more = (rest - low) * expm1(v) if abs(v) < MOST else 0.0
-    return (exp_excess(v) + more) + remainder
+    lost = 0.0
+    if shows(r):
+        log_gamma_1p, lost = log_gamma_1p_twofold(above, below)
+    return exp_excess_of_difference(log_gamma_1p, lost, m, low) + remainder
 
 
 @register_kl(Gumbel, Gumbel, compiled=True)
 def gumbel_gumbel(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """exp(v) - 1 - v, v = log-gamma(1 + r) - (loc_p - loc_q)/scale_q, and log-gamma beyond first order from 1 to r."""
-    d, d_low = two_sum(loc_p, -loc_q)
-    m = d / scale_q
-    low = (fma(-m, scale_q, d) + d_low) / scale_q if abs(m) < MOST else 0.0
-    return gumbel_excess(scale_p, scale_q, m, low)
+    return gumbel_excess(scale_p, scale_q, *difference_over_twofold(loc_p, loc_q, scale_q))
 
 
 @register_kl(Gumbel, Normal, compiled=True)
@@ -97,9 +102,17 @@ def gumbel_normal(loc_p: float, scale_p: float, loc_q: float, scale_q: float) ->
 @register_kl(Normal, Gumbel, compiled=True)
 def normal_gumbel(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """exp(v) - 1 - v, v = r*r/2 - (loc_p - loc_q)/scale_q, and the excess of r*r, r = scale_p/scale_q."""
-    r = scale_p / scale_q
-    v = gap(0.5 * r * r, (loc_p - loc_q) / scale_q)
-    return exp_excess(v) + (0.5 * excess_of_products(scale_p, scale_p, scale_q, scale_q) + (1.0 - HALF_LOG_2PI))
+    m, low = difference_over_twofold(loc_p, loc_q, scale_q)
+    spread = 0.5 * excess_of_products(scale_p, scale_p, scale_q, scale_q) + (1.0 - HALF_LOG_2PI)
+    return normal_to_gumbel(m, low, *difference_over_twofold(scale_p, 0.0, scale_q)) + spread
+
+
+def normal_to_gumbel(m: float, low: float, r: float, r_low: float) -> float:
+    """exp(v) - 1 - v, v = r*r/2 - m, the ratio r and the distance m of the modes in twice the digits."""
+    square, lost = 0.5 * r * r, 0.0
+    if square < UNBOUNDED:
+        square, lost = times(0.5 * r, 0.5 * r_low, r, r_low)
+    return exp_excess_of_difference(square, lost, m, low)
 
 
 @register_kl(Laplace, Gumbel, compiled=True)

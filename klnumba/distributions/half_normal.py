@@ -15,6 +15,8 @@ from klnumba.distributions.location_scale import PositiveScale
 from klnumba.distributions.log_normal import LogNormal, log_gamma_normal, to_gamma
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import log
+from klnumba.formulas.exponents import plus_half_square
+from klnumba.formulas.logarithms import log_ratio_beyond
 from klnumba.formulas.ranges import product, times_excess
 from klnumba.formulas.special import EULER, HALF_LOG_2PI, LN2, excess_of_nearly, excess_of_products
 
@@ -97,7 +99,8 @@ def half_normal_log_normal(scale_p: float, loc: float, scale_q: float) -> float:
 @register_kl(LogNormal, HalfNormal, compiled=True)
 def log_normal_half_normal(loc: float, scale_p: float, scale_q: float) -> float:
     """That of the squares: of the gamma distribution of shape 1/2."""
-    return to_gamma(2.0 * ((loc - log(scale_q)) + scale_p * scale_p), 0.0, 2.0 * scale_p, 0.5)
+    apart, low = log_ratio_beyond(1.0, scale_q, -loc)
+    return to_gamma(*plus_half_square(2.0 * apart, 2.0 * low, 2.0 * scale_p), 2.0 * scale_p, 0.5)
 
 
 @register_kl(HalfNormal, Gamma, compiled=True)

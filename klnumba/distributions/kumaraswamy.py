@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from klnumba.distributions.beta import Beta
+from klnumba.distributions.beta import Beta, beta_apart, beta_beta
 from klnumba.distributions.constraint import POSITIVE
 from klnumba.distributions.distribution import Distribution, Parameter, Support
 from klnumba.distributions.gamma_powers import log_gamma_curve
@@ -28,20 +28,27 @@ from klnumba.formulas.ranges import MOST
 from klnumba.formulas.special import (
     LARGE,
     STIRLING,
+    difference_of_products,
     excess,
     excess_of_products,
     log_gamma_bregman,
+    log_of_products,
     trigamma,
 )
 
 
-def to_standard_uniform(a: float, b: float) -> float:
-    """KL to the uniform distribution on 0 to 1: excesses of the inverses of a and b, and a product of both."""
+def to_power(a: float, b: float, c: float) -> float:
+    """KL to the distribution of density c*x**(c - 1): excesses of c/a and of 1/b, and a product of both."""
     second = excess(b, 1.0, 1.0 - b)
-    if a < 0.5:
-        return second + (log(a) + (1.0 - a) / a * harmonic(b))
-    first = excess(a, 1.0, 1.0 - a)
-    return max(first + second - (a - 1.0) / a * digamma_from_2(b), 0.0)
+    if a < 0.5 * c:
+        return second + (log_of_products(a, 1.0, c, 1.0) + (c - a) / a * harmonic(b))
+    first = excess(a, c, c - a)
+    return max(first + second - (a - c) / a * digamma_from_2(b), 0.0)
+
+
+def to_standard_uniform(a: float, b: float) -> float:
+    """KL to the uniform distribution on 0 to 1."""
+    return to_power(a, b, 1.0)
 
 
 def kumaraswamy_entropy(a: float, b: float) -> float:
@@ -171,6 +178,9 @@ class Kumaraswamy(Distribution):
         return self._of_formula(kumaraswamy_variance)
 
 
+FAR = 1e150  # the product of two numbers below it is in the range
+
+
 def served(x: float) -> bool:
     """Whether the nodes of the integrals are enough; they are fewer than some exponents further out ask for."""
     return 1e-11 <= x <= 1e11
@@ -187,13 +197,26 @@ def by_integral(a: float, b: float, c: float, d: float) -> float:
 
 @register_kl(Kumaraswamy, Kumaraswamy, compiled=True)
 def kumaraswamy_kumaraswamy(a: float, b: float, c: float, d: float) -> float:
-    """The excess of d/b for equal a and c; else an integral over the odds of X**a, for E log(1 - X**c)."""
-    return excess_of_products(d, 1.0, b, 1.0) if a == c else by_integral(a, b, c, d)
+    """An integral over the odds of X**a, for E log(1 - X**c); closed forms for equal a and c, and where d or b is 1."""
+    if a == c:
+        return excess_of_products(d, 1.0, b, 1.0)
+    if d == 1.0:
+        return to_power(a, b, c)
+    if b == 1.0 and max(a, c, d) < FAR and min(a, c) > 1.0 / FAR:  # X**c is a beta variable
+        return beta_apart(a / c, b, b, d, (c - a) / c, d - b, difference_of_products(a, d, c, b) / (a + c))
+    return by_integral(a, b, c, d)
 
 
 @register_kl(Kumaraswamy, Beta, compiled=True)
 def kumaraswamy_beta(a: float, b: float, c: float, d: float) -> float:
-    """An integral over the odds of X**a, for E log(1 - X)."""
+    """An integral over the odds of X**a, for E log(1 - X); closed forms where a, b or d is 1."""
+    if a == 1.0 or b == 1.0:
+        return beta_beta(a, b, c, d)
+    return to_power(a, b, c) if d == 1.0 else beta_by_integral(a, b, c, d)
+
+
+def beta_by_integral(a: float, b: float, c: float, d: float) -> float:
+    """KL of any two, an integral over the odds of X**a."""
     if not (served(a) and served(b) and served(c) and served(d)):
         return math.nan
     if abs(d - 1.0) <= min(abs(c - 1.0), 0.5):

@@ -17,6 +17,7 @@ from klnumba.distributions.normal import normal_normal
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.bessel import NODES, WEIGHTS
 from klnumba.formulas.elementary import exp, expm1, log, log1p, two_sum
+from klnumba.formulas.exponents import plus_half_square
 from klnumba.formulas.logarithms import log_ratio_beyond
 from klnumba.formulas.ranges import TINY, product, times_exp_excess
 from klnumba.formulas.special import (
@@ -111,8 +112,7 @@ def to_gamma(v: float, low: float, scale: float, shape: float) -> float:
 def log_normal_gamma(loc: float, scale: float, shape: float, rate: float) -> float:
     """exp(v) - 1 - v, v the logarithm of the means' ratio, times the shape, and what is left where they agree."""
     apart, low = log_ratio_beyond(rate, shape, -loc)
-    v, rest = two_sum(apart, 0.5 * scale * scale)
-    return to_gamma(v, low + rest, scale, shape)
+    return to_gamma(*plus_half_square(apart, low, scale), scale, shape)
 
 
 @register_kl(LogNormal, Exponential, compiled=True)
@@ -124,7 +124,9 @@ def log_normal_exponential(loc: float, scale: float, rate: float) -> float:
 @register_kl(LogNormal, Laplace, compiled=True)
 def log_normal_laplace(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """The excess of E abs(X - loc_q)/scale_q, and what is left where that is 1."""
-    mean = exp(loc_p + 0.5 * scale_p * scale_p)
+    v, rest = plus_half_square(loc_p, 0.0, scale_p)
+    mean = exp(v)
+    mean += mean * rest if mean < math.inf else 0.0
     distance = mean - loc_q
     if loc_q > 0.0:
         apart, low = log_ratio_beyond(loc_q, 1.0, loc_p)

@@ -10,13 +10,15 @@ import numpy as np
 from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.location_scale import LocationScale
 from klnumba.distributions.registry import register_kl
-from klnumba.formulas.elementary import exp, log, two_sum
+from klnumba.formulas.elementary import exp, log
+from klnumba.formulas.exponents import difference_over_twofold, exp_excess_of_difference, log_gamma_twofold, shows
+from klnumba.formulas.logarithms import log_twofold
 from klnumba.formulas.power_distances import power_distance
-from klnumba.formulas.primitives import fma
-from klnumba.formulas.ranges import MOST
-from klnumba.formulas.special import EULER, HALF_LOG_2PI, LN2, excess, exp_excess, log_gamma_bregman
+from klnumba.formulas.special import EULER, HALF_LOG_2PI, LN2, excess, log_gamma_bregman
+from klnumba.formulas.twofold import over, plus, times
 
 HALF_PI_SQUARED = 4.934802200544679
+HALF_LOG_PI = 0.5723649429247001
 
 
 def moyal_entropy(loc: float, scale: float) -> float:
@@ -62,16 +64,32 @@ def moyal_moyal(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> f
 
     v = r*log(2) + log-gamma(r + 1/2) - log-gamma(1/2) - (loc_p - loc_q)/scale_q.
     """
-    apart, apart_low = two_sum(loc_p, -loc_q)
-    m = apart / scale_q
-    m_low = (fma(-m, scale_q, apart) + apart_low) / scale_q if abs(m) < MOST else 0.0
+    m, m_low = difference_over_twofold(loc_p, loc_q, scale_q)
     d = (scale_p - scale_q) / scale_q
     r = scale_p / scale_q
     if r == math.inf:
         return r
     curve = log_gamma_bregman(1.5, r + 0.5, d)
     v = log_gamma_bregman(0.5, r + 0.5, r) - (EULER + LN2) * r if r < 0.5 else curve + (2.0 - EULER - LN2) * d
-    return 0.5 * (exp_excess((v - m) - m_low) + curve) + excess(scale_q, scale_p, scale_p - scale_q)
+    far = moyal_exponent(v, r, scale_p, scale_q, m, m_low)
+    return 0.5 * (far + curve) + excess(scale_q, scale_p, scale_p - scale_q)
+
+
+def moyal_exponent(v: float, r: float, above: float, below: float, m: float, low: float) -> float:
+    """exp(w) - 1 - w, w = v - m - low, where v is the logarithm of E exp(-r*Z) of a Moyal variable, r = above/below."""
+    lost = 0.0
+    if shows(r):
+        v, lost = moyal_moment_twofold(above, below)
+    return exp_excess_of_difference(v, lost, m, low)
+
+
+def moyal_moment_twofold(above: float, below: float) -> tuple[float, float]:
+    """r*log(2) + log-gamma(r + 1/2) - log-gamma(1/2) as the sum of two numbers, r = above/below."""
+    r, r_low = over(above, 0.0, below, 0.0)
+    high, low = log_gamma_twofold(*plus(r, r_low, 0.5, 0.0))
+    powers, powers_low = times(r, r_low, *log_twofold(2.0))
+    high, low = plus(high, low, powers, powers_low)
+    return plus(high, low, -HALF_LOG_PI, 0.0)
 
 
 @register_kl(Moyal, Laplace, compiled=True)

@@ -25,6 +25,7 @@ from klnumba.distributions.registry import register_kl
 from klnumba.distributions.uniform import LEAST, log_sinhc
 from klnumba.distributions.weibull import Weibull
 from klnumba.formulas.elementary import exp, expm1, log, log1p, split_exponent, two_sum
+from klnumba.formulas.exponents import plus_half_square, shows
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.logarithms import log_ratio_beyond, log_twofold
 from klnumba.formulas.primitives import fma
@@ -35,6 +36,7 @@ from klnumba.formulas.ranges import (
     distance_over,
     excess_of_power,
     product,
+    times_exp_excess,
     unit_in_range,
 )
 from klnumba.formulas.special import (
@@ -176,6 +178,11 @@ def log_normal_to_normal(loc_p: float, scale_p: float, loc_q: float, scale_q: fl
         return square
     rest = 0.75 * square + (0.5 * log_sinhc(0.5 * square) if square > 0.0 else 0.0)
     t = log_normal_distance(loc_p, scale_p, loc_q, scale_q)
+    if shows(square):
+        apart, low = log_ratio_beyond(1.0, scale_q, -loc_p)
+        v, lost = plus_half_square(2.0 * apart, 2.0 * low, 2.0 * scale_p)
+        variances = times_exp_excess(1.0, v, lost + log1p(-exp(-square)))
+        return 0.5 * (variances + t * t) + rest
     high, low = log_ratio_beyond(scale_p, scale_q, -loc_p)
     v = high + (low + rest)
     variances = exp_excess(2.0 * v) if abs(v) < 0.5 else excess_of_power(scale_p, loc_p + rest, scale_q, 1.0)

@@ -81,5 +81,5 @@ class VonMises(Distribution):
 def von_mises_von_mises(loc_p: float, conc_p: float, loc_q: float, conc_q: float) -> float:
     """log(I0) beyond first order from one concentration to the other, and 2*conc_q*I1/I0*sin((loc_p - loc_q)/2)**2."""
     d, low = two_sum(loc_p, -loc_q)
-    half = math.sin(0.5 * d) + 0.5 * low * math.cos(0.5 * d)
+    half = math.sin(0.5 * d) * math.cos(0.5 * low) + math.cos(0.5 * d) * math.sin(0.5 * low)
     return log_bessel_bregman(conc_p, conc_q, conc_q - conc_p) + 2.0 * conc_q * bessel_ratio(conc_p) * half * half

@@ -11,23 +11,32 @@ from klnumba.distributions.distribution import Distribution, Parameter, Support,
 from klnumba.distributions.exponential import Exponential
 from klnumba.distributions.gamma import Gamma
 from klnumba.distributions.gamma_powers import SMALL, log_gamma_1p, log_gamma_curve
-from klnumba.distributions.gumbel import gumbel_excess, gumbel_normal, normal_gumbel
+from klnumba.distributions.gumbel import gumbel_excess, gumbel_normal, normal_to_gumbel
 from klnumba.distributions.half_normal import HalfNormal
 from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.log_normal import LogNormal
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.divergences import log_ratio, sharp_log_ratio
-from klnumba.formulas.elementary import EXP_LARGEST, LN2_HI, LN2_LO, exp, expm1, log, log1p, two_sum
+from klnumba.formulas.elementary import LN2_HI, LN2_LO, exp, expm1, log, log1p, two_sum
+from klnumba.formulas.exponents import (
+    ENOUGH,
+    UNBOUNDED,
+    log_gamma_1p_twofold,
+    log_gamma_rise_twofold,
+    log_of_products_twofold,
+    log_ratio_twofold,
+    shows,
+)
+from klnumba.formulas.logarithms import log_twofold
 from klnumba.formulas.power_distances import power_distance
 from klnumba.formulas.primitives import fma
-from klnumba.formulas.ranges import MOST, times_exp_excess, times_log
+from klnumba.formulas.ranges import MOST, excess_of_square, times_exp_excess, times_log
 from klnumba.formulas.special import (
     EULER,
     HALF_LOG_2PI,
     LARGE,
     digamma,
     excess,
-    exp_excess,
     log_gamma,
     log_gamma_bregman,
     log_in_parts,
@@ -36,6 +45,7 @@ from klnumba.formulas.special import (
     stirling_bregman,
     stirling_slope,
 )
+from klnumba.formulas.twofold import plus, times
 
 
 def weibull_entropy(scale: float, concentration: float) -> float:
@@ -126,6 +136,8 @@ def weibull_weibull(scale_p: float, shape_p: float, scale_q: float, shape_q: flo
     """That of the logarithms, which with the opposite sign are Gumbel distributed."""
     d, low = two_sum(scale_q, -scale_p)
     m = shape_q * sharp_log_ratio(scale_q, scale_p, d, low)
+    if shows(m):
+        return gumbel_excess(shape_q, shape_p, *times(shape_q, 0.0, *log_ratio_twofold(scale_q, scale_p)))
     return gumbel_excess(shape_q, shape_p, m, 0.0)
 
 
@@ -146,24 +158,30 @@ def least_to_gamma(inverse: float, d: float, shape: float) -> float:
     return (curve - log(inverse)) + ((HALF_LOG_2PI - 0.5 * log(shape)) + (stirling(shape) - EULER - 1.0))
 
 
-def weibull_of_mean(k: float, x: float, shape_p: float, power: float, shape_q: float) -> float:
-    """KL of a power of a Weibull variable from a gamma distribution of mean 1, k*ln2 + x the logarithm of its scale."""
+def weibull_of_mean(a: float, b: float, c: float, d: float, shape_p: float, power: float, shape_q: float) -> float:
+    """KL of a power of a Weibull variable from a gamma distribution of mean 1, its scale a*b/(c*d)."""
     inverse = power / shape_p
-    d = (power - shape_p) / shape_p
-    v, low = two_sum(k * LN2_HI, k * LN2_LO + (x + log_mean(inverse, d)))
-    return times_exp_excess(shape_q, v, low) + least_to_gamma(inverse, d, shape_q)
+    more = (power - shape_p) / shape_p
+    if shows(inverse):
+        v, low = plus(*log_gamma_1p_twofold(power, shape_p), *log_of_products_twofold(a, b, c, d))
+    else:
+        k, x = log_in_parts(a, b, c, d)
+        v, low = two_sum(k * LN2_HI, k * LN2_LO + (x + log_mean(inverse, more)))
+    return times_exp_excess(shape_q, v, low) + least_to_gamma(inverse, more, shape_q)
 
 
 @register_kl(Weibull, Gamma, compiled=True)
 def weibull_gamma(scale: float, shape_p: float, shape_q: float, rate: float) -> float:
     """exp(v) - 1 - v, v the logarithm of the means' ratio, times the shape of q, and what is left where they agree."""
-    k, x = log_in_parts(scale, rate, shape_q, 1.0)
-    return weibull_of_mean(k, x, shape_p, 1.0, shape_q)
+    return weibull_of_mean(scale, rate, shape_q, 1.0, shape_p, 1.0, shape_q)
 
 
 @register_kl(Weibull, Exponential, compiled=True)
 def weibull_exponential(scale: float, shape: float, rate: float) -> float:
     """That to the Weibull distribution of shape 1."""
+    if shows(1.0 / shape):
+        high, low = log_of_products_twofold(scale, rate, 1.0, 1.0)
+        return gumbel_excess(1.0, shape, -high, -low)
     return gumbel_excess(1.0, shape, -log_of_products(scale, rate, 1.0, 1.0), 0.0)
 
 
@@ -171,6 +189,8 @@ def weibull_exponential(scale: float, shape: float, rate: float) -> float:
 def exponential_weibull(rate: float, scale: float, shape: float) -> float:
     """That of the Weibull distribution of shape 1."""
     m, low = times_log(shape, *log_in_parts(scale, rate, 1.0, 1.0))
+    if shows(m):
+        m, low = times(shape, 0.0, *log_of_products_twofold(scale, rate, 1.0, 1.0))
     return gumbel_excess(shape, 1.0, m, low)
 
 
@@ -190,16 +210,12 @@ def least_to_weibull(a: float, k: float) -> float:
 @register_kl(Gamma, Weibull, compiled=True)
 def gamma_weibull(shape_p: float, rate: float, scale: float, shape_q: float) -> float:
     """exp(v) - 1 - v, v the logarithm of E (X/scale)**shape_q, and what is left where that is 0."""
-    k, x = log_in_parts(shape_p, 1.0, scale, rate)
-    return gamma_of_mean(shape_p, k, x, shape_q, shape_q - 1.0)
+    return gamma_of_mean(shape_p, shape_p, 1.0, scale, rate, shape_q, shape_q - 1.0)
 
 
-def gamma_of_mean(a: float, k: float, x: float, shape_q: float, e: float) -> float:
-    """KL of a gamma from a Weibull distribution of scale 1, given e = shape_q - 1.
-
-    The logarithm of p's mean is k*ln2 + x: v may be some hundreds, and exp(v) has the digits that v has behind the
-    point.
-    """
+def gamma_of_mean(a: float, m: float, n: float, c: float, d: float, shape_q: float, e: float) -> float:
+    """KL of a gamma distribution of mean m*n/(c*d) from a Weibull distribution of scale 1, given e = shape_q - 1."""
+    k, x = log_in_parts(m, n, c, d)
     log_mean = k * LN2_LO + x
     if abs(e) <= 0.5 and abs(a - 1.0) <= 0.5:
         curve = log_gamma_bregman(a + 1.0, a + shape_q, e)
@@ -214,10 +230,18 @@ def gamma_of_mean(a: float, k: float, x: float, shape_q: float, e: float) -> flo
         rest = log_gamma_bregman(a, a + shape_q, shape_q) + shape_q * mean_log
     whole = shape_q * (k * LN2_HI)
     v, low = two_sum(whole, rest)
-    more = 0.0
-    if abs(v) < EXP_LARGEST:
-        more = (low + fma(shape_q, k * LN2_HI, -whole)) * expm1(min(v, EXP_LARGEST - 1.0))
-    return (exp_excess(v) + more) + least_to_weibull(a, shape_q)
+    low += fma(shape_q, k * LN2_HI, -whole) if abs(whole) < UNBOUNDED else 0.0
+    if shows(whole) or shows(shape_q):
+        v, low = plus(*moment_beyond_mean(a, shape_q), *times(shape_q, 0.0, *log_of_products_twofold(m, n, c, d)))
+    return times_exp_excess(1.0, v, low) + least_to_weibull(a, shape_q)
+
+
+def moment_beyond_mean(a: float, q: float) -> tuple[float, float]:
+    """log E G**q - q*log E G as the sum of two numbers, G a gamma variable of shape a."""
+    if a >= LARGE and q * q < ENOUGH * a:
+        return log_gamma_bregman(a, a + q, q) - q * (0.5 / a - stirling_slope(a)), 0.0
+    high, low = log_twofold(a)
+    return plus(*log_gamma_rise_twofold(a, q), *times(-q, 0.0, high, low))
 
 
 @register_kl(Weibull, Laplace, compiled=True)
@@ -242,31 +266,27 @@ def weibull_laplace(scale_p: float, shape: float, loc: float, scale_q: float) ->
 @register_kl(Weibull, HalfNormal, compiled=True)
 def weibull_half_normal(scale_p: float, shape: float, scale_q: float) -> float:
     """That of the squares, to the gamma distribution of shape 1/2."""
-    k, x = log_in_parts(scale_p, scale_p, scale_q, scale_q)
-    return weibull_of_mean(k, x, shape, 2.0, 0.5)
+    return weibull_of_mean(scale_p, scale_p, scale_q, scale_q, shape, 2.0, 0.5)
 
 
 @register_kl(HalfNormal, Weibull, compiled=True)
 def half_normal_weibull(scale_p: float, scale_q: float, shape: float) -> float:
     """That of the squares, of the gamma distribution of shape 1/2."""
     half = 0.5 * shape
-    k, x = log_in_parts(scale_p, scale_p, scale_q, scale_q)
-    return gamma_of_mean(0.5, k, x, half, half - 1.0)
+    return gamma_of_mean(0.5, scale_p, scale_p, scale_q, scale_q, half, half - 1.0)
 
 
 @register_kl(Weibull, Chi, compiled=True)
 def weibull_chi(scale: float, shape: float, df: float) -> float:
     """That of the squares, to the gamma distribution of shape df/2."""
-    k, x = log_in_parts(scale, scale, df, 1.0)
-    return weibull_of_mean(k, x, shape, 2.0, 0.5 * df)
+    return weibull_of_mean(scale, scale, df, 1.0, shape, 2.0, 0.5 * df)
 
 
 @register_kl(Chi, Weibull, compiled=True)
 def chi_weibull(df: float, scale: float, shape: float) -> float:
     """That of the squares, of the gamma distribution of shape df/2."""
     half = 0.5 * shape
-    k, x = log_in_parts(df, 1.0, scale, scale)
-    return gamma_of_mean(0.5 * df, k, x, half, half - 1.0)
+    return gamma_of_mean(0.5 * df, df, 1.0, scale, scale, half, half - 1.0)
 
 
 @register_kl(Weibull, LogNormal, compiled=True)
@@ -278,4 +298,10 @@ def weibull_log_normal(scale_p: float, shape: float, loc: float, scale_q: float)
 @register_kl(LogNormal, Weibull, compiled=True)
 def log_normal_weibull(loc: float, scale_p: float, scale_q: float, shape: float) -> float:
     """That of minus the logarithms, normal and Gumbel."""
-    return normal_gumbel(-loc, scale_p, -log(scale_q), 1.0 / shape)
+    spread = 0.5 * excess_of_square(scale_p, shape, 1.0, 1.0) + (1.0 - HALF_LOG_2PI)
+    apart, low = plus(*log_twofold(scale_q), -loc, 0.0)
+    m, lost = shape * apart, 0.0
+    if abs(m) < UNBOUNDED:
+        m, lost = times(shape, 0.0, apart, low)
+    r = scale_p * shape
+    return normal_to_gumbel(m, lost, r, fma(scale_p, shape, -r) if r < UNBOUNDED else 0.0) + spread

@@ -15,14 +15,19 @@ from klnumba.formulas.special import exp_excess
 
 STEP = 1.0 / 64.0
 FIRST, LAST = -4.5, 5.5  # where exp(t - exp(-t)) is 1e-41, and 244
+FARTHEST = 94.0  # v/size begins at 1e-41: beyond, a peak lies before the first node and nodes closer find no more
 SMALL = 50.0  # up to here the sum serves
 
 
-def one_side(m: float, rest: float, tilt: float, s: float, size: float) -> float:
+def one_side(m: float, rest: float, tilt: float, s: float, peak: float, tail: float) -> float:
     """The integral of the density of a beta variable times exp(-z*X), over the odds, relative to that at the peak m.
 
-    At the peak the slopes of both are the same, `tilt`.
+    At the peak the slopes of both are the same, `tilt`. The nodes reach as far as the wider of peak and tail. Where
+    that is many units of the log-odds, or many peaks, the steps are shorter: exp(-z*X) ends within a unit.
     """
+    size = max(peak, tail)
+    apart = log(size / min(peak, 1.0))
+    step = STEP / float(math.ceil(1.0 + 0.5 * (apart if apart < FARTHEST else FARTHEST)))
     total = 0.0
     t = FIRST
     while t <= LAST:
@@ -34,8 +39,8 @@ def one_side(m: float, rest: float, tilt: float, s: float, size: float) -> float
         curve = m * straight - phi(-m * fall) if m * fall <= 0.5 else m * v + log(left)
         lost = s * curve + tilt * (straight - m * fall * (fall / left))
         total += exp(-lost) * (v * (1.0 + small))
-        t += STEP
-    return total * STEP
+        t += step
+    return total * step
 
 
 def beta_moment(a: float, b: float, z: float) -> tuple[float, float, float]:
@@ -62,8 +67,8 @@ def beta_moment(a: float, b: float, z: float) -> tuple[float, float, float]:
     rest = 2.0 * b / (s - z + root) if s > z else (z - s + root) / (2.0 * z)
     tilt = z * m * rest
     size = 1.0 / math.sqrt(m * rest * s + tilt * (1.0 - 2.0 * m))
-    integral = one_side(m, rest, tilt, s, max(size, 1.0 / a))
-    integral += one_side(rest, m, -tilt, s, max(size, 1.0 / b))
+    integral = one_side(m, rest, tilt, s, size, 1.0 / a)
+    integral += one_side(rest, m, -tilt, s, size, 1.0 / b)
     return m, log_beta_density(a, b, m, rest) + log(integral), z * (tilt / s)
 
 

@@ -20,6 +20,7 @@ from klnumba.formulas.special import EULER, digamma, digamma_bregman, exp_excess
 PI_SQUARED_6 = 1.6449340668482264
 TRIGAMMA_2 = 0.6449340668482264
 
+MOST = 700.0  # exp of it is in the range
 STEP, FINEST = 1.0 / 32.0, 1.0 / 512.0
 FIRST, LAST = -4.5, 5.5  # where exp(t - exp(-t)) is 1e-41, and 244
 FURTHEST = 52.0  # LAST, and the logarithm of a quarter of a ratio of rates of 1e20 and more
@@ -192,7 +193,18 @@ def surplus(a: float, b: float, place: float, y: float, rest: float) -> float:
     while t <= LAST:
         small = exp(-t)
         v = size * exp(t - small)
-        lost = slope * v + s * (rest * exp_excess(-v) - phi(rest * expm1(-v)))
+        lost = slope * v + s * log_blend_excess(y, rest, v)
         total += exp(-lost) * (v * (1.0 + small))
         t += STEP
-    return place * c * exp((b + 1.0) * log(rest)) * (total * STEP)
+    log_rest = log1p(-y) if y < 0.5 else log(rest)
+    return place * c * exp((b + 1.0) * log_rest) * (total * STEP)
+
+
+def log_blend_excess(y: float, rest: float, v: float) -> float:
+    """log(y*exp(v) + rest) - y*v >= 0 for y + rest = 1 and v > 0, right to the last digits of the smaller of both."""
+    if y >= 0.5:
+        return rest * exp_excess(-v) - phi(rest * expm1(-v))
+    if v > MOST:
+        return rest * v + log(y + rest * exp(-v))
+    more = y * expm1(v)
+    return y * exp_excess(v) - phi(more) if v <= 1.0 else log1p(more) - y * v
