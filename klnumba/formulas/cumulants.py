@@ -11,6 +11,7 @@ import math
 from klnumba.formulas.elementary import exp, expm1, log
 from klnumba.formulas.integrals import log_beta_density
 from klnumba.formulas.log_cells import phi
+from klnumba.formulas.ranges import TINY
 from klnumba.formulas.special import exp_excess
 
 STEP = 1.0 / 64.0
@@ -66,7 +67,10 @@ def beta_moment(a: float, b: float, z: float) -> tuple[float, float, float]:
     m = 2.0 * a / (s + z + root)
     rest = 2.0 * b / (s - z + root) if s > z else (z - s + root) / (2.0 * z)
     tilt = z * m * rest
-    size = 1.0 / math.sqrt(m * rest * s + tilt * (1.0 - 2.0 * m))
+    curvature = m * rest * s + tilt * (1.0 - 2.0 * m)
+    if curvature < TINY:  # X lies at an end, but for less than what counts
+        return (0.0, log(b / s + (a / s) * exp(-z)), z * (a / s)) if m < rest else (1.0, 0.0, -z * (b / s))
+    size = 1.0 / math.sqrt(curvature)
     integral = one_side(m, rest, tilt, s, size, 1.0 / a)
     integral += one_side(rest, m, -tilt, s, size, 1.0 / b)
     return m, log_beta_density(a, b, m, rest) + log(integral), z * (tilt / s)

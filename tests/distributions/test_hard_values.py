@@ -75,3 +75,12 @@ def test_scales_of_pareto_beyond_the_range_in_units_of_the_others():
     np.testing.assert_allclose(evaluate("Pareto", "Gumbel", [case]), [1e300], rtol=1e-15)
     np.testing.assert_allclose(evaluate("Pareto", "Moyal", [case]), [5e299], rtol=1e-15)
     assert evaluate("Pareto", "Gumbel", [(1e300, 2.5, 0.0, 1e-30)])[0] == np.inf
+
+
+@pytest.mark.parametrize(
+    ("q", "case"), [("Gumbel", (1e-295, 2e-300, 0.5, 0.01)), ("Moyal", (200.0, 1e-300, 0.5, 0.01))]
+)
+def test_beta_variables_that_lie_at_an_end(q, case):
+    """But for less than 1e-100: the exponential moment is then that of the end, or of both."""
+    np.testing.assert_allclose(evaluate("Beta", q, [case]), [float(true_value("Beta", q, case))], rtol=1e-14)
+    np.testing.assert_allclose(evaluate("Beta", q, [(1e-150, 1e300, -3.7, 1e-10)]), [1e150], rtol=1e-14)
