@@ -21,6 +21,7 @@ from klnumba.distributions.uniform import Uniform, log_sinhc, mean_log_excess
 from klnumba.distributions.weibull import Weibull
 from klnumba.formulas.elementary import exp, expm1, log, log1p, two_sum
 from klnumba.formulas.exponents import log_ratio_twofold, shows
+from klnumba.formulas.logarithms import log_less
 from klnumba.formulas.ranges import times_excess, times_log, unit_in_range
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
@@ -122,10 +123,12 @@ def uniform_log_normal(low: float, high: float, loc: float, scale: float) -> flo
     """That of the logarithms: the variances' excess, the distance of the means, and what is left where both agree."""
     if low < 0.0:
         return math.inf
-    mean = mean_log(low, high)
+    middle, lost = two_sum(0.5 * low, 0.5 * high)
+    width = high - low
+    short = mean_log_excess(min(0.5 * width / middle, 1.0))
     variance = 1.0 if low == 0.0 else -expm1(-2.0 * log_sinhc(0.5 * log_width(low, high)))
-    t = (mean - loc) / scale
-    rest = (0.5 + HALF_LOG_2PI) + (0.5 * log(variance) + (mean - log(high - low)))
+    t = (log_less(middle, lost, loc) - short) / scale
+    rest = (0.5 + HALF_LOG_2PI) + (0.5 * log(variance) + (log_of_products(middle, 1.0, width, 1.0) - short))
     return 0.5 * (excess_of_products(variance / scale, 1.0, scale, 1.0) + t * t) + rest
 
 

@@ -95,7 +95,12 @@ def gumbel_gumbel(loc_p: float, scale_p: float, loc_q: float, scale_q: float) ->
 @register_kl(Gumbel, Normal, compiled=True)
 def gumbel_normal(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """The variances' excess, the distance of the means, and the divergence that is left where both agree."""
-    t = ((loc_p - loc_q) + EULER * scale_p) / scale_q
+    return gumbel_apart(loc_p - loc_q, scale_p, scale_q)
+
+
+def gumbel_apart(apart: float, scale_p: float, scale_q: float) -> float:
+    """That of places so far apart."""
+    t = (apart + EULER * scale_p) / scale_q
     return 0.5 * (excess_of_products(PI_SQUARED_6 * scale_p, scale_p, scale_q, scale_q) + t * t) + NEGENTROPY
 
 

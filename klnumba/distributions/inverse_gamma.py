@@ -16,7 +16,7 @@ from klnumba.distributions.half_normal import HalfNormal
 from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.log_normal import LogNormal, gamma_log_normal, log_normal_gamma
 from klnumba.distributions.registry import register_kl
-from klnumba.formulas.elementary import log
+from klnumba.formulas.elementary import log, two_sum
 from klnumba.formulas.power_distances import power_distance
 from klnumba.formulas.ranges import FAR, difference_over, product, times_excess
 from klnumba.formulas.special import (
@@ -111,7 +111,8 @@ def inverse_gamma_gamma(shape_p: float, rate_p: float, shape_q: float, rate_q: f
     """The excess of the means' ratio, times the shape, and what is left where they agree; infinite without a mean."""
     if shape_p <= 1.0:
         return math.inf
-    means = times_excess(shape_q, rate_p, rate_q, shape_p - 1.0, shape_q, 0.0, 0)
+    less, lost = two_sum(shape_p, -1.0)
+    means = times_excess(shape_q, rate_p, rate_q, less, shape_q, -lost / less, 0)
     return means + inverse_to_gamma(shape_p, shape_q)
 
 
@@ -132,7 +133,9 @@ def inverse_gamma_half_normal(shape: float, rate: float, scale: float) -> float:
     above, _, k = product(rate, 1.0)
     below, _, n = product(scale, 1.0)
     unit = above / below
-    mean = excess_of_nearly(unit, unit, shape - 1.0, shape - 2.0, 0.0, 2 * (k - n))
+    less, lost = two_sum(shape, -1.0)
+    least, left = two_sum(shape, -2.0)
+    mean = excess_of_nearly(unit, unit, less, least, -(lost / less + left / least), 2 * (k - n))
     return 0.5 * mean + inverse_square_to_gamma(shape, 0.5)
 
 

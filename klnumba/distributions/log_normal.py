@@ -11,14 +11,14 @@ from klnumba.distributions.constraint import POSITIVE, REAL
 from klnumba.distributions.distribution import Distribution, Parameter, Support, unmoved
 from klnumba.distributions.exponential import Exponential
 from klnumba.distributions.gamma import Gamma
-from klnumba.distributions.gumbel import gumbel_normal
+from klnumba.distributions.gumbel import gumbel_apart
 from klnumba.distributions.laplace import SQRT_2_OVER_PI, Laplace, to_laplace
 from klnumba.distributions.normal import normal_normal
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.bessel import NODES, WEIGHTS
 from klnumba.formulas.elementary import exp, expm1, log, log1p, two_sum
 from klnumba.formulas.exponents import plus_half_square
-from klnumba.formulas.logarithms import log_ratio_beyond
+from klnumba.formulas.logarithms import log_less, log_ratio_beyond
 from klnumba.formulas.ranges import TINY, product, times_exp_excess
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
@@ -203,4 +203,4 @@ def gamma_log_normal(shape: float, rate: float, loc: float, scale: float) -> flo
 @register_kl(Exponential, LogNormal, compiled=True)
 def exponential_log_normal(rate: float, loc: float, scale: float) -> float:
     """That of minus the logarithms, Gumbel and normal."""
-    return gumbel_normal(log(rate), 1.0, -loc, scale)
+    return gumbel_apart(log_less(rate, 0.0, -loc), 1.0, scale)

@@ -17,6 +17,7 @@ from klnumba.distributions.registry import register_kl
 from klnumba.distributions.uniform import LEAST, NEGENTROPY, Uniform, log_sinhc, ordered, uniform_uniform
 from klnumba.formulas.divergences import generalized_kl, sharp_log_ratio
 from klnumba.formulas.elementary import log, log1p, two_sum
+from klnumba.formulas.logarithms import log_less
 from klnumba.formulas.ranges import unit_in_range
 from klnumba.formulas.special import excess_of_products
 
@@ -148,5 +149,5 @@ def uniform_log_uniform(low_p: float, high_p: float, low_q: float, high_q: float
 def log_uniform_log_normal(low: float, high: float, loc: float, scale: float) -> float:
     """That of the logarithms, uniform and normal."""
     width = log_width(low, high)
-    t = (0.5 * (log(low) + log(high)) - loc) / scale
+    t = (log_less(low, 0.0, loc) + 0.5 * width) / scale
     return 0.5 * (excess_of_products(width, width, 12.0 * scale, scale) + t * t) + NEGENTROPY

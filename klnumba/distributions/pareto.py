@@ -20,6 +20,7 @@ from klnumba.formulas.cumulants import log_pareto_moment
 from klnumba.formulas.divergences import log_ratio
 from klnumba.formulas.elementary import exp, log, log1p
 from klnumba.formulas.log_cells import phi
+from klnumba.formulas.logarithms import log_less
 from klnumba.formulas.ranges import product, ratio_of_products
 from klnumba.formulas.special import HALF_LOG_2PI, excess_of_nearly, excess_of_products, exp_excess, stirling
 
@@ -148,7 +149,7 @@ def pareto_laplace(scale_p: float, alpha: float, loc: float, scale_q: float) -> 
 @register_kl(Pareto, LogNormal, compiled=True)
 def pareto_log_normal(scale_p: float, alpha: float, loc: float, scale_q: float) -> float:
     """That of the logarithms, shifted exponential and normal."""
-    return exponential_normal(alpha, loc - log(scale_p), scale_q)
+    return exponential_normal(alpha, -log_less(scale_p, 0.0, loc), scale_q)
 
 
 @register_kl(Pareto, Gumbel, compiled=True)

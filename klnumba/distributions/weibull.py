@@ -11,7 +11,7 @@ from klnumba.distributions.distribution import Distribution, Parameter, Support,
 from klnumba.distributions.exponential import Exponential
 from klnumba.distributions.gamma import Gamma
 from klnumba.distributions.gamma_powers import SMALL, log_gamma_1p, log_gamma_curve
-from klnumba.distributions.gumbel import gumbel_excess, gumbel_normal, normal_to_gumbel
+from klnumba.distributions.gumbel import gumbel_apart, gumbel_excess, normal_to_gumbel
 from klnumba.distributions.half_normal import HalfNormal
 from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.log_normal import LogNormal
@@ -27,7 +27,7 @@ from klnumba.formulas.exponents import (
     log_ratio_twofold,
     shows,
 )
-from klnumba.formulas.logarithms import log_twofold
+from klnumba.formulas.logarithms import log_less, log_twofold
 from klnumba.formulas.power_distances import power_distance
 from klnumba.formulas.primitives import fma
 from klnumba.formulas.ranges import MOST, excess_of_square, times_exp_excess, times_log
@@ -292,7 +292,7 @@ def chi_weibull(df: float, scale: float, shape: float) -> float:
 @register_kl(Weibull, LogNormal, compiled=True)
 def weibull_log_normal(scale_p: float, shape: float, loc: float, scale_q: float) -> float:
     """That of minus the logarithms, Gumbel and normal."""
-    return gumbel_normal(-log(scale_p), 1.0 / shape, -loc, scale_q)
+    return gumbel_apart(-log_less(scale_p, 0.0, loc), 1.0 / shape, scale_q)
 
 
 @register_kl(LogNormal, Weibull, compiled=True)

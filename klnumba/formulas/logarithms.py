@@ -252,6 +252,12 @@ def log_ratio_beyond(a: float, b: float, less: float) -> tuple[float, float]:
     return two_sum(total, (e + f) + (low_a - low_b))
 
 
+def log_less(x: float, x_low: float, less: float) -> float:
+    """log(x + x_low) - less, right to the last digits of the difference."""
+    high, low = log_ratio_beyond(x, 1.0, less)
+    return high + (low + x_low / x)
+
+
 def log_of_move(x: float, x_low: float, d: float) -> tuple[float, float]:
     """log((x + d)/x) of positive x, of twice the digits, and x + d; where d is small, to 1e-26 of itself.
 

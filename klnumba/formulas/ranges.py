@@ -80,8 +80,9 @@ def times_log(a: float, k: float, x: float) -> tuple[float, float]:
 def times_exp_excess(a: float, v: float, low: float) -> float:
     """a*(exp(w) - 1 - w), w = v + low, for a positive a, also where only exp(w) is out of the range.
 
-    The second part of w counts where the first is some hundreds.
+    The second part of w counts where the first is some hundreds, and where it is about as large as the first.
     """
+    v, low = two_sum(v, low)
     if abs(v) < MOST:
         return a * (exp_excess(v) + low * expm1(v))
     big = exp(v - MOST)  # 0 for a v that is so far below 0
