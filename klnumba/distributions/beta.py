@@ -17,6 +17,7 @@ from klnumba.distributions.normal import Normal
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.cumulants import beta_moment
 from klnumba.formulas.elementary import log, log1p, two_sum
+from klnumba.formulas.exponents import difference_over_twofold, exp_excess_of_difference
 from klnumba.formulas.integrals import beta_distance
 from klnumba.formulas.kumaraswamy_cells import log_beta
 from klnumba.formulas.log_cells import phi
@@ -31,7 +32,6 @@ from klnumba.formulas.special import (
     digamma_bregman,
     excess,
     excess_of_nearly,
-    exp_excess,
     log_gamma_bregman,
     log_of_products,
     stirling,
@@ -312,8 +312,9 @@ def beta_laplace(a: float, b: float, loc: float, scale: float) -> float:
 @register_kl(Beta, Gumbel, compiled=True)
 def beta_gumbel(a: float, b: float, loc: float, scale: float) -> float:
     """exp(v) - 1 - v, v the logarithm of E exp((loc - X)/scale), a confluent hypergeometric function, and the rest."""
-    peak, size, mean = beta_moment(a, b, 1.0 / scale)
-    v = (loc - peak) / scale + size
-    if abs(v) == math.inf:
+    peak, low, size, mean = beta_moment(a, b, 1.0 / scale)
+    off, rest = difference_over_twofold(loc, peak, scale)
+    if abs(off + size) == math.inf:
         return math.inf
-    return exp_excess(v) + ((1.0 - beta_entropy(a, b)) + (log(scale) + (size + mean)))
+    rise = exp_excess_of_difference(size, 0.0, -off, low / scale - rest)
+    return rise + ((1.0 - beta_entropy(a, b)) + (log(scale) + (size + mean)))

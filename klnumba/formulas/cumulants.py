@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import math
 
-from klnumba.formulas.elementary import exp, expm1, log
-from klnumba.formulas.integrals import log_beta_density
-from klnumba.formulas.log_cells import phi
+from klnumba.formulas.divergences import generalized_kl
+from klnumba.formulas.elementary import exp, expm1, log, two_sum
+from klnumba.formulas.exponents import UNBOUNDED
+from klnumba.formulas.integrals import log_beta_density, log_of_mean_density
+from klnumba.formulas.kumaraswamy_cells import log_blend_excess
 from klnumba.formulas.ranges import TINY
 from klnumba.formulas.special import exp_excess
+from klnumba.formulas.twofold import over, plus, times
 
 STEP = 1.0 / 64.0
 FIRST, LAST = -4.5, 5.5  # where exp(t - exp(-t)) is 1e-41, and 244
@@ -37,19 +40,18 @@ def one_side(m: float, rest: float, tilt: float, s: float, peak: float, tail: fl
         fall = -expm1(-v)
         straight = exp_excess(-v)
         left = rest + m * exp(-v)  # 1 - m*fall
-        curve = m * straight - phi(-m * fall) if m * fall <= 0.5 else m * v + log(left)
-        lost = s * curve + tilt * (straight - m * fall * (fall / left))
+        lost = s * log_blend_excess(rest, m, v) + tilt * (straight - m * fall * (fall / left))
         total += exp(-lost) * (v * (1.0 + small))
         t += step
     return total * step
 
 
-def beta_moment(a: float, b: float, z: float) -> tuple[float, float, float]:
-    """(m, c, d): E exp(-z*X) = exp(c - z*m) of a beta variable, for z > 0, and d = z*(E X - m).
+def beta_moment(a: float, b: float, z: float) -> tuple[float, float, float, float]:
+    """(m, low, c, d): E exp(-z*X) = exp(c - z*(m + low)) of a beta variable, for z > 0, and d = z*(E X - m - low).
 
     Examples
     --------
-    >>> m, c, d = beta_moment(1.0, 1.0, 2.0)
+    >>> m, low, c, d = beta_moment(1.0, 1.0, 2.0)
     >>> round(float(c - 2.0 * m), 12)
     -0.838560638429
     """
@@ -62,18 +64,44 @@ def beta_moment(a: float, b: float, z: float) -> tuple[float, float, float]:
             term *= z * ((b + n) / ((s + n) * (n + 1.0)))
             total += term
             n += 1.0
-        return 1.0, log(1.0 + total), -z * (b / s)
+        return 1.0, 0.0, log(1.0 + total), -z * (b / s)
     root = math.hypot(s - z, 2.0 * math.sqrt(b) * math.sqrt(z))
     m = 2.0 * a / (s + z + root)
     rest = 2.0 * b / (s - z + root) if s > z else (z - s + root) / (2.0 * z)
     tilt = z * m * rest
     curvature = m * rest * s + tilt * (1.0 - 2.0 * m)
     if curvature < TINY:  # X lies at an end, but for less than what counts
-        return (0.0, log(b / s + (a / s) * exp(-z)), z * (a / s)) if m < rest else (1.0, 0.0, -z * (b / s))
+        return (0.0, 0.0, log(b / s + (a / s) * exp(-z)), z * (a / s)) if m < rest else (1.0, 0.0, 0.0, -z * (b / s))
     size = 1.0 / math.sqrt(curvature)
     integral = one_side(m, rest, tilt, s, size, 1.0 / a)
     integral += one_side(rest, m, -tilt, s, size, 1.0 / b)
-    return m, log_beta_density(a, b, m, rest) + log(integral), z * (tilt / s)
+    if s + z < UNBOUNDED:
+        return peak_in_two(a, b, z, m, rest, log(integral))
+    return m, 0.0, log_beta_density(a, b, m, rest) + log(integral), z * (tilt / s)
+
+
+def peak_in_two(
+    a: float, b: float, z: float, m: float, rest: float, integral: float
+) -> tuple[float, float, float, float]:
+    """What `beta_moment` gives, m and rest the sums of two numbers each: thousands of units of c show their roundings.
+
+    The smaller one is taken as it is, and the integral, which hardly moves with them, is given by its logarithm.
+    """
+    low = left = 0.0
+    if m < rest:
+        rest, left = two_sum(1.0, -m)
+    else:
+        m, low = two_sum(1.0, -rest)
+    s, lost = two_sum(a, b)
+    apart = twofold_kl(a, *times(s, lost, m, low)) + twofold_kl(b, *times(s, lost, rest, left))
+    mean, mean_low = over(a, 0.0, s, lost)
+    off, off_low = plus(mean, mean_low, -m, -low)
+    return m, low, (log_of_mean_density(a, b) + integral) - apart, z * off + z * off_low
+
+
+def twofold_kl(x: float, y: float, low: float) -> float:
+    """x*log(x/(y + low)) - x + y + low of positive numbers."""
+    return generalized_kl(x, y) + low * ((y - x) / y)
 
 
 def log_pareto_moment(alpha: float, z: float) -> float:

@@ -109,9 +109,13 @@ def gamma_distance(shape: float, y: float, off: float) -> float:
 def log_beta_density(a: float, b: float, m: float, rest: float) -> float:
     """log of m**a*rest**b over the beta function."""
     s = a + b
-    apart = generalized_kl(a, s * m) + generalized_kl(b, s * rest)
-    scales = 0.5 * (log(a / s) + log(b)) - HALF_LOG_2PI
-    return scales - (apart + (stirling(a) + stirling(b) - stirling(s)))
+    return log_of_mean_density(a, b) - (generalized_kl(a, s * m) + generalized_kl(b, s * rest))
+
+
+def log_of_mean_density(a: float, b: float) -> float:
+    """The same at m = a/(a + b)."""
+    s = a + b
+    return (0.5 * (log(a / s) + log(b)) - HALF_LOG_2PI) - (stirling(a) + stirling(b) - stirling(s))
 
 
 def beta_density(a: float, b: float, m: float, rest: float) -> float:
