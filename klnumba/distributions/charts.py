@@ -143,6 +143,11 @@ def over(f: Any, g: Any, chart: Chart, marks: Array) -> Found:
     return together(found)
 
 
+def spread(value: float) -> float:
+    """What an error of 1 in every logarithm of a density may do to a divergence: sum |p - q| + the divergence."""
+    return min(2.0, math.sqrt(2.0 * max(value, 0.0))) + abs(value)
+
+
 def together(found: list[Found]) -> Found:
     """The integrals of several stretches, added up."""
     columns = list(zip(*found, strict=True))

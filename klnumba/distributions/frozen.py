@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -25,9 +26,13 @@ class Frozen(Distribution):
         dist = self.__dict__["_frozen"].dist
         kind, name = type(dist), getattr(dist, "name", None)
         whole = sys.modules["scipy.stats"]  # whoever has such an object has loaded it
+        if isinstance(dist, whole.rv_histogram):
+            low, high = (np.asarray(x, np.float64)[()] for x in self.__dict__["_frozen"].support())
+            count = len(dist._hbins) - 1
+            return f"{kind.__name__} of {count} bin{'s' * (count > 1)} from {low} to {high}"
         if kind is type(getattr(whole, name or "", None)):
             title = f"scipy.stats.{name}"
-        else:  # a class with a name of its own, such as that of histograms
+        else:  # a class with a name of its own
             title = f"scipy.stats.{kind.__name__}" if getattr(whole, kind.__name__, None) is kind else kind.__name__
         return f"{title}({', '.join(str(x[()]) for x in self.__dict__['_numbers_of'])})"
 
@@ -35,7 +40,9 @@ class Frozen(Distribution):
         """The distribution at one place of the batch, broadcast to `shape`."""
         wide = self.batch_shape if shape is None else shape
         numbers = [float(np.broadcast_to(x, wide)[at]) for x in self.__dict__["_numbers_of"]]
-        return type(self)(self.__dict__["_frozen"].dist(*numbers))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # a histogram made anew warns as it did when it was given
+            return type(self)(self.__dict__["_frozen"].dist(*numbers))
 
     @property
     def dtype(self) -> np.dtype[Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from klnumba.distributions import charts
-from klnumba.distributions.charts import EPSILON, cells
+from klnumba.distributions.charts import EPSILON, cells, spread
 from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.registry import common_shape
 from klnumba.labels import outside
@@ -26,8 +26,16 @@ LOST = 1e-10  # mass that is missing beyond this is no rounding
 
 
 def quadrature(p: Distribution, q: Distribution) -> Result:
-    """Integrate p*log(p/q) - p + q, which is nowhere negative, and add the mass that q has where p has none."""
+    """Integrate p*log(p/q) - p + q, which is nowhere negative, and add the mass that q has where p has none.
+
+    Two histograms are level between their edges: that integral is a sum.
+    """
+    from klnumba.distributions import bins
+
     _check_kind(p, q, discrete=False)
+    f, g = _made(lambda one: bins.steps(one, q), p, "p"), _made(lambda one: bins.steps(one, p), q, "q")
+    if f is not None and g is not None:
+        return _told("sum over bins", p, q, *bins.between(f, g))
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", RuntimeWarning)  # of SciPy's quantiles: what they do not find is no cut
         value, error = _integral(p, q)
@@ -66,7 +74,7 @@ def _misfit(found: charts.Found, outside: float, value: float) -> float:
     """What it may do that the densities, as integrated, do not have the mass 1: rounding, or mass not found."""
     p, q = abs(found.of_p - 1.0), abs(found.of_q + outside - 1.0)
     lost = p * found.apart if p > LOST else 0.0
-    return (8.0 * EPSILON + p) * _spread(value) + lost + (q if q > LOST else q * _spread(value))
+    return (8.0 * EPSILON + p) * spread(value) + lost + (q if q > LOST else q * spread(value))
 
 
 def total(p: Distribution, q: Distribution) -> Result:
@@ -93,13 +101,8 @@ def total(p: Distribution, q: Distribution) -> Result:
         return math.inf, 0.0
     rest = g.until(first - 1) + g.after(last)
     value += (rest if rest < MANY else max(1.0 - math.fsum(inside), 0.0)) - f.until(first - 1) - f.after(last)
-    rounding = max(f.rounding(last), g.rounding(last)) * _spread(value)
+    rounding = max(f.rounding(last), g.rounding(last)) * spread(value)
     return _told("sum", p, q, max(value, 0.0), 4.0 * OUTSIDE * ends + rounding)
-
-
-def _spread(value: float) -> float:
-    """What an error of 1 in every logarithm of a density may do to a divergence: sum |p - q| + the divergence."""
-    return min(2.0, math.sqrt(2.0 * max(value, 0.0))) + abs(value)
 
 
 def _range(f: Any) -> tuple[int, int]:
@@ -150,13 +153,15 @@ def each(
 
 
 def _made(make: Callable[[Distribution], Any], one: Distribution, name: str) -> Any:
-    """What a method needs of a distribution."""
+    """What a method needs of a distribution; an error names the argument."""
     if one.circular:
         raise NotImplementedError(f"{name}: {type(one).__name__} lies on a circle; only a closed form serves it")
     try:
         return make(one)
     except (NotImplementedError, AttributeError) as reason:
         raise NotImplementedError(f"{name}: no density, {reason}") from None
+    except ValueError as reason:
+        raise ValueError(f"{name}: {reason}") from None
 
 
 def _check_kind(p: Distribution, q: Distribution, *, discrete: bool) -> None:

@@ -147,6 +147,8 @@ def placed(value: Any) -> Placed | None:
     if hasattr(value, "dist"):
         theirs = getattr(value.dist, "name", "")
         genuine = getattr(sys.modules["scipy.stats"], theirs, None)
+        if isinstance(value.dist, sys.modules["scipy.stats"].rv_histogram):
+            raise TypeError('a histogram has no closed form; kl_divergence takes it with method="quadrature"')
         if type(value.dist) is not type(genuine):  # a class of the user's own may have any name
             raise TypeError(f"{type(value.dist).__name__} is not a distribution of scipy.stats itself")
         return Placed(theirs, *scipy_arguments(value))
@@ -184,6 +186,8 @@ def of_scipy(value: Any) -> Distribution:
             return family(name)(**{ours: getattr(value, theirs) for theirs, ours in attributes.items()})  # type: ignore[no-any-return]
     if kind == "Mixture" and (parts := Distribution.together([of_scipy(x) for x in value.components])):
         return family("Mixture")(family("Categorical")(value.weights), parts)  # type: ignore[no-any-return]
+    if isinstance(value, sys.modules["scipy.stats"].rv_histogram):
+        raise TypeError(f"scipy.stats' {kind} is not frozen: call it, as in histogram()")
     raise TypeError(f"scipy.stats' {kind} has no counterpart here")
 
 

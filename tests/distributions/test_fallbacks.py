@@ -343,6 +343,6 @@ def test_frozen_distributions_say_what_they_are():
         def _pdf(self, x):
             return np.ones_like(x)
 
-    assert repr(Frozen(histogram)) == "scipy.stats.rv_histogram(0.0, 1.0)"
+    assert repr(Frozen(histogram)) == "rv_histogram of 4 bins from 1.0 to 5.0"
     assert repr(Frozen(stats.skewnorm(4.0))) == "scipy.stats.skewnorm(4.0, 0.0, 1.0)"
     assert repr(Frozen(Own(name="norm", a=0.0, b=1.0)())) == "Own(0.0, 1.0)"
