@@ -125,7 +125,7 @@ def near(rng, x):
 N = 400
 
 
-def agree(first, second, rtol=REACHED):
+def assert_agree(first, second, rtol=REACHED):
     """Both are the same divergence, and no less than 0."""
     assert np.all(first >= 0.0)
     np.testing.assert_allclose(first, second, rtol=rtol)
@@ -135,7 +135,7 @@ def test_dirichlet_of_two_is_beta():
     rng = np.random.default_rng(1)
     a = sizes(rng, N, 2)
     c = near(rng, a)
-    agree(
+    assert_agree(
         kl.kl_divergence(D.Dirichlet(a), D.Dirichlet(c)),
         kl.kl_divergence(D.Beta(a[:, 0], a[:, 1]), D.Beta(c[:, 0], c[:, 1])),
     )
@@ -146,7 +146,7 @@ def test_dirichlet_is_a_beta_and_the_dirichlet_of_the_rest():
     a = np.round(2.0 ** rng.uniform(0.0, 20.0, (N, 4)) * 2.0**10) / 2.0**10  # so that sums are not rounded
     c = np.where(rng.uniform(size=(N, 1)) < 0.5, a + rng.integers(0, 3, (N, 4)) * 2.0**-10, a[::-1])
     rest = [D.Beta(x[:, 0], x[:, 1:].sum(1)) for x in (a, c)]
-    agree(
+    assert_agree(
         kl.kl_divergence(D.Dirichlet(a), D.Dirichlet(c)),
         kl.kl_divergence(*rest) + kl.kl_divergence(D.Dirichlet(a[:, 1:]), D.Dirichlet(c[:, 1:])),
     )
@@ -158,7 +158,7 @@ def test_a_draw_of_two_is_bernoulli(family):
     a = rng.choice([-1.0, 1.0], N) * 10.0 ** rng.uniform(-6.0, 2.3, N)
     b = np.where(rng.uniform(size=N) < 0.5, a * (1.0 + 10.0 ** rng.uniform(-9.0, 0.0, N)), a[::-1])
     two = [family(logits=np.stack([np.zeros(N), x], -1)) for x in (a, b)]
-    agree(kl.kl_divergence(*two), kl.kl_divergence(D.Bernoulli(logits=a), D.Bernoulli(logits=b)))
+    assert_agree(kl.kl_divergence(*two), kl.kl_divergence(D.Bernoulli(logits=a), D.Bernoulli(logits=b)))
 
 
 def test_a_diagonal_factor_makes_independent_normals():
@@ -167,11 +167,11 @@ def test_a_diagonal_factor_makes_independent_normals():
     n, t = np.where(rng.uniform(size=(N, 1)) < 0.5, m + 1e-6 * s, -m), near(rng, s)
     whole = [D.MultivariateNormal(loc, scale_tril=x[..., None] * np.eye(3)) for loc, x in ((m, s), (n, t))]
     apart = kl.kl_divergence(D.Normal(m, s), D.Normal(n, t)).sum(-1)
-    agree(kl.kl_divergence(*whole), apart)
+    assert_agree(kl.kl_divergence(*whole), apart)
     parts = [D.Independent(D.Normal(loc, x), 1) for loc, x in ((m, s), (n, t))]
-    agree(kl.kl_divergence(*parts), apart)
-    agree(kl.kl_divergence(parts[0], whole[1]), apart)
-    agree(kl.kl_divergence(whole[0], parts[1]), apart)
+    assert_agree(kl.kl_divergence(*parts), apart)
+    assert_agree(kl.kl_divergence(parts[0], whole[1]), apart)
+    assert_agree(kl.kl_divergence(whole[0], parts[1]), apart)
 
 
 def test_wishart_matrices_of_one_number_are_gamma():
@@ -180,7 +180,7 @@ def test_wishart_matrices_of_one_number_are_gamma():
     m = near(rng, n)
     v, u = 4.0 ** rng.integers(-20, 20, (2, N))
     one = lambda x: x[:, None, None]  # noqa: E731
-    agree(
+    assert_agree(
         kl.kl_divergence(D.Wishart(n, scale_tril=one(np.sqrt(v))), D.Wishart(m, scale_tril=one(np.sqrt(u)))),
         kl.kl_divergence(D.Gamma(0.5 * n, 0.5 / v), D.Gamma(0.5 * m, 0.5 / u)),
     )
@@ -192,7 +192,7 @@ def test_von_mises_fisher_on_a_circle():
     b = near(rng, a)
     east, west = np.array([1.0, 0.0]), np.array([-1.0, 0.0])
     for other, angle in ((east, 0.0), (west, np.pi)):
-        agree(
+        assert_agree(
             kl.kl_divergence(D.VonMisesFisher(east, a), D.VonMisesFisher(other, b)),
             kl.kl_divergence(D.VonMises(0.0, a), D.VonMises(angle, b)),
         )
