@@ -205,34 +205,29 @@ def by_means(a: float, b: float, c: float, d: float, first: float, second: float
     return max(means + (0.5 * halves + rest), 0.0)
 
 
-def to_gamma_of_same_shape(a: float, b: float) -> float:
-    """KL(Beta(a, b) || Gamma(a, a + b)), about a*(a + 1)/(4*b*b) for a large b."""
+def beta_beyond_gamma(a: float, b: float) -> float:
+    """KL(Beta(a, b) || Gamma(a, a + b)), about a*(a + 1)/(4*b*b) for a large b, less that of the variances.
+
+    The variances' part is half the excess of b/(a + b).
+    """
     tiny = a < TINY < 1e-50 * b  # where it is proportional to a
     times = a / TINY if tiny else 1.0
     a = TINY if tiny else a
     s = a + b
     there = stirling_bregman(s, b, -a)
     slopes = -(there + stirling_bregman(b, s, a)) / a if a <= b else stirling_slope(b) - stirling_slope(s)
-    first = 0.5 * excess(s, b, -a) + 0.5 * (a / b) / s
-    return times * (first + (a * stirling_slope(s) + ((b - 1.0) * slopes - there)))
-
-
-FEW = 16.0  # how many times smaller an exponent is that hardly moves the mean
+    return times * (0.5 * (a / b) / s + (a * stirling_slope(s) + ((b - 1.0) * slopes - there)))
 
 
 @register_kl(Beta, Gamma, compiled=True)
 def beta_gamma(a: float, b: float, shape: float, rate: float) -> float:
-    """That to the gamma distribution of the same shape and mean, and that of the latter to q, put right for E log X."""
+    """The excesses of the means' and the variances' ratios, and what is left where both agree."""
     s, low = two_sum(a, b)
     d = shape - a
     means = times_excess(shape, a, rate, shape, s, -low / s, 0)
-    if FEW * b < a and FEW * s < shape:  # of the slopes at a and s only the difference counts
-        slopes = -(mean_log(a, b) + log1p(b / a))
-        between = means + (stirling(shape) - stirling(a) - 0.5 * log(shape / a))
-        found = to_gamma_of_same_shape(a, b) + (between + d * slopes)
-    else:
-        between = means + (0.5 * excess(a, shape, d) + stirling_bregman(a, shape, d))
-        found = to_gamma_of_same_shape(a, b) + (between - d * (0.5 / s - stirling_slope(s)))
+    variances = 0.5 * excess_of_nearly(b, shape, a, s, -low / s, 0)
+    beyond = stirling_bregman(a, shape, d) + d * stirling_slope(s)
+    found = means + (variances + (beta_beyond_gamma(a, b) + beyond))
     ordinary = found < math.inf and max(a, b, shape) < 1.0 / TINY
     return found if ordinary else means + beta_gamma_extreme(a, b, shape)
 

@@ -153,10 +153,11 @@ def uniform_inverse_gamma(low: float, high: float, shape: float, rate: float) ->
     """The excess of the inverses' means' ratio, times the shape, and what is left where they agree; infinite at 0."""
     if low <= 0.0:
         return math.inf
-    width = log_width(low, high)
+    width, width_low = log_ratio_twofold(high, low)
+    d, d_low = two_sum(high, -low)
     lost = width * slope(width) - log_sinhc(0.5 * width)
-    inverses = times_excess(shape, rate, width, high - low, shape, 0.0, 0)
-    rest = (mean_log(low, high) - log(high - low)) + (HALF_LOG_2PI - 0.5 * log(shape) + stirling(shape))
+    inverses = times_excess(shape, rate, width, d, shape, width_low / width - d_low / d, 0)
+    rest = (mean_log(low, high) - log(d)) + (HALF_LOG_2PI - 0.5 * log(shape) + stirling(shape))
     return inverses + (shape * lost + rest)
 
 

@@ -10,7 +10,7 @@ second excess is of first order in 1/a.
 
 from __future__ import annotations
 
-from klnumba.formulas.elementary import log, log1p, two_sum
+from klnumba.formulas.elementary import log, two_sum
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.primitives import fma
 from klnumba.formulas.ranges import product, times_excess
@@ -87,7 +87,7 @@ def inverse_square_to_gamma(a: float, c: float) -> float:
 def phi_beyond_square(t: float) -> float:
     """t - log(1 + t) - t*t/2."""
     if t > 0.05:
-        return (t - log1p(t)) - 0.5 * t * t
+        return phi(t) - 0.5 * t * t
     total = 0.0
     for k in range(14, 2, -1):
         total = 1.0 / k - t * total

@@ -17,9 +17,11 @@ from klnumba.distributions.registry import register_kl
 from klnumba.distributions.uniform import LEAST, NEGENTROPY, Uniform, log_sinhc, ordered, uniform_uniform
 from klnumba.formulas.divergences import generalized_kl, sharp_log_ratio
 from klnumba.formulas.elementary import log, log1p, two_sum
+from klnumba.formulas.exponents import log_ratio_twofold
 from klnumba.formulas.logarithms import log_less
 from klnumba.formulas.ranges import unit_in_range
 from klnumba.formulas.special import excess_of_products
+from klnumba.formulas.twofold import over
 
 
 def log_width(low: float, high: float) -> float:
@@ -117,7 +119,8 @@ def log_uniform_laplace(low: float, high: float, loc: float, scale: float) -> fl
     if low < loc < high:
         distance = (generalized_kl(loc, low) + generalized_kl(loc, high)) / width
     else:
-        distance = abs((high - low) / width - loc)
+        mean, lost = over(*two_sum(high, -low), *log_ratio_twofold(high, low))
+        distance = abs((mean - loc) + lost)
     return to_laplace(distance, 1.0, scale, log_uniform_entropy(low, high), distance)
 
 

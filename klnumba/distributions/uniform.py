@@ -218,7 +218,9 @@ def uniform_beta(low: float, high: float, shape1: float, shape0: float) -> float
     lost1 = mean_log_excess(min(0.5 * width / mean, 1.0))
     lost0 = mean_log_excess(min(0.5 * width / other, 1.0))
     total = shape1 + shape0
-    off = difference_of_products(mean, shape0, other, shape1) / total
+    middle, lost = two_sum(0.5 * low, 0.5 * high)
+    above, left = two_sum(1.0, -middle)
+    off = (difference_of_products(middle, shape0, above, shape1) + (lost * total - left * shape1)) / total
     apart = shape1 * excess(shape1 / total, mean, off) + shape0 * excess(shape0 / total, other, -off)
     spread = shape1 * lost1 + shape0 * lost0
     size = HALF_LOG_2PI - 0.5 * (log(shape1 / total) + log(shape0)) + (log(mean) + log(other / width))
