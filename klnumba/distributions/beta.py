@@ -219,14 +219,22 @@ def beta_beyond_gamma(a: float, b: float) -> float:
     return times * (0.5 * (a / b) / s + (a * stirling_slope(s) + ((b - 1.0) * slopes - there)))
 
 
+FEW = 16.0  # how many times smaller an exponent is that hardly moves the mean
+
+
 @register_kl(Beta, Gamma, compiled=True)
 def beta_gamma(a: float, b: float, shape: float, rate: float) -> float:
     """The excesses of the means' and the variances' ratios, and what is left where both agree."""
     s, low = two_sum(a, b)
     d = shape - a
     means = times_excess(shape, a, rate, shape, s, -low / s, 0)
-    variances = 0.5 * excess_of_nearly(b, shape, a, s, -low / s, 0)
-    beyond = stirling_bregman(a, shape, d) + d * stirling_slope(s)
+    if FEW * b < a and FEW * s < shape and a * b < 0.1:  # of the slopes at a and s only the difference counts
+        slopes = -(mean_log(a, b) + log1p(b / a))
+        variances = 0.5 * excess(s, b, -a) - 0.5 * log(shape / a)
+        beyond = (stirling(shape) - stirling(a)) + d * slopes
+    else:
+        variances = 0.5 * excess_of_nearly(b, shape, a, s, -low / s, 0)
+        beyond = stirling_bregman(a, shape, d) + d * stirling_slope(s)
     found = means + (variances + (beta_beyond_gamma(a, b) + beyond))
     ordinary = found < math.inf and max(a, b, shape) < 1.0 / TINY
     return found if ordinary else means + beta_gamma_extreme(a, b, shape)
