@@ -6,7 +6,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -104,6 +104,8 @@ def one_of(value: Any, allowed: tuple[str, ...], name: str) -> None:
 def compute_dtype(*arrays: np.ndarray) -> np.dtype[Any]:
     """float32 where every argument is float32 or narrower, else float64."""
     for array in arrays:
+        if array.dtype is FLOAT64:
+            return FLOAT64
         if array.dtype.char not in "fe" and (array.dtype.char in "d?" or array.dtype.name != "bfloat16"):
             return FLOAT64
     return FLOAT32
@@ -181,13 +183,14 @@ class Rows:
         self.dtype = FLOAT64 if wide else compute_dtype(p, q)
         self.zero = zero
         masks = _masks(p, q, where)
-        shape = np.broadcast_shapes(shape, *(mask.shape for mask, _ in masks))
+        if masks:
+            shape = np.broadcast_shapes(shape, *(mask.shape for mask, _ in masks))
         if not shape:
             shape, reduced = (1,), (0,)
-        kept = tuple(k for k in range(len(shape)) if k not in reduced)
+        kept = _kept(len(shape), reduced)
         order = kept + reduced
-        self.outer = tuple(shape[k] for k in kept)
-        self.inner = tuple(shape[k] for k in reduced)
+        self.outer = tuple(map(shape.__getitem__, kept))
+        self.inner = tuple(map(shape.__getitem__, reduced))
         self.n = math.prod(self.outer)
         self.d = math.prod(self.inner)
         same = q is p
@@ -298,6 +301,12 @@ class Rows:
         return Block(p, 0, 0, p if self.q is self.p else self._copy(self.q, part, 1), 0, 0, row, 1)
 
 
+@lru_cache
+def _kept(ndim: int, reduced: tuple[int, ...]) -> tuple[int, ...]:
+    """The axes that are not reduced."""
+    return tuple(k for k in range(ndim) if k not in reduced)
+
+
 def _masks(p: np.ndarray, q: np.ndarray, where: Any) -> list[tuple[np.ndarray, bool]]:
     """The masks of a call, each with the value that marks a cell that counts."""
     found = []
@@ -306,6 +315,8 @@ def _masks(p: np.ndarray, q: np.ndarray, where: Any) -> list[tuple[np.ndarray, b
         if chosen.dtype != bool:
             raise TypeError(f"where: a boolean array, not {chosen.dtype}")
         found.append((chosen, True))
+    if type(p) is type(q) is np.ndarray:
+        return found
     found += [
         (np.ma.getmaskarray(array), False)
         for array in ((p,) if q is p else (p, q))
@@ -315,9 +326,9 @@ def _masks(p: np.ndarray, q: np.ndarray, where: Any) -> list[tuple[np.ndarray, b
 
 
 def _arranged(array: np.ndarray, shape: tuple[int, ...], order: tuple[int, ...]) -> np.ndarray:
-    view = np.asarray(array)
+    view = array if type(array) is np.ndarray else np.asarray(array)
     if view.shape != shape:
         view = np.broadcast_to(view, shape)
-    if order != tuple(range(len(order))):
+    if order != _kept(len(order), ()):
         view = view.transpose(order)
     return view.view() if view is array else view

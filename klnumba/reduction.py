@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import numbers
 from typing import Any
@@ -128,11 +129,16 @@ def _task(name: str, kind: str, normalize: bool, temperature: float, weight: flo
         raise ValueError(f"temperature: only logits have one; kind is {kind!r}")
     if not 0.0 < real(temperature, "temperature") < math.inf or not 1.0 / temperature < math.inf:
         raise ValueError(f"temperature: a positive finite number with a finite inverse, not {temperature!r}")
-    return Task(name, kind, normalize or kind == "logit", float(weight), float(temperature))
+    return _made(name, kind, normalize or kind == "logit", float(weight), float(temperature))
+
+
+_made = functools.lru_cache(Task)  # a stream of batches asks for the same again and again
 
 
 def real(value: Any, name: str) -> float:
     """The value, if it is a real number."""
+    if type(value) is float:
+        return value
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name}: a real number, not {value!r}")
     return float(value)

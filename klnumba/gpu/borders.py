@@ -67,7 +67,7 @@ def is_on_device(x: Any) -> bool:
 
 def any_on_device(*arguments: Any) -> bool:
     """Whether one of the arguments lies on a CUDA device."""
-    return any(is_on_device(x) for x in arguments)
+    return any(map(is_on_device, arguments))
 
 
 def all_of(**arguments: Any) -> dict[str, Array]:

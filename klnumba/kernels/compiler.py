@@ -36,6 +36,7 @@ from numba.extending import intrinsic
 
 from klnumba.formulas import primitives
 from klnumba.kernels import registers
+from klnumba.kernels.uninterrupted import uninterrupted
 
 PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -244,7 +245,10 @@ if hasattr(os, "register_at_fork"):
 
 
 def once(build: Callable[..., Any]) -> Callable[..., Any]:
-    """Build a loop at its first use, once for all threads, and keep it."""
+    """Build a loop at its first use, once for all threads, and keep it.
+
+    Ctrl-C waits until it is there: llvmlite frees an object twice where it is interrupted while it frees it.
+    """
     built: dict[tuple[Any, ...], Any] = {}
 
     @functools.wraps(build)
@@ -252,7 +256,7 @@ def once(build: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return built[key]
         except KeyError:
-            with _compile_lock:
+            with _compile_lock, uninterrupted():
                 if key not in built:
                     built[key] = build(*key)
                 return built[key]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from operator import index
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -15,14 +15,13 @@ from klnumba import reduction as rows_of
 from klnumba.divergence import Axis, Invalid, Kind
 from klnumba.gpu.borders import any_on_device, is_on_device
 from klnumba.gpu.values import DeviceValues
+from klnumba.kernels.uninterrupted import uninterrupted
 from klnumba.metrics.batch import Batch
 from klnumba.metrics.kept_rows import Buffer, Spill
 from klnumba.metrics.labels import Label
 from klnumba.metrics.mergeable import Mergeable
 from klnumba.metrics.running import RunningStatistics
 from klnumba.metrics.summary import Summary
-from klnumba.metrics.turns import Turns
-from klnumba.metrics.uninterrupted import uninterrupted
 
 Array = np.ndarray[Any, Any]
 
@@ -80,7 +79,7 @@ class RowMetric(Mergeable):
         self._agreed = RunningStatistics(quantile_error=None) if agreement else None
         self._kept = None if self.reduction != "none" else Buffer() if spill is None else Spill(spill)
         self._waiting: list[DeviceValues] = []  # kept rows whose values are still on a device
-        self._lock = Turns()
+        self._lock = self.statistics.turns
         self._back: arrays.Back | None = None
 
     def _try_options(self) -> None:
@@ -147,16 +146,26 @@ class RowMetric(Mergeable):
         if groups is not None and self._kept is not None:
             raise ValueError("groups: with reduction 'none' all rows are kept in one list; use 'mean' or 'sum'")
         batch = Batch.of(values, weights, groups, shape)
-        with self._lock, uninterrupted():
-            changes = [self.statistics.ready(batch)]
-            if self._agreed is not None:
-                changes.append(self._agreed.ready(Batch.of(agreed, weights, groups, shape)))
-            if self._kept is not None:
-                self._keep(batch.values)
-            for change in changes:
+        with self._lock:
+            change = self.statistics.ready(batch)
+            if self._agreed is None and self._kept is None:
                 change()
+            else:
+                other = None if self._agreed is None else Batch.of(agreed, weights, groups, shape)
+                self._take_parts(batch, change, other)
             self._back = back or self._back
         return batch
+
+    def _take_parts(self, batch: Batch, change: Callable[[], None], agreed: Batch | None) -> None:
+        """Take a batch into everything that is kept, or into nothing."""
+        with uninterrupted():
+            changes = [change]
+            if self._agreed is not None and agreed is not None:
+                changes.append(self._agreed.ready(agreed))
+            if self._kept is not None:
+                self._keep(batch.values)
+            for one in changes:
+                one()
 
     def _shape_of_rows(self, p: Any, where: Any) -> tuple[int, ...]:
         """The shape of the rows' values."""
@@ -418,3 +427,4 @@ class RowMetric(Mergeable):
                 self._kept.clear()
                 self._kept.append(kept)
             self.statistics, self._agreed = parts["statistics"], parts.get("agreed")
+            self.statistics.turns = self._lock

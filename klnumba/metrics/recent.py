@@ -6,10 +6,10 @@ import math
 from collections import deque
 from typing import Any
 
+from klnumba.kernels.uninterrupted import uninterrupted
 from klnumba.metrics.metric import RowMetric
 from klnumba.metrics.summary import Summary
 from klnumba.metrics.turns import Turns
-from klnumba.metrics.uninterrupted import uninterrupted
 from klnumba.reduction import real
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import numbers
 from collections.abc import Callable, Iterable, Mapping
@@ -10,20 +11,25 @@ from typing import Any
 import numpy as np
 
 from klnumba.gpu.values import DeviceValues
+from klnumba.kernels.uninterrupted import uninterrupted
 from klnumba.metrics.afar import Afar
 from klnumba.metrics.batch import Batch
 from klnumba.metrics.labels import Label, Labels
 from klnumba.metrics.mergeable import Mergeable
 from klnumba.metrics.reading import Read, values_of
 from klnumba.metrics.sketch import shift_for
-from klnumba.metrics.state import State, check_load
+from klnumba.metrics.state import State, check_load, frozen
 from klnumba.metrics.summary import Summary
 from klnumba.metrics.turns import Turns
-from klnumba.metrics.uninterrupted import uninterrupted
 
 Array = np.ndarray[Any, Any]
 
 LEAST_ERROR, LARGEST_ERROR = 1e-4, 0.5
+
+# Values of batches of at most `WAITS` rows are kept until they are so many, half a megabyte: what it costs to begin is
+# then paid once.
+MOST_WAITING = 1 << 16
+WAITS = MOST_WAITING // 2
 
 
 class RunningStatistics(Mergeable):
@@ -54,7 +60,7 @@ class RunningStatistics(Mergeable):
     def __init__(self, *, quantile_error: float | None = 0.01, thresholds: Iterable[float] = ()) -> None:
         self.quantile_error = _checked_error(quantile_error)
         self.thresholds = _checked_thresholds(thresholds)
-        self._lock = Turns()
+        self.turns = Turns()  # a metric has that of its statistics
         self._clear()
 
     def _clear(self) -> None:
@@ -62,11 +68,13 @@ class RunningStatistics(Mergeable):
 
     def _put(self, state: State, labels: Labels | None) -> None:
         self._near, self._labels = state, labels
+        self._waiting: list[Array] = []
         self._afar = Afar(self.thresholds, shift_for(self.quantile_error))
 
     @property
     def _state(self) -> State:
-        """All rows on the host: what is on devices is waited for and joins what is here."""
+        """All rows: those that wait are taken in, and what is on devices is waited for and joins what is here."""
+        self._take_waiting()
         if self._afar.rows:
             groups = 1 if self._labels is None else len(self._labels)
             self._near.grow(groups)
@@ -74,9 +82,21 @@ class RunningStatistics(Mergeable):
                 self._near.merge(state)
         return self._near
 
+    @property
+    def _held(self) -> int:
+        """Rows that wait."""
+        return sum(map(len, self._waiting))
+
+    def _take_waiting(self) -> None:
+        if not self._waiting:
+            return
+        with uninterrupted():
+            self._near.ready(frozen(np.concatenate(self._waiting)), None)()
+            self._waiting = []
+
     def reset(self) -> None:
         """Forget all rows."""
-        with self._lock:
+        with self.turns:
             self._clear()
 
     # --- taking in -----------------------------------------------------------------------------------------------
@@ -103,16 +123,24 @@ class RunningStatistics(Mergeable):
             If values, weights or labels are of another kind.
         """
         batch = Batch.of(values, weights, groups)
-        with self._lock, uninterrupted():
+        with self.turns:
             self.ready(batch)()
 
     def ready(self, batch: Batch) -> Callable[[], None]:
-        """Make room for a batch, which shows nowhere; what then takes it in cannot fail."""
-        if not batch.values.size:
+        """Make room for a batch, which shows nowhere; what then takes it in cannot fail, nor Ctrl-C part it."""
+        values = batch.values
+        if not values.size:
             return lambda: None
         self._check_groups(batch.labels)
+        held = self._held
+        heavy = values.size if batch.weights is None else math.ceil(batch.weights.sum())
+        check_load(self._near.load + self._afar.load + held + heavy)
+        if isinstance(values, np.ndarray) and batch.weights is None and batch.labels is None and values.size <= WAITS:
+            if held + values.size > MOST_WAITING:
+                self._take_waiting()
+            return functools.partial(self._waiting.append, values)
         if batch.labels is None:
-            return self._ready(batch, None, 1)
+            return _whole(self._ready(batch, None, 1))
         labels = Labels() if self._labels is None else self._labels.copy()
         places = labels.numbers(batch.labels)
         take = self._ready(batch, places, len(labels))
@@ -121,13 +149,11 @@ class RunningStatistics(Mergeable):
             self._labels = labels
             take()
 
-        return take_groups
+        return _whole(take_groups)
 
     def _ready(self, batch: Batch, places: Array | None, groups: int) -> Callable[[], None]:
         """Room for rows of so many groups, on the device of their values or here."""
         values = batch.values
-        heavy = values.size if batch.weights is None else math.ceil(batch.weights.sum())
-        check_load(self._near.load + self._afar.load + heavy)
         if isinstance(values, DeviceValues) and self._afar.holds(groups, batch.weights is not None):
             return self._afar.ready(values, batch.weights, places, groups)
         here = batch.on_host()
@@ -157,9 +183,9 @@ class RunningStatistics(Mergeable):
         """
         self.check_like(*others)
         for other in others:
-            with other._lock:
+            with other.turns:
                 state, labels = other._state.copy(), None if other._labels is None else other._labels.copy()
-            with self._lock, uninterrupted():
+            with self.turns, uninterrupted():
                 self._merge(state, labels)
 
     def check_like(self, *others: Any) -> None:
@@ -186,7 +212,7 @@ class RunningStatistics(Mergeable):
     @property
     def labels(self) -> list[Label] | None:
         """Labels of the groups in order, or None where updates had none."""
-        with self._lock:
+        with self.turns:
             if self._labels is None:
                 return None
             names = self._labels.names()
@@ -195,9 +221,9 @@ class RunningStatistics(Mergeable):
     @property
     def rows(self) -> int:
         """Rows taken in, those that are NaN among them."""
-        with self._lock:
+        with self.turns:
             counts = self._near.counts
-            return int(counts.sum() - counts[:, 1].sum()) + self._afar.rows
+            return int(counts.sum() - counts[:, 1].sum()) + self._held + self._afar.rows
 
     def mean(self) -> Any:
         """The mean over all rows, rounded once; with groups an array, in the order of `labels`."""
@@ -208,7 +234,7 @@ class RunningStatistics(Mergeable):
         return self._numbers("total")
 
     def _numbers(self, method: str) -> Any:
-        with self._lock:
+        with self.turns:
             if self._labels is None:
                 return np.float64(values_of(self._state, method, [0])[0])
             return values_of(self._state, method, self._labels.ordered())
@@ -222,13 +248,13 @@ class RunningStatistics(Mergeable):
 
     def summary(self) -> Summary:
         """All rows in one summary."""
-        with self._lock:
+        with self.turns:
             state = self._state.together()
         return Read(state).summary(self.quantile_error)
 
     def summaries(self) -> dict[Label, Summary]:
         """A summary for each label."""
-        with self._lock:
+        with self.turns:
             if self._labels is None:
                 return {}
             names = self._labels.names()
@@ -246,22 +272,22 @@ class RunningStatistics(Mergeable):
             raise ValueError(f"share: a number from 0 to 1, not {share!r}")
         if self.quantile_error is None:
             raise ValueError("quantile_error: None, so that no quantiles are kept")
-        with self._lock:
+        with self.turns:
             state = self._state.together()
         return Read(state).quantiles((float(share),))[float(share)]
 
     def moments(self) -> tuple[float, float, float]:
         """Sum of weights, mean and variance (divided by that sum) of the finite rows."""
-        with self._lock:
+        with self.turns:
             return Read(self._state.together()).moments()
 
     def distribution(self) -> tuple[Array, Array]:
         """(values, weights): what stands for each interval with rows in it, ascending, and their weight."""
-        with self._lock:
+        with self.turns:
             return Read(self._state.together()).distribution()
 
     def __repr__(self) -> str:
-        with self._lock:
+        with self.turns:
             groups = "" if self._labels is None else f", groups={len(self._labels)}"
             return f"<{type(self).__name__}: rows={self.rows}{groups}, mean={Read(self._state.together()).mean():.6g}>"
 
@@ -273,7 +299,7 @@ class RunningStatistics(Mergeable):
 
     def state_dict(self) -> dict[str, Any]:
         """All that is kept, in one form: the same rows give the same arrays, whatever way they came in."""
-        with self._lock:
+        with self.turns:
             return {"options": self.options(), "labels": self.labels, **self._ordered().arrays()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -298,8 +324,18 @@ class RunningStatistics(Mergeable):
             labels.add(names)
         if found.groups != (1 if labels is None else len(labels)):
             raise ValueError(f"state: {found.groups} groups, labels {names!r}")
-        with self._lock:
+        with self.turns:
             self._put(found, labels)
+
+
+def _whole(change: Callable[[], None]) -> Callable[[], None]:
+    """A change of several steps, which Ctrl-C cannot part."""
+
+    def uncut() -> None:
+        with uninterrupted():
+            change()
+
+    return uncut
 
 
 def _number(value: Any, name: str) -> float:

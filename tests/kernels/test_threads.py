@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 import multiprocessing
 import os
+import signal
 import sys
 import threading
 from pathlib import Path
@@ -16,6 +17,7 @@ import numpy as np
 import pytest
 
 import klnumba as kl
+from klnumba.kernels import compiler
 from klnumba.kernels.threads import apart
 from tests.kernels import sub
 
@@ -437,3 +439,24 @@ print("fine")
 )  # fmt: skip
 def test_items_apart(count, workers, order):
     assert apart(range(count), workers) == order
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals differ there")
+def test_ctrl_c_waits_for_a_loop_that_is_being_built():
+    """llvmlite that is interrupted may free an object twice, which ends the process."""
+    built = []
+
+    @compiler.once
+    def build():
+        signal.raise_signal(signal.SIGINT)
+        built.append(1)
+        return "a loop"
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            build()
+        assert build() == "a loop"
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert built == [1]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import klnumba as kl
-from klnumba.metrics import RunningStatistics, Windowed, state
+from klnumba.metrics import RunningStatistics, Windowed, running, state
 from tests.metrics.states import assert_same, of_rows
 
 P, Q = np.random.default_rng(0).dirichlet(np.ones(4), (2, 12))
@@ -40,18 +40,58 @@ def test_no_room_for_groups_changes_nothing(monkeypatch):
     assert made.rows == 52
 
 
+def no_memory(*arguments):
+    raise MemoryError
+
+
 def test_no_room_for_intervals_changes_nothing(monkeypatch):
     made = of_rows([1.0])
     before = made.state_dict()
-
-    def fails(*arguments):
-        raise MemoryError
-
-    monkeypatch.setattr(state.Layout, "moved", fails)
+    monkeypatch.setattr(state.Layout, "moved", no_memory)
     with pytest.raises(MemoryError):
-        made.update([1.0, 1.0, 1e100])
+        made.update(np.full(running.WAITS + 1, 1e100))
     monkeypatch.undo()
     assert_same(made.state_dict(), before)
+
+
+def test_rows_that_wait_outlast_a_lack_of_memory(monkeypatch):
+    rows = [1.0, 1e100, math.nan, -2.0]
+    made, room = of_rows(rows[:1]), np.ones(running.MOST_WAITING // 4)
+    made.summary()
+    made.update(rows[1:])
+    monkeypatch.setattr(state.Layout, "moved", no_memory)
+    with pytest.raises(MemoryError):
+        made.summary()
+    for _ in range(3):
+        made.update(room)
+    with pytest.raises(MemoryError):
+        made.update(room)
+    monkeypatch.undo()
+    assert made.rows == len(rows) + 3 * room.size
+    assert_same(made.state_dict(), of_rows(np.concatenate([rows, np.ones(3 * room.size)])).state_dict())
+
+
+def test_ctrl_c_at_a_read_loses_no_waiting_row(monkeypatch):
+    made = of_rows([1.0, 3.0])
+    monkeypatch.setattr(running.np, "concatenate", lambda arrays: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        made.mean()
+    monkeypatch.undo()
+    assert made.mean() == 2.0
+
+
+@pytest.mark.parametrize("later", [{"weights": 2.0}, {}])
+def test_rows_that_wait_have_the_bits_of_rows_that_do_not(later):
+    rng = np.random.default_rng(7)
+    small, large = rng.gamma(0.1, size=1000), rng.gamma(0.1, size=running.WAITS + 1)
+    waiting, at_once = RunningStatistics(), RunningStatistics()
+    for part in np.array_split(small, 7):
+        waiting.update(part)
+    waiting.update(large, **later)
+    at_once.update(small)
+    at_once.summary()
+    at_once.update(large, **later)
+    assert_same(waiting.state_dict(), at_once.state_dict())
 
 
 def test_a_part_that_fails_leaves_the_others(monkeypatch):
@@ -79,6 +119,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have sta
 p, q = np.random.default_rng(0).dirichlet(np.ones(3), (2, 50))
 made = kl.KLDivergence(reduction="none", agreement=True)
 made.update(p, q)
+made.summary()
 stop, begin = False, threading.Event()
 def nag():
     begin.wait()
@@ -189,7 +230,7 @@ def test_printing_meanwhile():
         repr(made)
         done.set()
 
-    with made._lock:
+    with made.turns:
         printing = threading.Thread(target=show)
         printing.start()
         assert not done.wait(0.2)
