@@ -151,39 +151,84 @@ def _largest(cells: Any) -> Any:
 
 
 @helper
-def _sweep(cells: Any, sums: Any, s: Any) -> None:
-    """Add cells, which are used up, to a fixed-point number.
+def _anchored(top: Any) -> Any:
+    """(anchor, exponent of its last bit): added to the anchor, cells up to `top` leave their bits from there on."""
+    exponent = magnitude(top)[1] + 54 if top >= _LEAST_ANCHORED else np.int64(-1022)
+    bits = (exponent + 1023) << _ULP_BITS | np.int64(1 << (_ULP_BITS - 1))
+    return np.int64(bits).view(np.float64), exponent - _ULP_BITS
+
+
+@helper
+def _put_count(sums: Any, s: Any, count: Any, e: Any) -> None:
+    negative = count >> np.int64(63)  # no branch: where one hangs on a sum, LLVM adds its terms one by one
+    _put(sums, 0, s, (count ^ negative) - negative, e, negative | np.int64(1))
+
+
+@helper
+def _sweep(cells: Any, sums: Any, s: Any, top: Any) -> None:
+    """Add cells, none larger than `top`, to a fixed-point number; they are used up.
 
     Added to a large power of two, a cell leaves its leading bits in the last bits of the sum: as integers these add up
     without rounding, in any order. What a cell had below them is left for the next turn.
     """
-    top = _largest(cells)
     while top > 0.0:
-        exponent = magnitude(top)[1] + 54 if top >= _LEAST_ANCHORED else np.int64(-1022)
-        anchor = np.int64((exponent + 1023) << _ULP_BITS | np.int64(1 << (_ULP_BITS - 1))).view(np.float64)
+        anchor, e = _anchored(top)
         origin = np.float64(anchor).view(np.int64)
-        count = np.int64(0)
+        count = left = np.int64(0)
         for k in range(cells.size):
             moved = cells[k] + anchor
             count += np.float64(moved).view(np.int64) - origin
-            cells[k] -= moved - anchor
-        sign = np.int64(1) if count >= 0 else np.int64(-1)
-        _put(sums, 0, s, sign * count, exponent - _ULP_BITS, sign)
-        top = _largest(cells)
+            rest = cells[k] - (moved - anchor)
+            left |= np.float64(rest).view(np.int64) << 1
+            cells[k] = rest
+        _put_count(sums, s, count, e)
+        top = _largest(cells) if left else 0.0
 
 
 @helper
-def _add_up(cells: Any, sums: Any, room: Any) -> None:
-    """Values of moderate size into the sums of x and x**2."""
-    n = cells.size
-    first, high, low = room[0:n], room[SWEPT : SWEPT + n], room[2 * SWEPT : 2 * SWEPT + n]
-    for k in range(n):
+def _first_turn(cells: Any, sums: Any, rests: Any, top: Any) -> Any:
+    """The first turn of cells that are to stay; a bound of what is left for the next."""
+    anchor, e = _anchored(top)
+    origin = np.float64(anchor).view(np.int64)
+    count = np.int64(0)
+    for k in range(cells.size):
+        moved = cells[k] + anchor
+        count += np.float64(moved).view(np.int64) - origin
+        rests[k] = cells[k] - (moved - anchor)
+    _put_count(sums, 0, count, e)
+    return _below(anchor)
+
+
+@helper
+def _first_turn_of_squares(cells: Any, sums: Any, high: Any, low: Any, top: Any) -> Any:
+    """The same of the squares, as sums of two numbers of which the second wait in `low`."""
+    anchor, e = _anchored(top)
+    origin = np.float64(anchor).view(np.int64)
+    count = np.int64(0)
+    for k in range(cells.size):
         x = cells[k]
         square = x * x
-        first[k], high[k], low[k] = x, square, _fma(x, x, -square)
-    _sweep(first, sums, 0)
-    _sweep(high, sums, 1)
-    _sweep(low, sums, 1)
+        moved = square + anchor
+        count += np.float64(moved).view(np.int64) - origin
+        high[k], low[k] = square - (moved - anchor), _fma(x, x, -square)
+    _put_count(sums, 1, count, e)
+    return _below(anchor)
+
+
+@helper
+def _below(anchor: Any) -> Any:
+    """The last bit of an anchor: no cell has more left after its turn."""
+    return np.int64(np.float64(anchor).view(np.int64) + 1).view(np.float64) - anchor
+
+
+@helper
+def _add_up(cells: Any, sums: Any, room: Any, top: Any) -> None:
+    """Values of moderate size, none larger than `top`, into the sums of x and x**2."""
+    n, square = cells.size, top * top
+    first, high, low = room[0:n], room[SWEPT : SWEPT + n], room[2 * SWEPT : 2 * SWEPT + n]
+    _sweep(first, sums, 0, _first_turn(cells, sums, first, top))
+    _sweep(high, sums, 1, _first_turn_of_squares(cells, sums, high, low, square))
+    _sweep(low, sums, 1, square * 2.0**-_ULP_BITS)
 
 
 @helper
@@ -210,7 +255,7 @@ def swept(
         row, start, shift = whole[0], layout[POSITIVE] - layout[POSITIVE + 1], layout[SHIFT]
         for k in range(cells.size):
             row[start + _bucket(cells[k], shift)] += 1
-    _add_up(cells, sums, room)
+    _add_up(cells, sums, room, high)
     return True
 
 
@@ -227,7 +272,7 @@ def exact_sum() -> Callable[..., Any]:
                 copy = room[0 : cells.size]
                 for k in range(cells.size):
                     copy[k] = cells[k]
-                _sweep(copy, sums, 0)
+                _sweep(copy, sums, 0, most)
             else:
                 for k in range(cells.size):
                     m, e = magnitude(cells[k])
