@@ -29,7 +29,8 @@ def carry(numbers: Limbs) -> None:
 
 def as_integer(number: Limbs) -> int:
     """A number times 2**BIAS, carried or not."""
-    return sum(int(number[k]) << (LIMB_BITS * int(k)) for k in np.flatnonzero(number))
+    places = number.nonzero()[0]
+    return sum([limb << (LIMB_BITS * k) for k, limb in zip(places.tolist(), number[places].tolist(), strict=True)])
 
 
 def from_integer(value: int) -> Limbs:

@@ -159,13 +159,13 @@ def _anchored(top: Any) -> Any:
 
 
 @helper
-def _put_count(sums: Any, s: Any, count: Any, e: Any) -> None:
+def _put_count(sums: Any, g: Any, s: Any, count: Any, e: Any) -> None:
     negative = count >> np.int64(63)  # no branch: where one hangs on a sum, LLVM adds its terms one by one
-    _put(sums, 0, s, (count ^ negative) - negative, e, negative | np.int64(1))
+    _put(sums, g, s, (count ^ negative) - negative, e, negative | np.int64(1))
 
 
 @helper
-def _sweep(cells: Any, sums: Any, s: Any, top: Any) -> None:
+def _sweep(cells: Any, sums: Any, g: Any, s: Any, top: Any) -> None:
     """Add cells, none larger than `top`, to a fixed-point number; they are used up.
 
     Added to a large power of two, a cell leaves its leading bits in the last bits of the sum: as integers these add up
@@ -181,12 +181,12 @@ def _sweep(cells: Any, sums: Any, s: Any, top: Any) -> None:
             rest = cells[k] - (moved - anchor)
             left |= np.float64(rest).view(np.int64) << 1
             cells[k] = rest
-        _put_count(sums, s, count, e)
+        _put_count(sums, g, s, count, e)
         top = _largest(cells) if left else 0.0
 
 
 @helper
-def _first_turn(cells: Any, sums: Any, rests: Any, top: Any) -> Any:
+def _first_turn(cells: Any, sums: Any, g: Any, rests: Any, top: Any) -> Any:
     """The first turn of cells that are to stay; a bound of what is left for the next."""
     anchor, e = _anchored(top)
     origin = np.float64(anchor).view(np.int64)
@@ -195,12 +195,12 @@ def _first_turn(cells: Any, sums: Any, rests: Any, top: Any) -> Any:
         moved = cells[k] + anchor
         count += np.float64(moved).view(np.int64) - origin
         rests[k] = cells[k] - (moved - anchor)
-    _put_count(sums, 0, count, e)
+    _put_count(sums, g, 0, count, e)
     return _below(anchor)
 
 
 @helper
-def _first_turn_of_squares(cells: Any, sums: Any, high: Any, low: Any, top: Any) -> Any:
+def _first_turn_of_squares(cells: Any, sums: Any, g: Any, high: Any, low: Any, top: Any) -> Any:
     """The same of the squares, as sums of two numbers of which the second wait in `low`."""
     anchor, e = _anchored(top)
     origin = np.float64(anchor).view(np.int64)
@@ -211,7 +211,7 @@ def _first_turn_of_squares(cells: Any, sums: Any, high: Any, low: Any, top: Any)
         moved = square + anchor
         count += np.float64(moved).view(np.int64) - origin
         high[k], low[k] = square - (moved - anchor), _fma(x, x, -square)
-    _put_count(sums, 1, count, e)
+    _put_count(sums, g, 1, count, e)
     return _below(anchor)
 
 
@@ -222,40 +222,40 @@ def _below(anchor: Any) -> Any:
 
 
 @helper
-def _add_up(cells: Any, sums: Any, room: Any, top: Any) -> None:
+def _add_up(cells: Any, sums: Any, g: Any, room: Any, top: Any) -> None:
     """Values of moderate size, none larger than `top`, into the sums of x and x**2."""
     n, square = cells.size, top * top
     first, high, low = room[0:n], room[SWEPT : SWEPT + n], room[2 * SWEPT : 2 * SWEPT + n]
-    _sweep(first, sums, 0, _first_turn(cells, sums, first, top))
-    _sweep(high, sums, 1, _first_turn_of_squares(cells, sums, high, low, square))
-    _sweep(low, sums, 1, square * 2.0**-_ULP_BITS)
+    _sweep(first, sums, g, 0, _first_turn(cells, sums, g, first, top))
+    _sweep(high, sums, g, 1, _first_turn_of_squares(cells, sums, g, high, low, square))
+    _sweep(low, sums, g, 1, square * 2.0**-_ULP_BITS)
 
 
 @helper
 def swept(
-    cells: Any, thresholds: Any, counts: Any, extremes: Any, sums: Any, whole: Any, part: Any, layout: Any, room: Any
+    cells: Any, g: Any, thresholds: Any, counts: Any, extremes: Any, sums: Any, whole: Any, layout: Any, room: Any
 ) -> Any:
-    """Take in rows of weight one of the one group; False, with nothing done, where these are not for vectors."""
+    """Take in rows of weight one of one group; False, with nothing done, where these are not for vectors."""
     least, most = _reach(cells)
     low, high = np.int64(least).view(np.float64), np.int64(most).view(np.float64)
     if least <= 0 or not (low >= _LEAST_SWEPT and high <= _MOST_SWEPT):
         return False
     if column_of(low, layout) < 0 or column_of(high, layout) < 0:
         return False
-    counts[0, FINITE] += cells.size
-    extremes[0, 0], extremes[0, 1] = min(extremes[0, 0], low), max(extremes[0, 1], high)
+    counts[g, FINITE] += cells.size
+    extremes[g, 0], extremes[g, 1] = min(extremes[g, 0], low), max(extremes[g, 1], high)
     for t in range(thresholds.size):
         above = np.int64(0)
         for k in range(cells.size):
             above += cells[k] > thresholds[t]
-        whole[0, SPECIALS + t] += above
+        whole[g, SPECIALS + t] += above
     if layout[SHIFT] < 0:
-        whole[0, AT_ZERO] += cells.size
+        whole[g, AT_ZERO] += cells.size
     else:
-        row, start, shift = whole[0], layout[POSITIVE] - layout[POSITIVE + 1], layout[SHIFT]
+        row, start, shift = whole[g], layout[POSITIVE] - layout[POSITIVE + 1], layout[SHIFT]
         for k in range(cells.size):
             row[start + _bucket(cells[k], shift)] += 1
-    _add_up(cells, sums, room, high)
+    _add_up(cells, sums, g, room, high)
     return True
 
 
@@ -272,7 +272,7 @@ def exact_sum() -> Callable[..., Any]:
                 copy = room[0 : cells.size]
                 for k in range(cells.size):
                     copy[k] = cells[k]
-                _sweep(copy, sums, 0, most)
+                _sweep(copy, sums, 0, 0, most)
             else:
                 for k in range(cells.size):
                     m, e = magnitude(cells[k])

@@ -17,6 +17,7 @@ from klnumba.kernels.accumulate import FINITE, SPECIALS, SWEPT, column_of, magni
 from klnumba.kernels.compiler import helper, prefetch
 
 AHEAD = 32  # rows of the next group that are looked at
+MANY = 12  # rows from which on vectors are faster
 
 
 @helper
@@ -123,6 +124,24 @@ def _group_rows(
     return i
 
 
+@helper
+def _rows_of_group(
+    values: Any, first: Any, stop: Any, g: Any, thresholds: Any, counts: Any, extremes: Any, sums: Any, whole: Any,
+    part: Any, layout: Any, room: Any,
+) -> Any:  # fmt: skip
+    """The same, over vectors where the rows are many and of moderate size."""
+    for start in range(first, stop, SWEPT):
+        end = min(start + SWEPT, stop)
+        if end - start >= MANY and swept(
+            values[start:end], g, thresholds, counts, extremes, sums, whole, layout, room
+        ):  # fmt: skip
+            continue
+        taken = _group_rows(values, start, end, g, thresholds, counts, extremes, sums, whole, part, layout)
+        if taken < end:
+            return taken
+    return stop
+
+
 def plain() -> Callable[..., Any]:
     """Rows of weight one. `sums` holds the sums of x and of x**2."""
 
@@ -131,24 +150,19 @@ def plain() -> Callable[..., Any]:
         layout: Any, room: Any,
     ) -> Any:  # fmt: skip
         first = np.int64(0)
-        while first < labels.size:
-            stop = first + 1
-            while stop < labels.size and labels[stop] == labels[first]:
-                stop += 1
-            _ask_for(values, labels, stop, sums, whole, layout)
-            taken = _group_rows(
-                values, first, stop, labels[first], thresholds, counts, extremes, sums, whole, part, layout
+        while first < values.size:
+            g, stop = np.int64(0), np.int64(values.size)
+            if labels.size:
+                g, stop = labels[first], first + 1
+                while stop < labels.size and labels[stop] == g:
+                    stop += 1
+                _ask_for(values, labels, stop, sums, whole, layout)
+            taken = _rows_of_group(
+                values, first, stop, g, thresholds, counts, extremes, sums, whole, part, layout, room
             )  # fmt: skip
             if taken < stop:
                 return taken
             first = stop
-        for start in range(first, values.size, SWEPT):
-            cells = values[start : start + SWEPT]
-            if swept(cells, thresholds, counts, extremes, sums, whole, part, layout, room):
-                continue
-            for k in range(cells.size):
-                if not plain_row(cells[k], np.int64(0), thresholds, counts, extremes, sums, whole, part, layout):
-                    return start + k
         return values.size
 
     return accumulate

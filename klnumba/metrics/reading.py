@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import cached_property
 from itertools import accumulate as running
 from typing import Any
 
@@ -22,14 +23,32 @@ class Read:
 
     def __init__(self, state: State, group: int = 0) -> None:
         self.state, self.group = state, group
-        kinds = [int(x) for x in state.counts[group]]
-        self.finite, self.zero, self.plus, self.minus, self.nan = kinds
+        self.finite, self.zero, self.plus, self.minus, self.nan = state.counts[group].tolist()
         self.rows = self.finite + self.plus + self.minus + self.nan
-        self.first, self.second = map(fixed_point.as_integer, state.sums[group])
-        if state.masses is None:
-            self.weight = self.squares = self.finite << BIAS
-        else:
-            self.weight, self.squares = map(fixed_point.as_integer, state.masses[group])
+
+    @cached_property
+    def first(self) -> int:
+        """The sum of w*x of finite rows."""
+        return fixed_point.as_integer(self.state.sums[self.group, 0])
+
+    @cached_property
+    def second(self) -> int:
+        """The sum of w*x**2."""
+        return fixed_point.as_integer(self.state.sums[self.group, 1])
+
+    @cached_property
+    def weight(self) -> int:
+        """The sum of w."""
+        return self._mass(0)
+
+    @cached_property
+    def squares(self) -> int:
+        """The sum of w**2."""
+        return self._mass(1)
+
+    def _mass(self, power: int) -> int:
+        masses = self.state.masses
+        return self.finite << BIAS if masses is None else fixed_point.as_integer(masses[self.group, power])
 
     def total(self) -> float:
         """The sum of weight times value over all rows."""

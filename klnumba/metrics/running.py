@@ -6,6 +6,7 @@ import functools
 import math
 import numbers
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from klnumba.metrics.labels import Label, Labels
 from klnumba.metrics.mergeable import Mergeable
 from klnumba.metrics.reading import Read, values_of
 from klnumba.metrics.sketch import shift_for
-from klnumba.metrics.state import State, check_load, frozen
+from klnumba.metrics.state import NO_LABELS, State, check_load, frozen
 from klnumba.metrics.summary import Summary
 from klnumba.metrics.turns import Turns
 
@@ -26,10 +27,25 @@ Array = np.ndarray[Any, Any]
 
 LEAST_ERROR, LARGEST_ERROR = 1e-4, 0.5
 
-# Values of batches of at most `WAITS` rows are kept until they are so many, half a megabyte: what it costs to begin is
-# then paid once.
+# Batches of at most `WAITS` rows are kept until there are so many of them, or so many rows (half a megabyte of values):
+# what it costs to begin, and to bring the state of every group into the cache, is then paid once.
+MOST_BATCHES = 64
 MOST_WAITING = 1 << 16
 WAITS = MOST_WAITING // 2
+
+
+@dataclass(slots=True)
+class Waiting:
+    """A batch that is still to be taken in: with the number of each row's group, and its load.
+
+    The last batch has all labels that are known by then, so that rows and labels come in one step.
+    """
+
+    values: Array
+    weights: Array | None
+    places: Array | None
+    load: int
+    labels: Labels | None
 
 
 class RunningStatistics(Mergeable):
@@ -67,8 +83,8 @@ class RunningStatistics(Mergeable):
         self._put(State(1, self.thresholds, shift_for(self.quantile_error)), None)
 
     def _put(self, state: State, labels: Labels | None) -> None:
-        self._near, self._labels = state, labels
-        self._waiting: list[Array] = []
+        self._near, self._known = state, labels
+        self._waiting: list[Waiting] = []
         self._afar = Afar(self.thresholds, shift_for(self.quantile_error))
 
     @property
@@ -83,16 +99,28 @@ class RunningStatistics(Mergeable):
         return self._near
 
     @property
+    def _labels(self) -> Labels | None:
+        """All labels so far."""
+        return self._waiting[-1].labels if self._waiting else self._known
+
+    @property
     def _held(self) -> int:
         """Rows that wait."""
-        return sum(map(len, self._waiting))
+        return sum(batch.values.size for batch in self._waiting)
+
+    def _wait(self, batch: Waiting) -> None:
+        self._waiting.append(batch)  # from here on its labels count
+        if len(self._waiting) > 1:
+            self._waiting[-2].labels = None
 
     def _take_waiting(self) -> None:
         if not self._waiting:
             return
         with uninterrupted():
-            self._near.ready(frozen(np.concatenate(self._waiting)), None)()
-            self._waiting = []
+            labels = self._labels
+            self._near.grow(1 if labels is None else len(labels))
+            self._near.ready(*_joined(self._waiting))()
+            self._known, self._waiting = labels, []
 
     def reset(self) -> None:
         """Forget all rows."""
@@ -128,39 +156,39 @@ class RunningStatistics(Mergeable):
 
     def ready(self, batch: Batch) -> Callable[[], None]:
         """Make room for a batch, which shows nowhere; what then takes it in cannot fail, nor Ctrl-C part it."""
-        values = batch.values
-        if not values.size:
+        if not batch.values.size:
             return lambda: None
         self._check_groups(batch.labels)
-        held = self._held
-        heavy = values.size if batch.weights is None else math.ceil(batch.weights.sum())
-        check_load(self._near.load + self._afar.load + held + heavy)
-        if isinstance(values, np.ndarray) and batch.weights is None and batch.labels is None and values.size <= WAITS:
-            if held + values.size > MOST_WAITING:
+        load = batch.values.size if batch.weights is None else math.ceil(batch.weights.sum())
+        check_load(self._near.load + self._afar.load + sum(one.load for one in self._waiting) + load)
+        labels = places = None
+        if batch.labels is not None:
+            labels = Labels() if self._labels is None else self._labels.copy()
+            places = labels.numbers(batch.labels)
+        if isinstance(batch.values, np.ndarray) and batch.values.size <= WAITS:
+            if self._held + batch.values.size > MOST_WAITING or len(self._waiting) == MOST_BATCHES:
                 self._take_waiting()
-            return functools.partial(self._waiting.append, values)
-        if batch.labels is None:
-            return _whole(self._ready(batch, None, 1))
-        labels = Labels() if self._labels is None else self._labels.copy()
-        places = labels.numbers(batch.labels)
-        take = self._ready(batch, places, len(labels))
+            return functools.partial(self._wait, Waiting(batch.values, batch.weights, places, load, labels))
+        self._take_waiting()
+        return self._ready(batch, places, labels)
 
-        def take_groups() -> None:
-            self._labels = labels
-            take()
+    def _ready(self, batch: Batch, places: Array | None, labels: Labels | None) -> Callable[[], None]:
+        """Room for rows on the device of their values or here; no rows wait."""
+        take = self._room(batch, places, 1 if labels is None else len(labels))
 
-        return _whole(take_groups)
+        def change() -> None:
+            with uninterrupted():
+                self._known = labels
+                take()
 
-    def _ready(self, batch: Batch, places: Array | None, groups: int) -> Callable[[], None]:
-        """Room for rows of so many groups, on the device of their values or here."""
+        return change
+
+    def _room(self, batch: Batch, places: Array | None, groups: int) -> Callable[[], None]:
         values = batch.values
         if isinstance(values, DeviceValues) and self._afar.holds(groups, batch.weights is not None):
             return self._afar.ready(values, batch.weights, places, groups)
-        here = batch.on_host()
         self._near.grow(groups)
-        if places is None:
-            return self._near.ready(here, batch.weights)
-        return self._near.ready(here, batch.weights, places)
+        return self._near.ready(batch.on_host(), batch.weights, NO_LABELS if places is None else places)
 
     def _check_groups(self, names: Array | None) -> None:
         """Refuse labels after rows without, and rows without after labels."""
@@ -205,7 +233,7 @@ class RunningStatistics(Mergeable):
         places = mine.add(labels.names())
         self._state.grow(len(mine))
         self._state.merge(state.of(*range(len(labels))), places)
-        self._labels = mine
+        self._known = mine
 
     # --- giving out ----------------------------------------------------------------------------------------------
 
@@ -328,14 +356,15 @@ class RunningStatistics(Mergeable):
             self._put(found, labels)
 
 
-def _whole(change: Callable[[], None]) -> Callable[[], None]:
-    """A change of several steps, which Ctrl-C cannot part."""
-
-    def uncut() -> None:
-        with uninterrupted():
-            change()
-
-    return uncut
+def _joined(batches: list[Waiting]) -> tuple[Array, Array | None, Array]:
+    """Values, weights where one has some, and groups of all batches."""
+    values = frozen(np.concatenate([one.values for one in batches]))
+    weights = None
+    if any(one.weights is not None for one in batches):
+        parts = [np.ones(one.values.size) if one.weights is None else one.weights for one in batches]
+        weights = frozen(np.concatenate(parts))
+    places = [one.places for one in batches if one.places is not None]
+    return values, weights, frozen(np.concatenate(places)) if places else NO_LABELS
 
 
 def _number(value: Any, name: str) -> float:

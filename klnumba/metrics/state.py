@@ -21,8 +21,8 @@ Array = np.ndarray[Any, Any]
 
 _MOST_PENDING = 1 << 26  # rows between carries: a limb has room for 2**29
 _MOST_LOAD = 1 << 62  # what the weights of all rows may add up to, in whole numbers
-_NO_LABELS = np.empty(0, np.int64)
-_NO_LABELS.flags.writeable = False
+NO_LABELS = np.empty(0, np.int64)
+NO_LABELS.flags.writeable = False
 
 
 class State:
@@ -61,7 +61,7 @@ class State:
     def groups(self) -> int:
         return len(self.counts)
 
-    def ready(self, values: Array, weights: Array | None, labels: Array = _NO_LABELS) -> Callable[[], None]:
+    def ready(self, values: Array, weights: Array | None, labels: Array = NO_LABELS) -> Callable[[], None]:
         """Make room for row values, which shows nowhere; what then takes them in cannot fail.
 
         `labels` holds each row's group, where there is more than one.

@@ -31,13 +31,14 @@ def test_no_room_for_groups_changes_nothing(monkeypatch):
             raise MemoryError
         return whole(arrays, *rest, **options)
 
+    many = np.arange(float(running.WAITS + 1)), (np.arange(running.WAITS + 1) % 50).astype(str)
     monkeypatch.setattr(state.np, "concatenate", fails_at_the_fourth)
     with pytest.raises(MemoryError):
-        made.update(np.arange(50.0), groups=np.arange(50).astype(str))
+        made.update(many[0], groups=many[1])
     monkeypatch.undo()
     assert_same(made.state_dict(), before)
-    made.update(np.arange(50.0), groups=np.arange(50).astype(str))
-    assert made.rows == 52
+    made.update(many[0], groups=many[1])
+    assert made.rows == running.WAITS + 3
 
 
 def no_memory(*arguments):
@@ -80,18 +81,43 @@ def test_ctrl_c_at_a_read_loses_no_waiting_row(monkeypatch):
     assert made.mean() == 2.0
 
 
-@pytest.mark.parametrize("later", [{"weights": 2.0}, {}])
-def test_rows_that_wait_have_the_bits_of_rows_that_do_not(later):
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("weighted", [(), (1,), (0, 1, 2)])
+def test_rows_that_wait_have_the_bits_of_rows_that_do_not(weighted, grouped):
+    """Small batches, of which some have weights, and a large one among them: a read after each takes it in at once."""
     rng = np.random.default_rng(7)
-    small, large = rng.gamma(0.1, size=1000), rng.gamma(0.1, size=running.WAITS + 1)
+    sizes = [100, 900, running.WAITS + 1, *[50] * (running.MOST_BATCHES + 2)]
     waiting, at_once = RunningStatistics(), RunningStatistics()
-    for part in np.array_split(small, 7):
-        waiting.update(part)
-    waiting.update(large, **later)
-    at_once.update(small)
-    at_once.summary()
-    at_once.update(large, **later)
+    for k, size in enumerate(sizes):
+        options = {"weights": rng.gamma(2.0, size=size)} if k in weighted else {}
+        if grouped:
+            options["groups"] = rng.integers(k, k + 40, size)
+        rows = rng.gamma(0.1, size=size)
+        for made in (waiting, at_once):
+            made.update(rows, **options)
+        assert at_once.summary().rows == sum(sizes[: k + 1]) == waiting.rows
     assert_same(waiting.state_dict(), at_once.state_dict())
+
+
+def test_every_row_a_batch_and_a_label_of_its_own():
+    """Labels are kept once, not with every batch that waits."""
+    made = RunningStatistics(quantile_error=None)
+    for k in range(3 * running.MOST_BATCHES):
+        made.update([float(k)], groups=[f"label {k}"])
+        assert sum(batch.labels is not None for batch in made._waiting) == 1
+        assert len(made._waiting) <= running.MOST_BATCHES
+    assert made.labels == sorted(f"label {k}" for k in range(3 * running.MOST_BATCHES))
+    assert made.rows == 3 * running.MOST_BATCHES
+
+
+def test_labels_of_a_batch_that_waits_are_refused_without_a_trace():
+    made = of_rows([1.0], groups=["a"])
+    with pytest.raises(ValueError, match="groups: missing"):
+        made.update([2.0])
+    with pytest.raises(TypeError, match="groups: integers, booleans or text"):
+        made.update([2.0], groups=[0.5])
+    assert made.labels == ["a"]
+    assert made.rows == 1
 
 
 def test_a_part_that_fails_leaves_the_others(monkeypatch):
