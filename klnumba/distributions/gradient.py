@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from klnumba.distributions import (
+    gradient_of_cauchy,
     gradient_rules,  # noqa: F401  registers its rules
     gradient_rules_of_odds,  # noqa: F401  registers its rules
     normal_gradient,
@@ -93,7 +94,8 @@ def kl_divergence_grad(p: Distribution, q: Distribution) -> tuple[Any, Gradient]
     A probability is derived by in the form in which it was given, ``probs`` or ``logits``. There are no derivatives by
     a ``total_count`` that is an integer. Where the closed form holds for equal scales (`Logistic`) or counts
     (`NegativeBinomial`) only, the derivatives by these are those of the divergence itself, which goes on where they
-    differ. So are those of `Geometric` and `NegativeBinomial` from each other, which ask for a count of 1.
+    differ. So are those of `Geometric` and `NegativeBinomial` from each other, which ask for a count of 1, and those
+    by the parameters of `StudentT` and `Cauchy` for one value of which there is a closed form.
 
     Examples
     --------
@@ -167,7 +169,12 @@ def is_count(family: type[Distribution], name: str) -> bool:
 
 def has_derivatives(pair: Pair) -> bool:
     """Whether the derivatives of a registered pair are those of a scalar formula."""
-    return pair.compiled or isinstance(pair.function, ByForm) or pair.function is infinite
+    return (
+        pair.compiled
+        or isinstance(pair.function, ByForm)
+        or (pair.p, pair.q) in gradient_of_cauchy.FORMULAS
+        or pair.function is infinite
+    )
 
 
 def _scalar(
@@ -179,6 +186,8 @@ def _scalar(
     elif isinstance(pair.function, ByForm):
         formula, of_p, of_q = pair.function.choose(p, q)
         formula = twin(formula)
+    elif (pair.p, pair.q) in gradient_of_cauchy.FORMULAS:
+        formula, of_p, of_q = gradient_of_cauchy.FORMULAS[pair.p, pair.q], pair.p.parameters, pair.q.parameters
     elif pair.function is infinite:
         formula, of_p, of_q = _nowhere_finite, type(p).parameters, type(q).parameters
     else:

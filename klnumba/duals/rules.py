@@ -122,11 +122,9 @@ def cos(x: Any) -> Any:
 
 @rule(math.atan)
 def atan(x: Any) -> Any:
-    """`atan`, with the derivatives of its arguments carried along; one step from the angle of float64."""
+    """`atan`, with the derivatives of its arguments carried along."""
     v = value_of(x)
-    near = Twofold(np.arctan(v.hi))
-    sine, cosine = tf.sin_and_cos(near)
-    return chain(near + (v * cosine - sine) / (cosine + v * sine), (x, 1.0 / (1.0 + v * v)))
+    return chain(tf.angle(v, 1.0), (x, 1.0 / (1.0 + v * v)))
 
 
 @rule(math.fabs)

@@ -118,6 +118,7 @@ def _rounded(high: Any, low: Any) -> Twofold:
 LN2 = Twofold(0.6931471805599453, 2.3190468138462996e-17)
 HALF_LOG_2PI = Twofold(0.9189385332046728, -3.878294158067242e-17)
 EULER = Twofold(0.5772156649015329, -4.942915152430645e-18)
+PI_SQUARED_BY_6 = Twofold(1.6449340668482264, 3.040672350398476e-17)
 HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33)  # in three parts
 
 
@@ -225,6 +226,71 @@ def sin_and_cos(x: Number) -> tuple[Twofold, Twofold]:
     odd = k % 2.0 == 1.0
     sine, cosine = where(odd, c, s), where(odd, s, c)
     return where(k % 4.0 >= 2.0, -sine, sine), where((k + 1.0) % 4.0 >= 2.0, -cosine, cosine)
+
+
+def angle(y: Number, x: Number) -> Twofold:
+    """That of the point (x, y), as atan2; one step from the angle of float64."""
+    x, y = twofold(x), twofold(y)
+    near = Twofold(np.arctan2(y.hi, x.hi))
+    sine, cosine = sin_and_cos(near)
+    return near + (y * cosine - x * sine) / (x * cosine + y * sine)
+
+
+# --- the dilogarithm --------------------------------------------------------------------------------------------------
+
+DILOG_TERMS = 24  # of the series in log(1 - z): its terms fall by 30 each at least
+DILOG_POWERS = 60  # of the series in z, up to a third
+
+
+@cache
+def _dilog_series() -> tuple[Twofold, ...]:
+    """B(2k)/(2k + 1)! for k from 1 on."""
+    stirling = _stirling_series()  # B(2k)/(2k*(2k - 1))
+    return tuple(
+        exactly(c * 2 * k * (2 * k - 1) / math.factorial(2 * k + 1)) for k, c in enumerate(stirling[:DILOG_TERMS], 1)
+    )
+
+
+def _times(z: tuple[Twofold, Twofold], w: tuple[Twofold, Twofold]) -> tuple[Twofold, Twofold]:
+    """The product of two complex numbers."""
+    return z[0] * w[0] - z[1] * w[1], z[0] * w[1] + z[1] * w[0]
+
+
+def dilog_beyond_first_order(x: Number, y: Number, less_x: Number) -> Twofold:
+    """The real part of Li2(z) - z, z = x + i*y in the unit disk; `less_x` is 1 - x, of which no digits may be lost.
+
+    Powers of z where it is small; else Li2(z) as a series in log(1 - z) (D. Zagier, "The dilogarithm function", 2007),
+    with z and 1 - z exchanged where the real part is above 1/2.
+    """
+    x, y, less_x = twofold(x), twofold(y), twofold(less_x)
+    size = x.hi * x.hi + y.hi * y.hi
+    small, right = size < 1.0 / 9.0, x.hi > 0.5
+    near = where(small, x, 0.0), where(small, y, 0.0)
+    inside = where(right, less_x, x), where(right, -y, y)
+    outside = where(right, x, less_x), where(right, y, -y)  # 1 less the one above
+    log_size = 0.5 * log(outside[0] * outside[0] + outside[1] * outside[1])
+    u = -log_size, -angle(outside[1], outside[0])
+    square = _times(u, u)
+    total = _dilog_series()[-1], Twofold(0.0)
+    for c in _dilog_series()[-2::-1]:
+        total = _times(total, square)
+        total = total[0] + c, total[1]
+    far = u[0] - 0.25 * square[0] + _times(_times(total, square), u)[0]
+    most = np.maximum(np.abs(inside[0].hi), np.abs(inside[1].hi))  # whose square may leave the range
+    parts = [part / most for part in inside]
+    log_inside = log(most) + 0.5 * log(parts[0] * parts[0] + parts[1] * parts[1]), angle(parts[1], parts[0])
+    exchanged = PI_SQUARED_BY_6 + _times(u, log_inside)[0] - far
+    exchanged = where((inside[0].hi == 0.0) & (inside[1].hi == 0.0), PI_SQUARED_BY_6, exchanged)
+    return where(small, _powers_of(near), where(right, exchanged, far) - x)
+
+
+def _powers_of(z: tuple[Twofold, Twofold]) -> Twofold:
+    """The real part of the sum of z**n/n**2 from n = 2 on."""
+    total = exactly(Fraction(1, DILOG_POWERS**2)), Twofold(0.0)
+    for n in range(DILOG_POWERS - 1, 1, -1):
+        total = _times(total, z)
+        total = total[0] + exactly(Fraction(1, n * n)), total[1]
+    return _times(_times(total, z), z)[0]
 
 
 # --- modified Bessel functions, and the exponential integral ----------------------------------------------------------

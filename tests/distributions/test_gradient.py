@@ -88,7 +88,7 @@ def test_every_scalar_pair_has_derivatives_that_are_compared():
     }
     compared = {tuple(name.partition(".")[0] for name in pair) for pair in COMPILED}
     # the last is infinite, or refused
-    assert scalar - compared == NONE | set(AT) | {("Delta", "Distribution")}
+    assert scalar - compared == NONE | {("Delta", "Distribution")}
     assert compared - scalar == {("Chi2", "Chi2")}
 
 
@@ -134,6 +134,8 @@ def inside(family, numbers):
 @pytest.mark.parametrize("name", [pytest.param(x, marks=_slow(x == "Kumaraswamy")) for x in SMOOTH])
 def test_exactly_zero_at_equal_parameters(name):
     numbers = np.array([x for x in PARAMETERS[name] if inside(name, x)]).T
+    if name == "StudentT":
+        numbers[0] = 1.0
     value, gradient = kl_divergence_grad(build(name, numbers), build(name, numbers))
     np.testing.assert_array_equal(value, 0.0)
     for slope in all_derivatives(gradient):
@@ -254,6 +256,9 @@ def test_parameters_broadcast(p, q):
         first[:, 1] = second[:, 1] = 2.0
     if (p, q) in ONE_FAILURE:
         (first if p.startswith("Negative") else second)[:, 0] = 1.0
+    if (p, q) in AT:
+        place, number = AT[p, q]
+        (first if place < width(p) else second)[:, place if place < width(p) else place - width(p)] = number
     value, gradient = kl_divergence_grad(build(p, first.T), build(q, [column[:, None] for column in second.T]))
     assert value.shape == (3, 2)
     for at in ((0, 1), (2, 0)):

@@ -8,6 +8,7 @@ distribution are central differences of integrals in 60 digits.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 from mpmath import mp, mpf
@@ -119,6 +120,63 @@ def of_one_failure(i: int, at: tuple[Any, ...]) -> Any:
     return negative_binomial(0, (r, p, r, 1 - q))
 
 
+# --- by what must be one value for the closed form: the integral differentiated under its sign ------------------------
+
+
+def _on_half_line(density: Callable[[Any], Any], df: Any, sizes: tuple[Any, ...]) -> Any:
+    """By the location, at 0, of a Student's distribution of this scale: x = exp(u), cut at the sizes in play."""
+    scale = sizes[-1]
+
+    def pull(u: Any) -> Any:
+        x = mp.exp(u)
+        return density(x) * x * (df + 1) * x / (df * scale**2 + x**2)
+
+    logs = sorted({mp.log(x) for x in (*sizes, scale * mp.sqrt(df))})
+    ends = logs[0] - 75, *logs, logs[-1] + 75
+    cuts = [x for a, b in pairwise(ends) for x in mp.linspace(a, b, 2 + int((b - a) / 15))[:-1]]
+    most = max(map(pull, logs))  # an error of `quad` is absolute
+    return -most * mp.quad(lambda u: pull(u) / most, [*cuts, ends[-1]])
+
+
+def exponential_cauchy(i: int, at: tuple[Any, ...]) -> Any:
+    rate, _, scale = at
+    return _on_half_line(lambda x: rate * mp.exp(-rate * x), mpf(1), (1 / rate, scale))
+
+
+def _half_cauchy(scale: Any, df: Any, scale_q: Any) -> Any:
+    return _on_half_line(lambda x: 2 * scale / (mp.pi * (scale**2 + x**2)), df, (scale, scale_q))
+
+
+def half_cauchy_cauchy(i: int, at: tuple[Any, ...]) -> Any:
+    return _half_cauchy(at[0], mpf(1), at[2])
+
+
+def half_cauchy_student_t(i: int, at: tuple[Any, ...]) -> Any:
+    return _half_cauchy(at[0], at[1], at[3])
+
+
+def student_t_student_t(i: int, at: tuple[Any, ...]) -> Any:
+    """By p's `df`, at 1: the mean of its score times the log-ratio, with T = sinh(u)."""
+    _, loc, scale, df, loc_q, scale_q = at
+    far, wide = (loc_q - loc) / scale, scale_q / scale
+
+    def part(u: Any) -> Any:
+        t = mp.sinh(u)
+        square = 1 + t * t
+        score = mp.log(2) - mpf(1) / 2 - mp.log(square) / 2 + t * t / square
+        log_ratio = (df + 1) / 2 * mp.log1p(((t - far) / wide) ** 2 / df) - mp.log(square)
+        return score * log_ratio / (mp.pi * mp.cosh(u))
+
+    end = mpf(DIGITS) * 5 / 2
+    cuts = {mp.asinh(far + k * wide * mp.sqrt(df)) for k in (-1, 0, 1)} | {mpf(k) for k in (-1, 0, 1)}
+    found = mp.quad(part, [-end, *sorted(x for x in cuts if abs(x) < end), end])
+    return found if abs(found) > SUSPICIOUS else mpf(0)
+
+
+def student_t_cauchy(i: int, at: tuple[Any, ...]) -> Any:
+    return student_t_student_t(i, (*at[:3], mpf(1), *at[3:]))
+
+
 def _difference(formula: Callable[..., Any]) -> Derivative:
     def run(i: int, at: tuple[Any, ...]) -> Any:
         step = at[i] * STEP
@@ -152,6 +210,11 @@ BY_COUNTS_OR_SCALES: dict[tuple[str, str], tuple[Derivative, set[int]]] = {
     ("Geometric.logits", "NegativeBinomial.logits"): (_of_logits(one_failure, 0, 2), {1}),
     ("NegativeBinomial", "Geometric"): (of_one_failure, {0}),
     ("NegativeBinomial.logits", "Geometric.logits"): (_of_logits(of_one_failure, 1, 2), {0}),
+    ("Exponential", "Cauchy"): (exponential_cauchy, {1}),
+    ("HalfCauchy", "Cauchy"): (half_cauchy_cauchy, {1}),
+    ("HalfCauchy", "StudentT"): (half_cauchy_student_t, {2}),
+    ("StudentT", "Cauchy"): (student_t_cauchy, {0}),
+    ("StudentT", "StudentT"): (student_t_student_t, {0}),
     **{
         pair: (_difference(FURTHER_CLOSED[pair]), {0, 1, 2, 3})
         for pair in (("Kumaraswamy", "Kumaraswamy"), ("Kumaraswamy", "Beta"))
