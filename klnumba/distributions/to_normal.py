@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from klnumba.distributions.chi import Chi, log_mean
+from klnumba.distributions.chi import Chi, log_mean, mean_less
 from klnumba.distributions.continuous_bernoulli import slope
 from klnumba.distributions.gamma_powers import phi_beyond_square
 from klnumba.distributions.half_normal import SQRT_2_OVER_PI, HalfNormal
@@ -142,14 +142,9 @@ def chi_variance_and_1(df: float) -> float:
 def chi_normal(df: float, loc: float, scale: float) -> float:
     """The variances' excess, the distance of the means, and the divergence that is left where both agree."""
     half = 0.5 * df
-    root = math.sqrt(df)
-    mean = log_mean(df)
-    off = root - loc
-    if loc > 0.5 * root and loc < 2.0 * root:
-        off = fma(-loc, loc, df) / (root + loc)
-    t = (off + root * expm1(mean)) / scale
+    t = mean_less(df, loc) / scale
     lost = chi_variance_and_1(df)
-    twice = -2.0 * df * expm1(2.0 * mean) if df < 4.0 else 1.0 + lost
+    twice = -2.0 * df * expm1(2.0 * log_mean(df)) if df < 4.0 else 1.0 + lost
     ratio = 0.5 * ((fma(-2.0 * scale, scale, 1.0) + lost) / scale) / scale
     variances = phi(ratio) if abs(ratio) <= 0.5 else excess_of_products(0.5 * twice, 1.0, scale, scale)
     rest = stirling(half) - (half - 0.5) * stirling_slope(half) - 0.25 / half
