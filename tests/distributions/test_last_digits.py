@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from mpmath import mp, mpf
 
+from klnumba.distributions.to_normal import LEAST_OF_WEIBULL, OF_WEIBULL
 from tests.reference.distribution_errors import error, evaluate
 from tests.reference.distributions import truth
 from tests.reference.hard_values import true_value
@@ -54,6 +56,18 @@ CASES = {
         (1e24, 2.02e24, 2.02e12),
     ],
     ("Beta", "Gumbel"): [(3000.0, 5000.0, 0.37, 0.004), (0.00676, 9e8, -4.7e-11, 1.2e-11)],
+    ("Chi", "Normal"): [
+        (13.121157452221375, 3.554033810684718, 0.7000803668462744),
+        (19.319291354740216, 4.3388849938841325, 0.7024018548115196),
+        (4.0, 1.8799712059732503, 0.6829),
+        (1.9999, 1.2516589747028772, 0.6445576310311096),
+    ],
+    ("Weibull", "Normal"): [
+        (23.301972617592618, 3.7205706622469727, 21.036174342091062, 6.294753817478038),
+        (0.41286658846926905, 3.567240059607284, 0.37185309998127064, 0.1156772948226924),
+        (136.60433908903744, 5.908364681845239, 126.62228317030204, 24.886386099847954),
+        (2.8370755282589526, 44612163.775044106, 2.837075491555278, 8.150139569949607e-08),
+    ],
     ("Lindley", "Moyal"): [
         (1.687280958424389e-06, 705051.1412774127, 366289.9064565706),
         (1.0851223517677716e-08, 109630130.39323698, 56955235.55119013),
@@ -112,6 +126,16 @@ def test_all_digits_where_a_place_lies_in_a_narrow_beta(case):
     np.testing.assert_allclose(evaluate("Beta", "Laplace", [case]), [BETA_LAPLACE[case]], rtol=5e-14)
 
 
+def test_series_of_the_least_divergence_of_weibull_from_normal():
+    def least(h):
+        mean, square = mp.loggamma(1 + h), mp.loggamma(1 + 2 * h)
+        spread = mp.log(mp.expm1(square - 2 * mean)) / 2 - mp.log(h)
+        return mp.log(2 * mp.pi * mp.e) / 2 - 1 - mp.euler + (mean + mp.euler * h) + spread
+
+    with mp.workdps(60):
+        assert [float(c) for c in mp.taylor(least, mpf(LEAST_OF_WEIBULL), len(OF_WEIBULL) - 1)] == list(OF_WEIBULL)
+
+
 # What the page of pairs says of some that do not keep the bound.
 BEYOND = {
     (
@@ -119,7 +143,6 @@ BEYOND = {
         "Beta",
         (0.35845498533221676, 2.8706185689643756e-07, 0.5219311880065112, 2.870618395444913e-07),
     ): 5e-13,
-    ("Chi", "Normal", (13.121157452221375, 3.554033810684718, 0.7000803668462744)): 3e-13,
 }
 
 
