@@ -12,7 +12,7 @@ from klnumba.distributions.distribution import Distribution, Parameter, Support,
 from klnumba.distributions.exponential import Exponential
 from klnumba.distributions.gamma import Gamma
 from klnumba.distributions.gumbel import Gumbel
-from klnumba.distributions.laplace import Laplace, to_laplace
+from klnumba.distributions.laplace import Laplace, narrow_to_laplace, to_laplace
 from klnumba.distributions.normal import Normal
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.cumulants import beta_moment
@@ -308,8 +308,12 @@ def beta_laplace(a: float, b: float, loc: float, scale: float) -> float:
     """The excess of E abs(X - loc)/scale, and what is left where that is 1."""
     s = a + b
     distance = beta_distance(a, b, loc)
+    narrow = math.sqrt(s / a) * math.sqrt(s / b) * math.sqrt(1.0 + s)
+    entropy = (0.5 + HALF_LOG_2PI) - beta_negentropy(a, b)
+    if narrow < FAR:
+        return narrow_to_laplace(distance, 1.0, narrow, scale, entropy, distance)
     deviation = 0.5 * (log_of_products(a, b, s, s) - log1p(s))
-    return to_laplace(distance, 1.0, scale, (0.5 + HALF_LOG_2PI) + (deviation - beta_negentropy(a, b)), distance)
+    return to_laplace(distance, 1.0, scale, entropy + deviation, distance)
 
 
 @register_kl(Beta, Gumbel, compiled=True)

@@ -18,11 +18,12 @@ from klnumba.distributions.inverse_gamma import InverseGamma
 from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.log_normal import LogNormal, log_gamma_normal, to_gamma
 from klnumba.distributions.registry import register_kl
-from klnumba.formulas.elementary import exp, log, two_sum
+from klnumba.formulas.elementary import expm1, log, two_sum
 from klnumba.formulas.exponents import plus_half_square
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.logarithms import log_ratio_beyond, log_twofold
 from klnumba.formulas.power_distances import power_distance
+from klnumba.formulas.primitives import fma
 from klnumba.formulas.ranges import product, times_excess, times_exp_excess
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
@@ -50,6 +51,15 @@ def log_mean(df: float) -> float:
         return log_gamma(half + 0.5) - log_gamma(half) - 0.5 * log(half)
     rise = stirling_bregman(half, half + 0.5, 0.5) + 0.5 * stirling_slope(half)
     return rise - half * phi(0.5 / half)
+
+
+def mean_less(df: float, loc: float) -> float:
+    """The mean less loc, right to the last digits of the deviation, of which the mean may be any multiple."""
+    root = math.sqrt(df)
+    off = root - loc
+    if 0.5 * root < loc < 2.0 * root:
+        off = fma(-loc, loc, df) / (root + loc)  # of the squares, which are not rounded
+    return off + root * expm1(log_mean(df))
 
 
 class Chi(Distribution):
@@ -111,9 +121,10 @@ def chi_chi(df_p: float, df_q: float) -> float:
 @register_kl(Chi, Laplace, compiled=True)
 def chi_laplace(df: float, loc: float, scale: float) -> float:
     """The excess of E abs(X - loc)/scale, and what is left where that is 1."""
-    half = 0.5 * df
-    off = math.sqrt(df) * exp(log_mean(df)) - loc
-    distance = off if loc <= 0.0 else power_distance(half, 0.5, 0.5 * loc * loc, loc, off, half - 0.5 * loc * loc)
+    off = mean_less(df, loc)
+    distance = off
+    if loc > 0.0:
+        distance = power_distance(0.5 * df, 0.5, 0.5 * loc * loc, loc, off, 0.5 * fma(-loc, loc, df))
     return to_laplace(distance, 1.0, scale, chi_entropy(df), off)
 
 

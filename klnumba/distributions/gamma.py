@@ -12,7 +12,7 @@ from klnumba.distributions.constraint import POSITIVE
 from klnumba.distributions.distribution import Distribution, Parameter, Support, unmoved
 from klnumba.distributions.exponential import Exponential
 from klnumba.distributions.gumbel import Gumbel
-from klnumba.distributions.laplace import Laplace, to_laplace
+from klnumba.distributions.laplace import Laplace, narrow_to_laplace
 from klnumba.distributions.normal import Normal
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import log, log1p
@@ -185,5 +185,6 @@ def gamma_laplace(shape: float, rate: float, loc: float, scale: float) -> float:
     y = rate * loc
     off = difference_of_products(shape, 1.0, rate, loc)
     distance = gamma_distance(shape, y, off) if abs(y) < math.inf else math.inf
-    entropy = (0.5 + HALF_LOG_2PI) + (0.5 * log(shape) - negentropy(shape))
-    return to_laplace(distance, 1.0 / rate, scale, entropy, difference_over(shape, 1.0, loc, rate, rate, 1.0))
+    entropy = (0.5 + HALF_LOG_2PI) - negentropy(shape)
+    from_loc = difference_over(shape, 1.0, loc, rate, rate, 1.0)
+    return narrow_to_laplace(distance, 1.0 / rate, 1.0 / math.sqrt(shape), scale, entropy, from_loc)

@@ -10,6 +10,7 @@ second excess is of first order in 1/a.
 
 from __future__ import annotations
 
+from klnumba.formulas.divergences import series
 from klnumba.formulas.elementary import log, two_sum
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.primitives import fma
@@ -85,13 +86,11 @@ def inverse_square_to_gamma(a: float, c: float) -> float:
 
 
 def phi_beyond_square(t: float) -> float:
-    """t - log(1 + t) - t*t/2."""
-    if t > 0.05:
+    """t - log(1 + t) - t*t/2 for t >= 0; up to 1 by log(1 + t) = 2*atanh(s), s = t/(2 + t)."""
+    if t > 1.0:
         return phi(t) - 0.5 * t * t
-    total = 0.0
-    for k in range(14, 2, -1):
-        total = 1.0 / k - t * total
-    return -t * t * t * total
+    s = t / (2.0 + t)
+    return -(0.5 * t * t * s + s * s * s * series(s * s))
 
 
 def gamma_root(shape: float, rate: float, c: float, scale: float) -> float:

@@ -13,7 +13,7 @@ from klnumba.distributions.exponential import Exponential
 from klnumba.distributions.gamma import Gamma, gamma_gamma
 from klnumba.distributions.gamma_powers import inverse_square_to_gamma, inverse_to_gamma
 from klnumba.distributions.half_normal import HalfNormal
-from klnumba.distributions.laplace import Laplace, to_laplace
+from klnumba.distributions.laplace import Laplace, narrow_to_laplace, to_laplace
 from klnumba.distributions.log_normal import LogNormal, gamma_log_normal, log_normal_gamma
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import log, two_sum
@@ -29,8 +29,13 @@ from klnumba.formulas.special import (
 
 def inverse_gamma_entropy(concentration: float, rate: float) -> float:
     """The differential entropy, in nats."""
+    return (log(rate) - 1.5 * log(concentration)) + standard_entropy(concentration)
+
+
+def standard_entropy(concentration: float) -> float:
+    """That of a rate of concentration**(3/2), for which large concentrations have a deviation of 1."""
     rest = stirling(concentration) - (1.0 + concentration) * stirling_slope(concentration)
-    return (HALF_LOG_2PI + 0.5 - 1.5 * log(concentration) + log(rate)) + (rest + 0.5 / concentration)
+    return (HALF_LOG_2PI + 0.5) + (rest + 0.5 / concentration)
 
 
 class InverseGamma(Distribution):
@@ -95,15 +100,17 @@ def inverse_gamma_laplace(shape: float, rate: float, loc: float, scale: float) -
     """The excess of E abs(X - loc)/scale, and what is left where that is 1; infinite where p has no mean."""
     if shape <= 1.0:
         return math.inf
-    more = shape - 1.0
+    more, low = two_sum(shape, -1.0)
     place = loc / rate
     off = difference_over(rate, 1.0, loc, more, rate, more)
     from_loc = difference_over(rate, 1.0, loc, more, more, 1.0)
-    far = place > FAR
-    distance = (
-        abs(off) if place <= 0.0 or far else power_distance(shape, -1.0, rate / loc, place, off, shape - rate / loc)
-    )
-    return to_laplace(distance, rate, scale, inverse_gamma_entropy(shape, 1.0), from_loc)
+    distance = abs(off)
+    if 0.0 < place <= FAR:
+        above = difference_over(shape, loc, rate, 1.0, 1.0, loc)
+        distance = power_distance(shape, -1.0, rate / loc, place, off - low / more * place, above)
+    if shape > FAR:
+        return to_laplace(distance, rate, scale, inverse_gamma_entropy(shape, 1.0), from_loc)
+    return narrow_to_laplace(distance, rate, shape * math.sqrt(shape), scale, standard_entropy(shape), from_loc)
 
 
 @register_kl(InverseGamma, Gamma, compiled=True)

@@ -17,6 +17,7 @@ from klnumba.formulas.special import HALF_LOG_2PI, LN2, excess_of_products
 
 HALF_LOG_PI = 0.5723649429247001
 SQRT_2_OVER_PI = 0.7978845608028654
+LEAST = 1e-290  # below it numbers lose digits
 
 
 def laplace_entropy(loc: float, scale: float) -> float:
@@ -69,6 +70,17 @@ def to_laplace(distance: float, unit: float, scale: float, entropy: float, off: 
     if distance == 0.0:  # which underflowed
         return max(LN2 + (log(scale) - log(unit)) - entropy, 0.0)
     return excess_of_products(distance, unit, scale, 1.0) + (1.0 + LN2 + log(distance) - entropy)
+
+
+def narrow_to_laplace(distance: float, unit: float, narrow: float, scale: float, entropy: float, off: float) -> float:
+    """The same where p's deviation is about unit/narrow, in units of which it has the entropy.
+
+    In those of the distance, the logarithms of both would be large and cancel.
+    """
+    deviation = unit / narrow
+    if deviation < LEAST or deviation == math.inf:
+        return to_laplace(distance, unit, scale, entropy - log(narrow), off)
+    return to_laplace(distance * narrow, deviation, scale, entropy, off)
 
 
 @register_kl(Laplace, Laplace, compiled=True)

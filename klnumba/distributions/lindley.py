@@ -12,9 +12,9 @@ from klnumba.distributions.distribution import Distribution, Parameter, Support
 from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import exp, log, log1p
-from klnumba.formulas.integrals import scaled_exponential_integral
+from klnumba.formulas.integrals import SERIES_BELOW, entire_exponential_integral, scaled_exponential_integral
 from klnumba.formulas.ranges import FAR
-from klnumba.formulas.special import excess
+from klnumba.formulas.special import EULER, excess, exp_excess
 
 
 def lindley_entropy(rate: float) -> float:
@@ -74,8 +74,12 @@ def of_rates(rate_p: float, rate_q: float, d: float) -> float:
 
 def scaled_entropy(rate: float) -> float:
     """The entropy of rate*X."""
-    rest = scaled_exponential_integral(rate) / (1.0 + rate)
-    return 1.0 + (log1p(1.0 / rate) if rate > 1.0 else log1p(rate) - log(rate)) - rest
+    if rate > SERIES_BELOW:
+        return 1.0 + (log1p(1.0 / rate) - scaled_exponential_integral(rate) / (1.0 + rate))
+    # Of the integral the logarithm of the rate is apart, so that it does not cancel against that of the density.
+    more = exp_excess(rate) / (1.0 + rate)  # exp(rate)/(1 + rate) - 1
+    rest = log1p(rate) - (1.0 + more) * entire_exponential_integral(rate)
+    return (1.0 + EULER) + (rest + more * (EULER + log(rate)))
 
 
 @register_kl(Lindley, Laplace, compiled=True)

@@ -13,7 +13,7 @@ from klnumba.distributions.gamma import Gamma
 from klnumba.distributions.gamma_powers import SMALL, log_gamma_1p, log_gamma_curve
 from klnumba.distributions.gumbel import gumbel_apart, gumbel_excess, normal_to_gumbel
 from klnumba.distributions.half_normal import HalfNormal
-from klnumba.distributions.laplace import Laplace, to_laplace
+from klnumba.distributions.laplace import Laplace, narrow_to_laplace
 from klnumba.distributions.log_normal import LogNormal
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.divergences import log_ratio, sharp_log_ratio
@@ -260,7 +260,8 @@ def weibull_laplace(scale_p: float, shape: float, loc: float, scale_q: float) ->
         off = place * expm1(ratio) if abs(ratio) <= 1.0 else exp(first) - place
         y = exp(shape * log_place)
         distance = power_distance(1.0, inverse, y, place, off, 1.0 - y)
-    return to_laplace(distance, scale_p, scale_q, weibull_entropy(1.0, shape), exp(first + log(scale_p)) - loc)
+    off = exp(first + log(scale_p)) - loc
+    return narrow_to_laplace(distance, scale_p, shape, scale_q, (1.0 + EULER) - EULER / shape, off)
 
 
 @register_kl(Weibull, HalfNormal, compiled=True)

@@ -15,6 +15,7 @@ from klnumba.formulas.twofold import over, plus, times
 
 ENOUGH = 32.0
 UNBOUNDED = 1e200  # parts beyond it are not told apart
+LEAST = 1e-290  # of numbers below it a quotient of two parts loses digits
 
 
 def shows(x: float) -> bool:
@@ -32,7 +33,13 @@ def log_ratio_twofold(a: float, b: float) -> tuple[float, float]:
     -1.0986122886681098 9.071297e-17
     """
     d = a - b
-    return log_of_move(b, 0.0, d) if abs(d) < b / 180.0 else log_ratio_beyond(a, b, 0.0)
+    if abs(d) < b / 181.0:
+        return log_of_move(b, 0.0, d)
+    if a > LEAST and 1.0 / UNBOUNDED < a / b < UNBOUNDED:  # the logarithms of both may be far larger than that
+        ratio, ratio_low = over(a, 0.0, b, 0.0)
+        high, low = log_twofold(ratio)
+        return two_sum(high, low + ratio_low / ratio)
+    return log_ratio_beyond(a, b, 0.0)
 
 
 def log_of_products_twofold(a: float, b: float, c: float, d: float) -> tuple[float, float]:

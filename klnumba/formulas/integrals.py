@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 
-from klnumba.formulas.divergences import generalized_kl
-from klnumba.formulas.elementary import exp, expm1, log, log1p
+from klnumba.formulas.divergences import bregman, generalized_kl
+from klnumba.formulas.elementary import exp, expm1, log, log1p, two_sum
 from klnumba.formulas.log_cells import phi
-from klnumba.formulas.power_distances import FIRST, LAST, STEP, density_at, power_distance
+from klnumba.formulas.power_distances import FIRST, INVERSE_SQRT_2PI, LAST, STEP, density_at, power_distance
 from klnumba.formulas.special import EULER, HALF_LOG_2PI, difference_of_products, exp_excess, stirling
 
 SERIES_BELOW = 0.6  # the continued fraction of the exponential integral serves above
@@ -118,12 +118,15 @@ def log_of_mean_density(a: float, b: float) -> float:
     return (0.5 * (log(a / s) + log(b)) - HALF_LOG_2PI) - (stirling(a) + stirling(b) - stirling(s))
 
 
-def beta_density(a: float, b: float, m: float, rest: float) -> float:
-    """m**a*rest**b over the beta function."""
-    return exp(log_beta_density(a, b, m, rest))
+def beta_density(a: float, b: float, m: float, rest: float, above: float) -> float:
+    """m**a*rest**b over the beta function, given above = a - (a + b)*m."""
+    s = a + b
+    root = math.sqrt(min(a, b)) * math.sqrt(max(a, b) / s) * INVERSE_SQRT_2PI
+    away = bregman(a, s * m, above, 0.0) + bregman(b, s * rest, -above, 0.0)
+    return root * exp(-(away + (stirling(a) + stirling(b) - stirling(s))))
 
 
-def beta_shortfall_near_zero(a: float, b: float, m: float, rest: float) -> float:
+def beta_shortfall_near_zero(a: float, b: float, m: float, rest: float, above: float) -> float:
     """`beta_shortfall` for m up to 1/2 and 2/(a + b): a sum over n*m**n*(a + b)*(a + b + 1).../((a + 1)*(a + 2)...)."""
     s = a + b
     term = 1.0
@@ -133,7 +136,7 @@ def beta_shortfall_near_zero(a: float, b: float, m: float, rest: float) -> float
         term *= m * ((s + n) / (a + 1.0 + n))
         n += 1.0
         total += n * term
-    return beta_density(a, b, m, rest) * (rest / (a * s)) * total
+    return beta_density(a, b, m, rest, above) * (rest / (a * s)) * total
 
 
 def log_average(v: float, m: float, rest: float) -> float:
@@ -144,10 +147,10 @@ def log_average(v: float, m: float, rest: float) -> float:
     return log1p(t) - rest * v if t > 0.5 else rest * exp_excess(v) - phi(t)
 
 
-def beta_shortfall(a: float, b: float, m: float, rest: float) -> float:
-    """E max(m - X, 0) of a beta variable, for m = 1 - rest up to its mean."""
+def beta_shortfall(a: float, b: float, m: float, rest: float, above: float) -> float:
+    """E max(m - X, 0) of a beta variable, for m = 1 - rest up to its mean, above = a - (a + b)*m."""
     s = a + b
-    slope = max(a * rest - b * m, 0.0)
+    slope = max(above, 0.0)
     size = 2.0 / (slope + math.sqrt(slope * slope + 2.0 * s * m * rest))
     total = 0.0
     t = FIRST
@@ -158,21 +161,24 @@ def beta_shortfall(a: float, b: float, m: float, rest: float) -> float:
         lost = slope * v + s * log_average(v, m, rest)
         total += fall / (rest + m * exp(-v)) * exp(-lost) * (v * (1.0 + small))
         t += STEP
-    return beta_density(a, b, m, rest) * m * rest * (total * STEP)
+    return beta_density(a, b, m, rest, above) * m * rest * (total * STEP)
 
 
 def beta_distance(a: float, b: float, m: float) -> float:
     """E abs(X - m) of a beta variable."""
     s = a + b
-    rest = 1.0 - m
-    off = difference_of_products(a, rest, b, m) / s
+    rest, lost = two_sum(1.0, -m)
+    above = difference_of_products(a, rest, b, m) + a * lost
+    off = above / s
     if m <= 0.0 or m >= 1.0:
         return a / s - m if m <= 0.0 else b / s - rest
     if m <= 0.5 and s * m <= 2.0:
-        return off + 2.0 * beta_shortfall_near_zero(a, b, m, rest)
+        return off + 2.0 * beta_shortfall_near_zero(a, b, m, rest, above)
     if rest <= 0.5 and s * rest <= 2.0:
-        return 2.0 * beta_shortfall_near_zero(b, a, rest, m) - off
-    return off + 2.0 * beta_shortfall(a, b, m, rest) if off >= 0.0 else 2.0 * beta_shortfall(b, a, rest, m) - off
+        return 2.0 * beta_shortfall_near_zero(b, a, rest, m, -above) - off
+    if off >= 0.0:
+        return off + 2.0 * beta_shortfall(a, b, m, rest, above)
+    return 2.0 * beta_shortfall(b, a, rest, m, -above) - off
 
 
 def scaled_erfc(x: float) -> float:

@@ -12,9 +12,10 @@ from __future__ import annotations
 import math
 
 from klnumba.formulas.divergences import bregman
-from klnumba.formulas.elementary import exp, expm1, log
-from klnumba.formulas.special import HALF_LOG_2PI, exp_excess, stirling
+from klnumba.formulas.elementary import exp, expm1
+from klnumba.formulas.special import exp_excess, stirling
 
+INVERSE_SQRT_2PI = 0.3989422804014327
 STEP = 1.0 / 32.0
 FIRST, LAST = -4.5, 5.5  # where exp(t - exp(-t)) is 1e-41, and 244
 FAR = 1e200  # a y from here on is beyond all mass of G but that of a shape of the same size
@@ -22,7 +23,7 @@ FAR = 1e200  # a y from here on is beyond all mass of G but that of a shape of t
 
 def density_at(shape: float, y: float, above: float) -> float:
     """y**shape*exp(-y) over the gamma function of the shape: the density of log G, given above = shape - y."""
-    return exp((0.5 * log(shape) - HALF_LOG_2PI) - (bregman(shape, y, above, 0.0) + stirling(shape)))
+    return math.sqrt(shape) * INVERSE_SQRT_2PI * exp(-(bregman(shape, y, above, 0.0) + stirling(shape)))
 
 
 def rise(c: float, v: float) -> float:
