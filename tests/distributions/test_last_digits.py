@@ -83,3 +83,9 @@ BEYOND = {
 def test_what_is_known_to_be_beyond_the_bound(p, q, case):
     (value,) = evaluate(p, q, [case])
     assert error(float(value), truth(p, q, *case)) <= BEYOND[p, q, case]
+
+
+def test_a_place_at_a_mean_that_is_far_beyond_nearly_all_of_p():
+    case = (1.271164457918316, 0.007025878961021865, 1.769224606511011e246, 2.3675907200000098e233)
+    (value,) = evaluate("Weibull", "Laplace", [case])
+    assert error(float(value), truth("Weibull", "Laplace", *case)) <= 1e-13
