@@ -201,20 +201,20 @@ def _kumaraswamy_nodes(sign: float, nodes: np.ndarray, numbers: tuple[Any, ...])
 
 
 @rule(kumaraswamy_cells.sums)
-def kumaraswamy_sums(step: float, *numbers: Any) -> tuple[Any, Any]:
+def kumaraswamy_sums(step: float, off: float, *numbers: Any) -> tuple[Any, ...]:
     """All nodes at once."""
-    nodes = np.arange(kumaraswamy_cells.FIRST, kumaraswamy_cells.LAST + step, step)
+    nodes = np.arange(kumaraswamy_cells.FIRST + off, kumaraswamy_cells.LAST + 0.25 * step, step)
     above, below = (_kumaraswamy_nodes(sign, nodes, numbers) for sign in (1.0, -1.0))
-    return above[0] + below[0], above[1] + below[1]
+    return tuple(x + y for x, y in zip(above, below, strict=True))
 
 
 @rule(kumaraswamy_cells.sum_beyond)
-def kumaraswamy_sum_beyond(step: float, b: Any, log_b: Any, low: Any, high: Any, *others: Any) -> Any:
+def kumaraswamy_sum_beyond(step: float, off: float, b: Any, log_b: Any, low: Any, high: Any, *others: Any) -> Any:
     """All nodes at once, up to the last that one of the batch needs."""
     total = 0.0
     for sign in (1.0, -1.0):
         last = value_of(twin(kumaraswamy_cells.last_of_q)(sign, b, low, high)).hi.max()
-        nodes = np.arange(kumaraswamy_cells.LAST + step, last, step)
+        nodes = np.arange(kumaraswamy_cells.LAST + (off or step), last, step)
         if nodes.size:
             total = total + _kumaraswamy_nodes(sign, nodes, (b, log_b, low, high, *others))[0]
     return total

@@ -9,8 +9,8 @@ from klnumba.distributions.beta import Beta, beta_apart, beta_beta
 from klnumba.distributions.constraint import POSITIVE
 from klnumba.distributions.distribution import Distribution, Parameter, Support
 from klnumba.distributions.gamma_powers import log_gamma_curve
-from klnumba.distributions.laplace import Laplace, to_laplace
-from klnumba.distributions.registry import register_kl
+from klnumba.distributions.laplace import Laplace, narrow_to_laplace, to_laplace
+from klnumba.distributions.registry import may_decline, register_kl
 from klnumba.distributions.uniform import Uniform, log_sinhc, log_width_around_0_to_1
 from klnumba.formulas.bessel import NODES, WEIGHTS
 from klnumba.formulas.divergences import log_ratio
@@ -26,6 +26,7 @@ from klnumba.formulas.kumaraswamy_cells import (
 )
 from klnumba.formulas.ranges import MOST
 from klnumba.formulas.special import (
+    EULER,
     LARGE,
     STIRLING,
     difference_of_products,
@@ -33,6 +34,7 @@ from klnumba.formulas.special import (
     excess_of_products,
     log_gamma_bregman,
     log_of_products,
+    stirling_slope,
     trigamma,
 )
 
@@ -182,19 +184,20 @@ FAR = 1e150  # the product of two numbers below it is in the range
 
 
 def served(x: float) -> bool:
-    """Whether the nodes of the integrals are enough; they are fewer than some exponents further out ask for."""
-    return 1e-11 <= x <= 1e11
+    """Whether the nodes of the integrals are enough; some exponents further out ask for more."""
+    return 1e-30 <= x <= 1e30
 
 
 def by_integral(a: float, b: float, c: float, d: float) -> float:
     """KL of any two, an integral over the odds of X**a."""
-    if not (served(b) and served(d) and 0.5e-20 <= c / a <= 2e20):
+    if not (served(b) and served(d) and 1e-60 <= c / a <= 1e60):
         return math.nan
     more = (c - a) / a
     shift = log_ratio(b, d, b - d) - log_ratio(c, a, c - a)
     return divergence(b, c / a, d, shift, more, d - 1.0, c / a, more)
 
 
+@may_decline
 @register_kl(Kumaraswamy, Kumaraswamy, compiled=True)
 def kumaraswamy_kumaraswamy(a: float, b: float, c: float, d: float) -> float:
     """An integral over the odds of X**a, for E log(1 - X**c); closed forms for equal a and c, and where d or b is 1."""
@@ -207,6 +210,7 @@ def kumaraswamy_kumaraswamy(a: float, b: float, c: float, d: float) -> float:
     return by_integral(a, b, c, d)
 
 
+@may_decline
 @register_kl(Kumaraswamy, Beta, compiled=True)
 def kumaraswamy_beta(a: float, b: float, c: float, d: float) -> float:
     """An integral over the odds of X**a, for E log(1 - X); closed forms where a, b or d is 1."""
@@ -251,4 +255,8 @@ def kumaraswamy_laplace(a: float, b: float, loc: float, scale: float) -> float:
             distance = off + 2.0 * shortfall(a, b, loc, y)
         else:
             distance = 2.0 * surplus(a, b, loc, y, -expm1(a * log_loc)) - off
-    return to_laplace(distance, 1.0, scale, kumaraswamy_entropy(a, b), distance)
+    if a < 1.0 or b < 1.0:
+        return to_laplace(distance, 1.0, scale, kumaraswamy_entropy(a, b), distance)
+    # In units of the mean over a.
+    entropy = (1.0 + EULER) + (stirling_slope(b) - 0.5 / b - log_moment_beyond(1.0 / a, b))
+    return narrow_to_laplace(distance, 1.0, a * exp(-log_mean), scale, entropy, distance)

@@ -60,9 +60,12 @@ class Laplace(LocationScale):
 def to_laplace(distance: float, unit: float, scale: float, entropy: float, off: float) -> float:
     """KL to a Laplace distribution: `distance` is E abs(X - loc) in units of which p has the entropy.
 
-    From afar, where it may leave the range, it is that of loc from p's place, `off`.
+    From afar, where it may leave the range, it is that of loc from p's place, `off`, but where loc is the mean of a p
+    that is all far out.
     """
     far = abs(off)
+    if far < 0.5 * distance * unit < math.inf:
+        far = distance * unit
     if distance > FAR and 0.0 < far < math.inf:
         return excess_of_products(far, 1.0, scale, 1.0) + (1.0 + LN2 + (log(far) - log(unit)) - entropy)
     if distance == math.inf:

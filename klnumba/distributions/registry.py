@@ -29,6 +29,7 @@ class Pair(NamedTuple):
 
 _pairs: dict[tuple[type, type], Pair] = {}
 _found: dict[tuple[type, type], Pair] = {}
+_declining: set[Callable[..., Any]] = set()
 
 
 def register_kl(p: type, q: type, *, compiled: bool = False, replace: bool = False) -> Callable[[F], F]:
@@ -121,6 +122,12 @@ def _check_formula(p: type[Distribution], q: type[Distribution], function: Calla
         )
 
 
+def may_decline(function: F) -> F:
+    """Decorator: where this compiled function gives NaN for numbers, a warning says so."""
+    _declining.add(function)
+    return function
+
+
 def registered_pairs() -> tuple[Pair, ...]:
     """All registered pairs, in the order of the families' names.
 
@@ -166,7 +173,21 @@ def divergence(p: Any, q: Any, base: float | None = None) -> Any:
         result = result if base is None else result / result.dtype.type(unit)
     if p._unchecked or q._unchecked:
         result = q.nan_where_broken(p.nan_where_broken(result))
+    if pair.function in _declining:
+        _tell_of_nan(pair, p, q, result)
     return result
+
+
+def _tell_of_nan(pair: Pair, p: Distribution, q: Distribution, result: Any) -> None:
+    """Warn of NaN that comes from no parameter; on a CUDA device nothing looks."""
+    numbers = [*p._given.values(), *q._given.values()]
+    if any(map(on_device, numbers)) or not np.isnan(result).any():
+        return
+    lost = int(np.sum(np.isnan(result) & np.isfinite(sum(numbers))))
+    if lost:
+        text = f"KL({pair.p.__name__} || {pair.q.__name__}): {lost} of {np.size(result)} are NaN"
+        why = "the integral is not served for parameters that are so extreme"
+        warnings.warn(f"{text}: {why}", RuntimeWarning, stacklevel=outside())
 
 
 def _otherwise(p: Distribution, q: Distribution, base: float | None) -> Any:

@@ -21,26 +21,54 @@ PI_SQUARED_6 = 1.6449340668482264
 TRIGAMMA_2 = 0.6449340668482264
 
 MOST = 700.0  # exp of it is in the range
-STEP, FINEST = 1.0 / 32.0, 1.0 / 512.0
+STEP, FINEST = 1.0 / 32.0, 1.0 / 2048.0
 FIRST, LAST = -4.5, 5.5  # where exp(t - exp(-t)) is 1e-41, and 244
 FURTHEST = 52.0  # LAST, and the logarithm of a quarter of a ratio of rates of 1e20 and more
+ROUGH, ROUGHEST = 1e-12, 1e-8  # a step halved has about twice the digits
 
 
-def log_of_rest(z: float, log_y: float, log_rest: float, h: float) -> float:
-    """log(1 - y**h) where z is the log-odds of y, given the logarithms of y and 1 - y."""
+def log_of_share(share: float, other: float, x: float) -> float:
+    """log(share*exp(x) + other) for share + other = 1, which is 0 at x = 0."""
+    if x > 0.0 or share <= 0.5:
+        return log1p(share * expm1(x)) if x <= 600.0 else x + log(share)
+    return x + log1p(other * expm1(-x)) if x > -1.0 else log(other + share * exp(x))
+
+
+def log_of_rest(z: float, log_y: float, log_rest: float, beyond_y: float, h: float, odds: float) -> float:
+    """log((1 - y**h)/(1 - middle**h)) where z is the log-odds of y, given the logarithms of y, 1 - y and y/middle.
+
+    `odds` is that of middle**h.
+    """
     if z > 600.0:
-        return log(h) + log_rest
-    log_power = h * log_y
-    return log(-expm1(log_power)) if log_power > -0.7 else log1p(-exp(log_power))
+        return log(h) + log_rest + log1p(odds)
+    move = h * beyond_y
+    less = odds * expm1(move) if move <= 1.0 else exp(h * log_y) * (1.0 + odds) - odds
+    return log1p(-less) if less <= 0.5 else log(-expm1(h * log_y)) + log1p(odds)
 
 
-def log_quotient(z: float, log_y: float, log_rest: float, h: float, more: float) -> float:
-    """log R(y) of the same, where more = h - 1."""
+def log_quotient(z: float, log_y: float, more: float) -> float:
+    """log R(y), where more = h - 1 is small."""
     if z > 600.0:
-        return log(h) if h < 0.5 else log1p(more)
-    if h < 0.5:
-        return log(-expm1(h * log_y)) - log_rest
-    return log1p(-exp(log_y - log_rest) * expm1(more * log_y)) if z > -600.0 else 0.0
+        return log1p(more)
+    return log1p(-exp(z) * expm1(more * log_y)) if z > -600.0 else 0.0
+
+
+def quotient(
+    z: float, log_y: float, log_rest: float, beyond_y: float, beyond_rest: float, b: float, h: float, more: float,
+    odds: float, middle: float,
+) -> float:  # fmt: skip
+    """log R(y)/R(middle); where h is about 1, `middle` is log R(middle)."""
+    if almost_1(h):
+        return log_quotient(z, log_y, more) - middle
+    if z <= 0.0:
+        return log_of_rest(z, log_y, log_rest, beyond_y, h, odds) - beyond_rest
+    over = -expm1(h * log_y) * (1.0 + exp(z)) if z <= 600.0 else h
+    return log(over * (1.0 + odds) * (b / (1.0 + b)))
+
+
+def almost_1(h: float) -> bool:
+    """Whether R is a power of y or so, with an exponent of less than 1."""
+    return 0.5 <= h <= 2.0
 
 
 def rate_of(sign: float, b: float, low: float, high: float) -> float:
@@ -56,55 +84,71 @@ def last_of_q(sign: float, b: float, low: float, high: float) -> float:
 
 
 def node(
-    t: float, sign: float, b: float, log_b: float, low: float, high: float, power: float,
-    shift: float, first: float, second: float, third: float, h: float, more: float,
-) -> tuple[float, float]:  # fmt: skip
-    """The cell p*log(p/q) - p + q at one place, and p*log R or p*log(1 - y**h) there."""
+    t: float, sign: float, b: float, log_b: float, low: float, high: float, power: float, peak: float,
+    shift: float, first: float, second: float, third: float, h: float, more: float, odds: float, middle: float,
+) -> tuple[float, float, float]:  # fmt: skip
+    """The cell p*log(p/q) - p + q at one place, q - p and p*log(p/q) there.
+
+    All logarithms are relative to those in the middle, where the odds of y are 1/b.
+    """
     small = exp(-t)
     v = exp(t - small) / rate_of(sign, b, low, high)
     z = sign * v - log_b
     tail = log1p(exp(-abs(z)))
-    log_y = min(z, 0.0) - tail
-    log_rest = min(-z, 0.0) - tail
-    quotient = log_quotient(z, log_y, log_rest, h, more) if power == high else log_of_rest(z, log_y, log_rest, h)
-    delta = shift - first * log_y + second * log_rest - third * quotient
-    p = exp(log_b + log_y + b * log_rest)  # of the log-odds
-    log_q = log_b - shift + (low * log_y + power * log_rest + third * quotient)
+    log_y, log_rest = min(z, 0.0) - tail, min(-z, 0.0) - tail
+    of_y, of_rest = 1.0 / (1.0 + b), b / (1.0 + b)
+    beyond_y, beyond_rest = -log_of_share(of_rest, of_y, -sign * v), -log_of_share(of_y, of_rest, sign * v)
+    if power == high:
+        of_r = quotient(z, log_y, log_rest, beyond_y, beyond_rest, b, h, more, odds, middle)
+    else:
+        of_r = log_of_rest(z, log_y, log_rest, beyond_y, h, odds)
+    delta = shift - first * beyond_y + second * beyond_rest - third * of_r
+    p = exp(peak + beyond_y + b * beyond_rest)  # of the log-odds
+    log_q = (peak - shift) + (low * beyond_y + power * beyond_rest + third * of_r)
     weight = v * (1.0 + small)
-    far = exp(min(log_q, 700.0)) + p * (delta - 1.0)
-    return weight * (p * exp_excess(-delta) if delta > -1.0 else far), weight * (p * quotient)
+    apart = p * delta
+    if delta > -1.0:
+        return weight * (p * exp_excess(-delta)), weight * (p * expm1(-delta)), weight * apart
+    more_q = exp(min(log_q, MOST)) - p
+    return weight * (more_q + apart), weight * more_q, weight * apart
 
 
 def sums(
-    step: float, b: float, log_b: float, low: float, high: float, power: float,
-    shift: float, first: float, second: float, third: float, h: float, more: float,
-) -> tuple[float, float]:  # fmt: skip
-    """Of both over the nodes of both sides where p is."""
+    step: float, off: float, b: float, log_b: float, low: float, high: float, power: float, peak: float,
+    shift: float, first: float, second: float, third: float, h: float, more: float, odds: float, middle: float,
+) -> tuple[float, float, float]:  # fmt: skip
+    """Of all three over the nodes of both sides where p is."""
     close = 0.0
-    moment = 0.0
+    surplus = 0.0
+    apart = 0.0
     for side in range(2):
         sign = 1.0 - 2.0 * side
-        t = FIRST
+        t = FIRST + off
         while t <= LAST:
-            cell, of_quotient = node(t, sign, b, log_b, low, high, power, shift, first, second, third, h, more)
+            cell, of_mass, of_log = node(
+                t, sign, b, log_b, low, high, power, peak, shift, first, second, third, h, more, odds, middle
+            )
             close += cell
-            moment += of_quotient
+            surplus += of_mass
+            apart += of_log
             t += step
-    return close, moment
+    return close, surplus, apart
 
 
 def sum_beyond(
-    step: float, b: float, log_b: float, low: float, high: float, power: float,
-    shift: float, first: float, second: float, third: float, h: float, more: float,
+    step: float, off: float, b: float, log_b: float, low: float, high: float, power: float, peak: float,
+    shift: float, first: float, second: float, third: float, h: float, more: float, odds: float, middle: float,
 ) -> float:  # fmt: skip
-    """Of the cells further out, where q alone is."""
+    """Of the mass further out, where q alone is."""
     total = 0.0
     for side in range(2):
         sign = 1.0 - 2.0 * side
         last = last_of_q(sign, b, low, high)
-        t = LAST + step
+        t = LAST + (step if off == 0.0 else off)
         while t <= last:
-            total += node(t, sign, b, log_b, low, high, power, shift, first, second, third, h, more)[0]
+            total += node(
+                t, sign, b, log_b, low, high, power, peak, shift, first, second, third, h, more, odds, middle
+            )[0]
             t += step
     return total
 
@@ -130,18 +174,60 @@ def divergence(
 
     low = 1 + first and high are the powers of y and of 1 - y in q's density of the log-odds; their digits would be lost
     in sums. Where 1 - y**h is next to 1, and to a high power, it takes the place of R, in which it would be lost.
-    Of distributions close to each other it is the integral of the cells p*log(p/q) - p + q, none of which is negative;
-    of others the sum of the expectations.
+    A step at which the sum is not yet what it is at half of it is halved again; NaN where that does not end. A surplus
+    of q's mass that is no rounding of its terms is mass where there are no nodes: then the cells are not all of it.
     """
     log_b = log(b)
     power = 1.0 if high > 1.0 and h > 2.0 else high
     second = b - power
-    step = step_of(log_b, third, h)
-    close, moment = sums(step, b, log_b, low, high, power, shift, first, second, third, h, more)
-    apart = shift + first * harmonic(b) - second / b - third * (moment * step)
-    if apart > 0.5:
-        return apart
-    return (close + sum_beyond(step, b, log_b, low, high, power, shift, first, second, third, h, more)) * step
+    log_y, log_rest = -log1p(b), -log1p(1.0 / b)
+    odds = 1.0 / expm1(-h * log_y)
+    if power != high:
+        middle = -log1p(odds)
+    elif almost_1(h):
+        middle = log_quotient(-log_b, log_y, more)
+    else:
+        middle = -log1p(odds) - log_rest
+    size = abs(shift) + abs(first * log_y) + abs(second * log_rest) + abs(third * middle)
+    shift += -first * log_y + second * log_rest - third * middle
+    peak = (1.0 + b) * log_rest
+    step = 4.0 * step_of(log_b, third, h)
+    close, surplus, apart = sums(
+        step, 0.0, b, log_b, low, high, power, peak, shift, first, second, third, h, more, odds, middle
+    )
+    near = not sure(apart * step, size)
+    if near:
+        beyond = sum_beyond(
+            step, 0.0, b, log_b, low, high, power, peak, shift, first, second, third, h, more, odds, middle
+        )
+        close, surplus = close + beyond, surplus + beyond
+    result, change = of_sums(step, close, surplus, apart, near), math.inf
+    while not change <= ROUGH * result and step > FINEST:
+        off = 0.5 * step
+        cells, masses, logs = sums(
+            step, off, b, log_b, low, high, power, peak, shift, first, second, third, h, more, odds, middle
+        )
+        if near:
+            beyond = sum_beyond(
+                step, off, b, log_b, low, high, power, peak, shift, first, second, third, h, more, odds, middle
+            )
+            cells, masses = cells + beyond, masses + beyond
+        step, close, surplus, apart = off, close + cells, surplus + masses, apart + logs
+        rough, result = result, of_sums(step, close, surplus, apart, near)
+        change = abs(result - rough)
+    if not change <= ROUGHEST * result:
+        return math.nan
+    return apart * step if near and abs(surplus * step) > ROUGH * (1.0 + size) else result
+
+
+def sure(apart: float, size: float) -> bool:
+    """Whether terms of such a size leave enough digits of their sum."""
+    return apart > 1.0 and size <= 50.0 * apart
+
+
+def of_sums(step: float, close: float, surplus: float, apart: float, near: bool) -> float:
+    """The mean of log(p/q), or that of the cells, less what it makes that the mass of q was taken as 1 + surplus."""
+    return close * step - phi(surplus * step) if near else apart * step
 
 
 def harmonic(x: float) -> float:

@@ -90,17 +90,47 @@ def test_derivatives_by_what_beta_has_too():
 @pytest.mark.parametrize(
     ("p", "q"),
     [
-        (Kumaraswamy(2.84e212, 1.99e-12), Beta(1.35, 0.94)),
-        (Kumaraswamy(2.0, 3.0), Beta(1e-12, 0.94)),
-        (Kumaraswamy(2.4e16, 5.7e-5), Kumaraswamy(6.8e-7, 1.2e-4)),
-        (Kumaraswamy(2.0, 5.7e-12), Kumaraswamy(3.0, 1.2e-4)),
+        (Kumaraswamy(2.84e212, 1.99e-32), Beta(1.35, 0.94)),
+        (Kumaraswamy(2.0, 3.0), Beta(1e-31, 0.94)),
+        (Kumaraswamy(2.4e56, 5.7e-5), Kumaraswamy(6.8e-7, 1.2e-4)),
+        (Kumaraswamy([2.0, 2.0], 5.7e-32), Kumaraswamy(3.0, 1.2e-4)),
     ],
 )
 def test_exponents_out_of_range_have_no_number(p, q):
-    value, gradient = kl_divergence_grad(p, q)
-    assert math.isnan(kl.kl_divergence(p, q))
-    assert math.isnan(value)
+    with pytest.warns(RuntimeWarning, match="NaN"):
+        value = kl.kl_divergence(p, q)
+    with pytest.warns(RuntimeWarning, match="NaN"):
+        same, gradient = kl_divergence_grad(p, q)
+    assert np.isnan(value).all()
+    assert np.isnan(same).all()
     assert np.isnan([*gradient.p.values(), *gradient.q.values()]).all()
+
+
+def test_nan_that_was_given_is_no_surprise():
+    nothing = Kumaraswamy(math.nan, 3.0, validate_args=False)
+    assert math.isnan(kl.kl_divergence(nothing, Beta(2.0, 3.0)))
+
+
+FAR_OUT = [
+    (Beta, (0.35845498533221676, 2.8706185689643756e-07, 0.5219311880065112, 2.870618395444913e-07)),
+    (Beta, (1.33e-8, 3.465e-3, 2.281e-6, 9.064e-5)),
+    (Beta, (0.00161, 6.21, 0.00066, 9.9997e10)),
+    (Beta, (1636321.4765400558, 2.7057720753600078e-08, 994768.4443589421, 2.7056151045073276e-08)),
+    (Beta, (16564.471060221473, 9904279143.516195, 245966.0485436867, 350.58825200355903)),
+    (Beta, (0.23603621943100636, 94.19234649255262, 0.13271991035120426, 997260.6683258726)),
+    (Beta, (2.08903011116539e-10, 1.261854860103223e-05, 3.0635097283445236e-10, 7.40992595254211e-06)),
+    (Beta, (6.929060497213675e-09, 117776.82368234012, 5.654317430912404e-10, 100019739241.98555)),
+    (Kumaraswamy, (16.71531526840245, 9.374223411858587e-06, 225074250.89141086, 2.586530600973692e-10)),
+    (Kumaraswamy, (49490687.315767884, 370797734502229.3, 49800103.34601251, 375661000817461.7)),
+]
+
+
+@pytest.mark.parametrize(("family", "numbers"), FAR_OUT)
+def test_exponents_many_decades_apart(family, numbers):
+    truth = kumaraswamy_beta if family is Beta else kumaraswamy
+    with mp.workdps(80):
+        exact = float(truth(*map(mpf, numbers)))
+    assert kl.kl_divergence(Kumaraswamy(*numbers[:2]), family(*numbers[2:])) == pytest.approx(exact, rel=2e-14, abs=0.0)
 
 
 def test_only_the_ratio_of_first_exponents_counts():

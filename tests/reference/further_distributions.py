@@ -196,29 +196,43 @@ def kumaraswamy_distance(a: Number, b: Number, x: Number) -> Number:
 # --- Kumaraswamy: an integral, as the expectation of log(1 - X**c) has no closed form ---------------------------------
 
 DIGITS_OF_INTEGRAL = 60
-STEP = 1 / 32
+STEP, FINEST = mpf(1) / 32, mpf(1) / 2048
+AGREE = mpf(10) ** -20  # of the sums of two steps; that of the finer one then has about twice the digits
 
 
 def kumaraswamy_integral(a: Number, b: Number, log_q: Callable[[Number, Number], Number]) -> Number:
     """E log(p/q), over the log-odds of X**a from their mode to both sides, by a doubly exponential rule.
 
-    `log_q` takes log(x) and log(1 - x).
+    `log_q` takes log(x) and log(1 - x). The step is halved until the sum stays.
     """
-    with mp.workdps(DIGITS_OF_INTEGRAL):
-        total = mpf(0)
-        for side in (1, -1):
-            size = max(mpf(1), 1 / b) if side > 0 else mpf(1)
-            for i in range(int(-6 / STEP), int(7 / STEP)):
-                t = mpf(i) * STEP
-                small = mp.exp(-t)
-                v = size * mp.exp(t - small)
-                z = side * v - mp.log(b)
-                log_y, log_rest = -mp.log1p(mp.exp(-z)), -mp.log1p(mp.exp(z))
-                log_x = log_y / a
-                log_p = mp.log(a * b) + (a - 1) * log_x + (b - 1) * log_rest
-                apart = log_p - log_q(log_x, mp.log(-mp.expm1(log_x)))
-                total += b * mp.exp(log_y + b * log_rest) * apart * v * (1 + small)
-        return total * STEP
+    with mp.workdps(max(DIGITS_OF_INTEGRAL, mp.dps)):
+        step, total = STEP, STEP * kumaraswamy_nodes(a, b, log_q, STEP, mpf(0))
+        while step > FINEST:
+            finer = (total + step * kumaraswamy_nodes(a, b, log_q, step, step / 2)) / 2
+            if abs(finer - total) <= AGREE * abs(finer):
+                return finer
+            step, total = step / 2, finer
+    raise ArithmeticError("the integral takes too many nodes")
+
+
+def kumaraswamy_nodes(
+    a: Number, b: Number, log_q: Callable[[Number, Number], Number], step: Number, off: Number
+) -> Any:
+    """The sum over nodes that are so far apart, and so far off 0."""
+    total = mpf(0)
+    for side in (1, -1):
+        size = max(mpf(1), 1 / b) if side > 0 else mpf(1)
+        for i in range(int(-6 / step), int(7 / step)):
+            t = i * step + off
+            small = mp.exp(-t)
+            v = size * mp.exp(t - small)
+            z = side * v - mp.log(b)
+            log_y, log_rest = -mp.log1p(mp.exp(-z)), -mp.log1p(mp.exp(z))
+            log_x = log_y / a
+            log_p = mp.log(a * b) + (a - 1) * log_x + (b - 1) * log_rest
+            apart = log_p - log_q(log_x, mp.log(-mp.expm1(log_x)))
+            total += b * mp.exp(log_y + b * log_rest) * apart * v * (1 + small)
+    return total
 
 
 def kumaraswamy(a: Number, b: Number, c: Number, d: Number) -> Number:
