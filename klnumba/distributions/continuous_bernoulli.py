@@ -22,12 +22,13 @@ from klnumba.distributions.evaluate import evaluate
 from klnumba.distributions.exponential import Exponential
 from klnumba.distributions.laplace import Laplace
 from klnumba.distributions.normal import Normal
-from klnumba.distributions.odds import Odds, by_form, from_logits, from_probs, odds_arguments
+from klnumba.distributions.odds import Odds, by_form, by_form_of_p, from_logits, from_probs, odds_arguments
 from klnumba.distributions.registry import ByForm, Chosen, register_kl
 from klnumba.distributions.uniform import Uniform, log_sinhc, log_width_around_0_to_1
 from klnumba.formulas.bessel import NODES, WEIGHTS
 from klnumba.formulas.divergences import log_ratio
 from klnumba.formulas.elementary import exp, expm1, log, log1p
+from klnumba.formulas.logarithms import log_twofold
 from klnumba.formulas.special import HALF_LOG_2PI, excess_of_products, exp_excess
 
 # B(2n)/(2n)! from n = 1 on: the slope of g is the sum of SLOPE[n-1]*eta**(2n-1) (tests/reference/coefficients.py).
@@ -221,12 +222,24 @@ def continuous_bernoulli_uniform(eta: float, low: float, high: float) -> float:
     return from_to(eta, 0.0, -eta) + log_width_around_0_to_1(low, high)
 
 
-@register_kl(ContinuousBernoulli, Exponential)
-@of_log_odds
-def continuous_bernoulli_exponential(eta: float, rate: float) -> float:
-    """That of the log-odds from -rate, and -log of the probability that q is below 1."""
+def to_exponential(eta: float, rate: float, d: float) -> float:
+    """KL of log-odds of -rate - d to an exponential distribution, which may be much less than a rounding of these."""
     beyond = log1p(-exp(-rate)) if rate > 1.0 else log(-expm1(-rate))
-    return from_to(eta, -rate, -rate - eta) - beyond
+    return from_to(eta, -rate, d) - beyond
+
+
+def probs_to_exponential(probs: float, rate: float) -> float:
+    """That of the log-odds from -rate, and -log of the probability that q is below 1."""
+    high, low = log_twofold(probs)
+    return to_exponential(log_odds(probs), rate, -((rate + high) + (low - log1p(-probs))))
+
+
+def logits_to_exponential(eta: float, rate: float) -> float:
+    """`probs_to_exponential` from log-odds."""
+    return to_exponential(eta, rate, -rate - eta)
+
+
+register_kl(ContinuousBernoulli, Exponential)(by_form_of_p(probs_to_exponential, logits_to_exponential, Exponential))
 
 
 @register_kl(ContinuousBernoulli, Normal)

@@ -137,15 +137,17 @@ def uniform_chi(low: float, high: float, df: float) -> float:
     """df/2 times the excess of the ratio of mean squares, and what is left where they agree; infinite below 0."""
     if low < 0.0:
         return math.inf
-    middle = 0.5 * low + 0.5 * high
+    middle, beside = two_sum(0.5 * low, 0.5 * high)
     half = 0.5 * df
     share = min(0.5 * (high - low) / middle, 1.0)
     short = mean_log_excess(share)
-    beyond = log1p(share * share / 3.0)  # log of E X*X over the square of the middle
-    square = middle * (1.0 + share * share / 3.0)
-    lost = half * (beyond + 2.0 * short)
-    rest = (log(middle / (high - low)) - short) + (HALF_LOG_2PI - 0.5 * LN2 - 0.5 * log(df))
-    return times_excess(half, square, middle, df, 1.0, 0.0, 0) + (lost + (rest + stirling(half)))
+    part = share * share / 3.0
+    square, less = two_sum(middle, middle * part)  # E X*X over the middle
+    lost = half * (log1p(part) + 2.0 * short)
+    wide = middle / (high - low)
+    rest = (0.5 * log_of_products(wide, wide, df, 1.0) - short) + (HALF_LOG_2PI - 0.5 * LN2)
+    squares = times_excess(half, square, middle, df, 1.0, less / square + 2.0 * beside / middle, 0)
+    return squares + (lost + (rest + stirling(half)))
 
 
 @register_kl(Uniform, InverseGamma, compiled=True)
