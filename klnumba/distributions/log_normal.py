@@ -12,7 +12,7 @@ from klnumba.distributions.distribution import Distribution, Parameter, Support,
 from klnumba.distributions.exponential import Exponential
 from klnumba.distributions.gamma import Gamma
 from klnumba.distributions.gumbel import gumbel_apart
-from klnumba.distributions.laplace import SQRT_2_OVER_PI, Laplace, to_laplace
+from klnumba.distributions.laplace import SQRT_2_OVER_PI, Laplace, narrow_to_laplace, to_laplace
 from klnumba.distributions.normal import normal_normal
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.bessel import NODES, WEIGHTS
@@ -132,9 +132,8 @@ def log_normal_laplace(loc_p: float, scale_p: float, loc_q: float, scale_q: floa
         apart, low = log_ratio_beyond(loc_q, 1.0, loc_p)
         d = (apart + low) / scale_p
         if scale_p < 0.5 and abs(d) < 40.0:
-            return to_laplace(
-                narrow_distance(d, scale_p), loc_q, scale_q, log_normal_entropy(-d * scale_p, scale_p), 0.0
-            )
+            entropy = log_normal_entropy(-d * scale_p, 1.0)
+            return narrow_to_laplace(narrow_distance(d, scale_p), loc_q, 1.0 / scale_p, scale_q, entropy, 0.0)
         distance = loc_q * math.erf(HALF_SQRT_2 * d) - mean * math.erf(HALF_SQRT_2 * (d - scale_p))
     return to_laplace(distance, 1.0, scale_q, log_normal_entropy(loc_p, scale_p), distance)
 

@@ -49,6 +49,10 @@ CASES = {
         (1.4390239707222984e-09, 20.359796195017697),
         (2.2287187963280096e-10, 22.222011975793208),
     ],
+    ("LogNormal", "Laplace"): [
+        (-4.8128523046940744e-05, 1.1124874232071439e-09, 0.9999518726351129, 8.875937412303525e-10),
+        (-1.3704614505043609, 1.184226941424694e-10, 0.25398972881832405, 2.3998889901630302e-11),
+    ],
     ("LogUniform", "Laplace"): [
         (1358.9159697440887, 1358.9159697483312, 1358.915969005277, 1.0612925005813034e-09),
         (4202.521716740645, 4203.255660678126, 4206.1397333610685, 0.18349068558846388),
@@ -169,3 +173,15 @@ NEAR_THE_BOUND = {
 def test_digits_within_the_bound(pair, case):
     (value,) = evaluate(*pair, [case])
     assert error(float(value), truth(*pair, *case)) <= 1e-13
+
+
+# What the page of pairs says of one that does not keep it.
+BEYOND = {
+    ("Beta", "Gumbel"): [((4.963830095553451, 36.11107582775757, 0.09733520563524234, 0.04176464302180601), 3e-13)]
+}
+
+
+@pytest.mark.parametrize(("pair", "case", "bound"), [(pair, *one) for pair, cases in BEYOND.items() for one in cases])
+def test_what_is_known_to_be_beyond_the_bound(pair, case, bound):
+    (value,) = evaluate(*pair, [case])
+    assert error(float(value), truth(*pair, *case)) <= bound

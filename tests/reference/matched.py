@@ -200,7 +200,12 @@ def beside(family: str, first: Case, rng: Rng) -> Case:
         low, high = first
         return low - abs(steps[0]) * (high - low), high + abs(steps[1]) * (high - low)
     moved = zip(ROLES[family], first, steps, strict=True)
-    return tuple(x if role in HELD else x * (1.0 + step) for role, x, step in moved)
+    return tuple(x if role in HELD else _moved(role, x, step) for role, x, step in moved)
+
+
+def _moved(role: str, x: float, step: float) -> float:
+    """A parameter a fraction off; a probability stays one."""
+    return x * (1.0 - abs(step)) if role == "probability" and not x * (1.0 + step) < 1.0 else x * (1.0 + step)
 
 
 def case(p: str, q: str, rng: Rng) -> Case | None:
