@@ -18,7 +18,7 @@ from klnumba.distributions.inverse_gamma import InverseGamma
 from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.log_normal import LogNormal, log_gamma_normal, to_gamma
 from klnumba.distributions.registry import register_kl
-from klnumba.formulas.elementary import expm1, log, two_sum
+from klnumba.formulas.elementary import exp, expm1, log, two_sum
 from klnumba.formulas.exponents import plus_half_square
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.logarithms import log_ratio_beyond, log_twofold
@@ -56,6 +56,8 @@ def log_mean(df: float) -> float:
 def mean_less(df: float, loc: float) -> float:
     """The mean less loc, right to the last digits of the deviation, of which the mean may be any multiple."""
     root = math.sqrt(df)
+    if df < 1.0:  # the mean is far below
+        return root * exp(log_mean(df)) - loc
     off = root - loc
     if 0.5 * root < loc < 2.0 * root:
         off = fma(-loc, loc, df) / (root + loc)  # of the squares, which are not rounded

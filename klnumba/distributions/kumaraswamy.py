@@ -252,7 +252,7 @@ def kumaraswamy_laplace(a: float, b: float, loc: float, scale: float) -> float:
         off = loc * expm1(ratio) if abs(ratio) <= 1.0 else exp(log_mean) - loc
         y = exp(a * log_loc)
         if y * (1.0 + (1.0 + b) * a) <= 1.0 + a:
-            distance = off + 2.0 * shortfall(a, b, loc, y)
+            distance = off + 2.0 * shortfall(a, b, loc, a * log_loc)
         else:
             distance = 2.0 * surplus(a, b, loc, y, -expm1(a * log_loc)) - off
     if a < 1.0 or b < 1.0:

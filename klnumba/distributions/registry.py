@@ -180,10 +180,9 @@ def divergence(p: Any, q: Any, base: float | None = None) -> Any:
 
 def _tell_of_nan(pair: Pair, p: Distribution, q: Distribution, result: Any) -> None:
     """Warn of NaN that comes from no parameter; on a CUDA device nothing looks."""
-    numbers = [*p._given.values(), *q._given.values()]
-    if any(map(on_device, numbers)) or not np.isnan(result).any():
+    if any(map(on_device, [*p._given.values(), *q._given.values()])) or not np.isnan(result).any():
         return
-    lost = int(np.sum(np.isnan(result) & np.isfinite(sum(numbers))))
+    lost = int(np.sum(np.isnan(result) & ~(p._broken() | q._broken())))
     if lost:
         text = f"KL({pair.p.__name__} || {pair.q.__name__}): {lost} of {np.size(result)} are NaN"
         why = "the integral is not served for parameters that are so extreme"

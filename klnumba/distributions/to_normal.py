@@ -179,12 +179,14 @@ def chi_normal(df: float, loc: float, scale: float) -> float:
     """The variances' excess, the distance of the means, and the divergence that is left where both agree."""
     half = 0.5 * df
     t = mean_less(df, loc) / scale
-    lost = chi_variance_and_1(df) if df >= 4.0 else 0.0
-    twice = 1.0 + lost
     if df < 4.0:
         twice = -2.0 * df * expm1(2.0 * log_mean(df))
-        lost = twice - 1.0
-    ratio = 0.5 * ((fma(-2.0 * scale, scale, 1.0) + lost) / scale) / scale
+        above = fma(-2.0 * scale, scale, twice)
+    else:
+        lost = chi_variance_and_1(df)
+        twice = 1.0 + lost
+        above = fma(-2.0 * scale, scale, 1.0) + lost
+    ratio = 0.5 * (above / scale) / scale
     variances = phi(ratio) if abs(ratio) <= 0.5 else excess_of_products(0.5 * twice, 1.0, scale, scale)
     rest = stirling(half) - (half - 0.5) * stirling_slope(half) - 0.25 / half
     size = 0.5 * (log1p(lost) if df >= 4.0 else log(twice))

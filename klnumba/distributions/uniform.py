@@ -197,6 +197,12 @@ def mean_log_and_1(low: float, above: float, width: float) -> float:
     return ((1.0 - above) * log1p(-above) - (0.0 if low == 0.0 else low * log(low))) / width
 
 
+def mean_log_around(mean: float, other: float, width: float) -> float:
+    """E log X, X uniform around `mean`, which is 1 - `other`."""
+    middle = log(mean) if mean < 0.5 else log1p(-other)
+    return middle - mean_log_excess(min(0.5 * width / mean, 1.0))
+
+
 @register_kl(Uniform, Beta, compiled=True)
 def uniform_beta(low: float, high: float, shape1: float, shape0: float) -> float:
     """Of moderate exponents, from that of the standard uniform distribution; else as for the gamma distribution."""
@@ -209,12 +215,12 @@ def uniform_beta(low: float, high: float, shape1: float, shape0: float) -> float
         narrow = -log(width) if width <= 0.5 else -log1p(-(low + (1.0 - high)))
         whole = beta_beta(1.0, 1.0, shape1, shape0) + narrow
         return max(whole - (first + second), 0.0)
-    if min(shape1, shape0) < TINY or max(shape1, shape0) > 1.0 / TINY:
-        first = (shape1 - 1.0) * (mean_log_and_1(low, 1.0 - high, width) - 1.0)
-        second = (shape0 - 1.0) * (mean_log_and_1(1.0 - high, low, width) - 1.0)
-        return log_beta_of(shape1, shape0) - (log(width) + (first + second))
     mean = low + 0.5 * width
     other = (1.0 - high) + 0.5 * width
+    if min(shape1, shape0) < TINY or max(shape1, shape0) > 1.0 / TINY:
+        first = (shape1 - 1.0) * mean_log_around(mean, other, width)
+        second = (shape0 - 1.0) * mean_log_around(other, mean, width)
+        return max(log_beta_of(shape1, shape0) - (log(width) + (first + second)), 0.0)
     lost1 = mean_log_excess(min(0.5 * width / mean, 1.0))
     lost0 = mean_log_excess(min(0.5 * width / other, 1.0))
     total = shape1 + shape0

@@ -27,6 +27,9 @@ FURTHEST = 52.0  # LAST, and the logarithm of a quarter of a ratio of rates of 1
 ROUGH, ROUGHEST = 1e-12, 1e-8  # a step halved has about twice the digits
 
 
+NEARLY_1 = 1.125
+
+
 def log_of_share(share: float, other: float, x: float) -> float:
     """log(share*exp(x) + other) for share + other = 1, which is 0 at x = 0."""
     if x > 0.0 or share <= 0.5:
@@ -67,8 +70,8 @@ def quotient(
 
 
 def almost_1(h: float) -> bool:
-    """Whether R is a power of y or so, with an exponent of less than 1."""
-    return 0.5 <= h <= 2.0
+    """Whether R is a power of y or so, with an exponent of less than 1; above, of b**(h - 1) digits would be lost."""
+    return 0.5 <= h <= NEARLY_1
 
 
 def rate_of(sign: float, b: float, low: float, high: float) -> float:
@@ -178,7 +181,7 @@ def divergence(
     of q's mass that is no rounding of its terms is mass where there are no nodes: then the cells are not all of it.
     """
     log_b = log(b)
-    power = 1.0 if high > 1.0 and h > 2.0 else high
+    power = 1.0 if high > 1.0 and h > NEARLY_1 else high
     second = b - power
     log_y, log_rest = -log1p(b), -log1p(1.0 / b)
     odds = 1.0 / expm1(-h * log_y)
@@ -256,14 +259,16 @@ def log_beta(a: float, b: float) -> float:
     return log_gamma(small) - (small * digamma(large) + log_gamma_bregman(large, large + small, small))
 
 
-def shortfall(a: float, b: float, place: float, y: float) -> float:
+def shortfall(a: float, b: float, place: float, log_y: float) -> float:
     """E max(place - X, 0) of the Kumaraswamy variable, y = place**a up to the mean of a beta variable."""
     total = 0.0
     t = FIRST
     while t <= LAST:
         small = exp(-t)
         w = exp(t - small) / (1.0 + a)
-        total += -expm1(b * log1p(-y * exp(-a * w))) * exp(-w) * (w * (1.0 + small))
+        x = log_y - a * w
+        log_rest = log1p(-exp(x)) if x < -0.7 else log(-expm1(x))  # y may be next to 1
+        total += -expm1(b * log_rest) * exp(-w) * (w * (1.0 + small))
         t += STEP
     return place * (total * STEP)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -137,3 +138,12 @@ def test_only_the_ratio_of_first_exponents_counts():
     near = kl.kl_divergence(Kumaraswamy(2.0, 3.0), Kumaraswamy(5.0, 0.7))
     far = kl.kl_divergence(Kumaraswamy(2.0 * 2.0**300, 3.0), Kumaraswamy(5.0 * 2.0**300, 0.7))
     assert far == near
+
+
+def test_what_is_told_of_nan():
+    """Every number keeps its rule: the sum of such may overflow, and what breaks a rule is not called extreme."""
+    with np.errstate(all="raise"), pytest.warns(RuntimeWarning, match="1 of 1 are NaN"):
+        assert np.isnan(kl.kl_divergence(Kumaraswamy(1e308, 1e308), Kumaraswamy(9e307, 3.0)))
+    with warnings.catch_warnings(action="error"):
+        found = kl.kl_divergence(Kumaraswamy([2.0, -3.0], 2.0, validate_args=False), Kumaraswamy(2.5, 3.0))
+    assert np.isnan(found).tolist() == [False, True]

@@ -49,6 +49,15 @@ CASES = {
         (1.4390239707222984e-09, 20.359796195017697),
         (2.2287187963280096e-10, 22.222011975793208),
     ],
+    # R of the cells to a high power, where exponents are not alike and not far apart
+    ("Kumaraswamy", "Kumaraswamy"): [
+        (2.0, 1e4, 4.0, 5e7),
+        (2.0, 1e6, 4.0, 5e11),
+        (2.0, 1e9, 4.0, 5e17),
+        (2.0, 1e8, 3.0, 8e11),
+        (2.0, 1e8, 2.2, 6e8),
+        (2097152.0, 1.53e10, 4194304.0, 2.65e28),
+    ],
     ("LogNormal", "Laplace"): [
         (-4.8128523046940744e-05, 1.1124874232071439e-09, 0.9999518726351129, 8.875937412303525e-10),
         (-1.3704614505043609, 1.184226941424694e-10, 0.25398972881832405, 2.3998889901630302e-11),
@@ -70,6 +79,8 @@ CASES = {
     ],
     ("Beta", "Gumbel"): [(3000.0, 5000.0, 0.37, 0.004), (0.00676, 9e8, -4.7e-11, 1.2e-11)],
     ("Chi", "Normal"): [
+        (1e-17, 0.0, 1e-17),
+        (1e-20, 1.2e-20, 1e-40),
         (13.121157452221375, 3.554033810684718, 0.7000803668462744),
         (19.319291354740216, 4.3388849938841325, 0.7024018548115196),
         (4.0, 1.8799712059732503, 0.6829),
@@ -121,6 +132,14 @@ OF_PLACES = {
         (50165.03600364546, 14.731617826676496, 0.00029366804747182586, 1.046158456958872e-06),
         (51534.5, 3.25, 6.3e-5, 2.2e-7),
     ],
+    # not narrow: a mean far below the root of df, and exponents so small that loc**a is next to 1
+    ("Chi", "Laplace", "of small df"): [(1e-6, 0.0, 1e-12), (1e-16, 0.0, 1e-32), (1e-36, 0.0, 1e-72)],
+    ("Kumaraswamy", "Laplace"): [
+        (1e-8, 0.03, 0.55, 1e-14),
+        (1e-16, 0.03, 0.55, 1e-22),
+        (1e-3, 3.0, 1e-3, 0.1),
+        (1e-3, 0.03, 1e-3, 0.1),
+    ],
     ("Gamma", "Laplace"): [(51534.5, 3.25, 15860.0, 56.0)],
     ("Weibull", "Laplace"): [(8399.900630823473, 72631.9242877084, 8399.858245004683, 0.1098677431107625)],
 }
@@ -128,8 +147,8 @@ OF_PLACES = {
 
 @pytest.mark.parametrize(("pair", "case"), [(pair, case) for pair, cases in OF_PLACES.items() for case in cases])
 def test_all_digits_where_a_place_lies_in_a_narrow_member(pair, case):
-    (value,) = evaluate(*pair, [case])
-    assert error(float(value), truth(*pair, *case)) <= 5e-14
+    (value,) = evaluate(*pair[:2], [case])
+    assert error(float(value), truth(*pair[:2], *case)) <= 5e-14
 
 
 # The hypergeometric series of the reference does not end here: integrals of 45 digits.
@@ -153,6 +172,14 @@ def test_series_of_the_least_divergence_of_weibull_from_normal():
 
     with mp.workdps(60):
         assert [float(c) for c in mp.taylor(least, mpf(LEAST_OF_WEIBULL), len(OF_WEIBULL) - 1)] == list(OF_WEIBULL)
+
+
+def test_uniform_and_beta_with_a_concentration_beyond_1e100():
+    cases = [(1e-69, 2e-69, 5e27, 1e120), (1e-69, 2e-69, 1.0, 1e134), (0.9, 1.0, 1e120, 3.0), (0.2, 0.9, 1e-120, 3.0)]
+    for case, value in zip(cases, evaluate("Uniform", "Beta", cases), strict=True):
+        assert error(float(value), truth("Uniform", "Beta", *case)) <= 1e-14
+    case = 0.0, 3.3241860551348297e-100, 3.0, 1.8049531225040408e100
+    assert error(float(evaluate("Uniform", "Beta", [case])[0]), truth("Uniform", "Beta", *case)) <= 5e-13
 
 
 # Those that keep the bound of 1e-13, and no better.
