@@ -172,7 +172,7 @@ def has_derivatives(pair: Pair) -> bool:
     return (
         pair.compiled
         or isinstance(pair.function, ByForm)
-        or (pair.p, pair.q) in gradient_of_cauchy.FORMULAS
+        or pair.function in gradient_of_cauchy.FORMULAS
         or pair.function is infinite
     )
 
@@ -186,8 +186,8 @@ def _scalar(
     elif isinstance(pair.function, ByForm):
         formula, of_p, of_q = pair.function.choose(p, q)
         formula = twin(formula)
-    elif (pair.p, pair.q) in gradient_of_cauchy.FORMULAS:
-        formula, of_p, of_q = gradient_of_cauchy.FORMULAS[pair.p, pair.q], pair.p.parameters, pair.q.parameters
+    elif pair.function in gradient_of_cauchy.FORMULAS:
+        formula, of_p, of_q = gradient_of_cauchy.FORMULAS[pair.function], pair.p.parameters, pair.q.parameters
     elif pair.function is infinite:
         formula, of_p, of_q = _nowhere_finite, type(p).parameters, type(q).parameters
     else:

@@ -11,13 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.distributions.cauchy import Cauchy, cauchy_cauchy
-from klnumba.distributions.distribution import Distribution
-from klnumba.distributions.exponential import Exponential
+from klnumba.distributions import of_cauchy
+from klnumba.distributions.cauchy import cauchy_cauchy
 from klnumba.distributions.from_uniform import cauchy_student_t
-from klnumba.distributions.half_cauchy import HalfCauchy
 from klnumba.distributions.of_cauchy import from_exponential, from_half_cauchy, from_half_cauchy_to_t
-from klnumba.distributions.student_t import StudentT
+from klnumba.duals import dilogarithm
 from klnumba.duals import twofold as tf
 from klnumba.duals.dual import value_of
 from klnumba.duals.twin import twin
@@ -76,15 +74,16 @@ def _by_df(loc_p: Twofold, scale_p: Twofold, df: Twofold, loc_q: Twofold, scale_
     along = wide + one
     square = along * along + far * far
     x, y = ((wide - one) * along + far * far) / square, 2.0 * one * far / square
-    of_cauchy = 0.5 * x + tf.dilog_beyond_first_order(x, y, 2.0 * one * along / square)
+    of_cauchy = 0.5 * x + dilogarithm.beyond_first_order(x, y, 2.0 * one * along / square)
     weight = 0.5 * (df + 1.0)
     return weight * of_cauchy + (weight - 1.0) * (0.5 - tf.PI_SQUARED_BY_6)
 
 
-FORMULAS: dict[tuple[type[Distribution], type[Distribution]], Callable[..., Any]] = {
-    (Exponential, Cauchy): exponential_cauchy,
-    (HalfCauchy, Cauchy): half_cauchy_cauchy,
-    (HalfCauchy, StudentT): half_cauchy_student_t,
-    (StudentT, Cauchy): student_t_cauchy,
-    (StudentT, StudentT): student_t_student_t,
+# By the rule that is registered: one that takes its place has no derivatives here.
+FORMULAS: dict[Callable[..., Any], Callable[..., Any]] = {
+    of_cauchy.exponential_cauchy: exponential_cauchy,
+    of_cauchy.half_cauchy_cauchy: half_cauchy_cauchy,
+    of_cauchy.half_cauchy_student_t: half_cauchy_student_t,
+    of_cauchy.student_t_cauchy: student_t_cauchy,
+    of_cauchy.student_t_student_t: student_t_student_t,
 }

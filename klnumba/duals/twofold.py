@@ -236,63 +236,6 @@ def angle(y: Number, x: Number) -> Twofold:
     return near + (y * cosine - x * sine) / (x * cosine + y * sine)
 
 
-# --- the dilogarithm --------------------------------------------------------------------------------------------------
-
-DILOG_TERMS = 24  # of the series in log(1 - z): its terms fall by 30 each at least
-DILOG_POWERS = 60  # of the series in z, up to a third
-
-
-@cache
-def _dilog_series() -> tuple[Twofold, ...]:
-    """B(2k)/(2k + 1)! for k from 1 on."""
-    stirling = _stirling_series()  # B(2k)/(2k*(2k - 1))
-    return tuple(
-        exactly(c * 2 * k * (2 * k - 1) / math.factorial(2 * k + 1)) for k, c in enumerate(stirling[:DILOG_TERMS], 1)
-    )
-
-
-def _times(z: tuple[Twofold, Twofold], w: tuple[Twofold, Twofold]) -> tuple[Twofold, Twofold]:
-    """The product of two complex numbers."""
-    return z[0] * w[0] - z[1] * w[1], z[0] * w[1] + z[1] * w[0]
-
-
-def dilog_beyond_first_order(x: Number, y: Number, less_x: Number) -> Twofold:
-    """The real part of Li2(z) - z, z = x + i*y in the unit disk; `less_x` is 1 - x, of which no digits may be lost.
-
-    Powers of z where it is small; else Li2(z) as a series in log(1 - z) (D. Zagier, "The dilogarithm function", 2007),
-    with z and 1 - z exchanged where the real part is above 1/2.
-    """
-    x, y, less_x = twofold(x), twofold(y), twofold(less_x)
-    size = x.hi * x.hi + y.hi * y.hi
-    small, right = size < 1.0 / 9.0, x.hi > 0.5
-    near = where(small, x, 0.0), where(small, y, 0.0)
-    inside = where(right, less_x, x), where(right, -y, y)
-    outside = where(right, x, less_x), where(right, y, -y)  # 1 less the one above
-    log_size = 0.5 * log(outside[0] * outside[0] + outside[1] * outside[1])
-    u = -log_size, -angle(outside[1], outside[0])
-    square = _times(u, u)
-    total = _dilog_series()[-1], Twofold(0.0)
-    for c in _dilog_series()[-2::-1]:
-        total = _times(total, square)
-        total = total[0] + c, total[1]
-    far = u[0] - 0.25 * square[0] + _times(_times(total, square), u)[0]
-    most = np.maximum(np.abs(inside[0].hi), np.abs(inside[1].hi))  # whose square may leave the range
-    parts = [part / most for part in inside]
-    log_inside = log(most) + 0.5 * log(parts[0] * parts[0] + parts[1] * parts[1]), angle(parts[1], parts[0])
-    exchanged = PI_SQUARED_BY_6 + _times(u, log_inside)[0] - far
-    exchanged = where((inside[0].hi == 0.0) & (inside[1].hi == 0.0), PI_SQUARED_BY_6, exchanged)
-    return where(small, _powers_of(near), where(right, exchanged, far) - x)
-
-
-def _powers_of(z: tuple[Twofold, Twofold]) -> Twofold:
-    """The real part of the sum of z**n/n**2 from n = 2 on."""
-    total = exactly(Fraction(1, DILOG_POWERS**2)), Twofold(0.0)
-    for n in range(DILOG_POWERS - 1, 1, -1):
-        total = _times(total, z)
-        total = total[0] + exactly(Fraction(1, n * n)), total[1]
-    return _times(_times(total, z), z)[0]
-
-
 # --- modified Bessel functions, and the exponential integral ----------------------------------------------------------
 
 BESSEL_FAR = 60.0  # from here on, so many terms of the asymptotic series give all digits
@@ -413,7 +356,7 @@ TERMS = 24
 
 
 @cache
-def _stirling_series() -> tuple[Fraction, ...]:
+def stirling_series() -> tuple[Fraction, ...]:
     """B(2k)/(2k*(2k - 1)) for k from 1 on."""
     numbers = [Fraction(1)]
     for n in range(1, 2 * TERMS + 1):
@@ -425,7 +368,7 @@ def _stirling_series() -> tuple[Fraction, ...]:
 def _coefficients(order: int) -> tuple[Twofold, ...]:
     """Those of the derivative of this order, of x**-(2*k - 1 + order)."""
     found = []
-    for k, c in enumerate(_stirling_series(), 1):
+    for k, c in enumerate(stirling_series(), 1):
         for i in range(order):
             c *= -(2 * k - 1 + i)
         found.append(exactly(c))

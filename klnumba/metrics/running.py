@@ -170,7 +170,8 @@ class RunningStatistics(Mergeable):
                 self._take_waiting()
             return functools.partial(self._wait, Waiting(batch.values, batch.weights, places, load, labels))
         self._take_waiting()
-        return self._ready(batch, places, labels)
+        with uninterrupted():  # what grows does so in several steps
+            return self._ready(batch, places, labels)
 
     def _ready(self, batch: Batch, places: Array | None, labels: Labels | None) -> Callable[[], None]:
         """Room for rows on the device of their values or here; no rows wait."""
@@ -189,6 +190,11 @@ class RunningStatistics(Mergeable):
             return self._afar.ready(values, batch.weights, places, groups)
         self._near.grow(groups)
         return self._near.ready(batch.on_host(), batch.weights, NO_LABELS if places is None else places)
+
+    def _kind(self) -> tuple[int, bool]:
+        """The number of rows, and whether they have labels."""
+        with self.turns:
+            return self.rows, self._labels is not None
 
     def _check_groups(self, names: Array | None) -> None:
         """Refuse labels after rows without, and rows without after labels."""
@@ -220,7 +226,7 @@ class RunningStatistics(Mergeable):
         """Raise where `merge` would."""
         for other in others:
             self._check_like(other)
-        if len({one._labels is None for one in (self, *others) if one.rows}) > 1:
+        if len({grouped for rows, grouped in (one._kind() for one in (self, *others)) if rows}) > 1:
             raise ValueError("others: one has groups and the other has none")
 
     def _merge(self, state: State, labels: Labels | None) -> None:

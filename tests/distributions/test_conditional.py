@@ -9,6 +9,7 @@ import pytest
 
 import klnumba as kl
 from klnumba import distributions as D
+from klnumba.distributions.of_cauchy import student_t_cauchy
 from klnumba.formulas.integrals import cosine_integral_part
 
 
@@ -53,3 +54,22 @@ def test_the_cosine_integral_on_both_sides_of_1():
 )
 def test_what_was_not_checked_gives_nan(p, q):
     assert np.isnan(kl.kl_divergence(p, q)).tolist() == [False, True]
+
+
+def test_a_rule_that_takes_the_place_of_one_has_no_derivatives_of_that():
+    p, q = D.StudentT(1.0), D.Cauchy(0.0, 2.0)
+    assert np.isfinite(D.kl_divergence_grad(p, q)[1].p["df"])
+    try:
+        D.register_kl(D.StudentT, D.Cauchy, replace=True)(lambda p, q: np.float64(7.0))
+        assert kl.kl_divergence(p, q) == 7.0
+        with pytest.raises(NotImplementedError, match="not registered with compiled=True"):
+            D.kl_divergence_grad(p, q)
+    finally:
+        D.register_kl(D.StudentT, D.Cauchy, replace=True)(student_t_cauchy)
+    assert np.isfinite(D.kl_divergence_grad(p, q)[1].p["df"])
+
+
+def test_locations_further_apart_than_the_range():
+    """As the page of pairs says."""
+    for family in (D.Normal, D.Laplace, D.Cauchy, D.Gumbel, D.Logistic):
+        assert kl.kl_divergence(family(-1e308, 1e308), family(1e308, 1e308)) == math.inf

@@ -55,6 +55,31 @@ def test_no_room_for_intervals_changes_nothing(monkeypatch):
     assert_same(made.state_dict(), before)
 
 
+def test_ctrl_c_while_groups_grow_leaves_them_whole(monkeypatch):
+    """Of a batch that does not wait: arrays grow one after another."""
+    made = of_rows([1.0, 2.0], groups=["a", "b"])
+    before = made.state_dict()
+    set_all = state.State._put
+
+    def interrupted(self, arrays):
+        first, *rest = arrays.items()
+        set_all(self, dict([first]))
+        signal.raise_signal(signal.SIGINT)
+        set_all(self, dict(rest))
+
+    old = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        monkeypatch.setattr(state.State, "_put", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            made.update(np.ones(running.WAITS + 1), groups=np.arange(running.WAITS + 1) % 50)
+    finally:
+        signal.signal(signal.SIGINT, old)
+    monkeypatch.undo()
+    assert_same(made.state_dict(), before)
+    made.update([3.0], groups=["a"])
+    assert made.rows == 3
+
+
 def test_rows_that_wait_outlast_a_lack_of_memory(monkeypatch):
     rows = [1.0, 1e100, math.nan, -2.0]
     made, room = of_rows(rows[:1]), np.ones(running.MOST_WAITING // 4)
