@@ -8,6 +8,7 @@ from typing import Any
 from klnumba.distributions.location_scale import LocationScale
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import log, log1p
+from klnumba.formulas.ranges import in_range
 
 LOG_4 = 1.3862943611198906
 LOG_4PI = 2.5310242469692907
@@ -53,11 +54,13 @@ class Cauchy(LocationScale):
 @register_kl(Cauchy, Cauchy, compiled=True)
 def cauchy_cauchy(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """log of [(scale_p + scale_q)**2 + (loc_p - loc_q)**2]/(4*scale_p*scale_q) (Chyzak and Nielsen 2019)."""
+    loc_p, scale_p, loc_q, scale_q = in_range(loc_p, scale_p, loc_q, scale_q)
     narrow = scale_p - scale_q
     apart = loc_p - loc_q
     t = 0.25 * ((narrow / scale_p) * (narrow / scale_q) + (apart / scale_p) * (apart / scale_q))
     if t < 1e300:
         return log1p(t)
-    far = max(abs(narrow), abs(apart))
-    small = min(abs(narrow), abs(apart)) / far
-    return (log(far) - log(scale_p)) + (log(far) - log(scale_q)) + (log1p(small * small) - LOG_4)
+    narrow, apart = 0.5 * abs(narrow), abs(0.5 * loc_p - 0.5 * loc_q)
+    far = max(narrow, apart)
+    small = min(narrow, apart) / far
+    return (log(far) - log(scale_p)) + (log(far) - log(scale_q)) + log1p(small * small)

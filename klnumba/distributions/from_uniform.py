@@ -22,7 +22,7 @@ from klnumba.distributions.weibull import Weibull
 from klnumba.formulas.elementary import exp, expm1, log, log1p, two_sum
 from klnumba.formulas.exponents import log_ratio_twofold, shows
 from klnumba.formulas.logarithms import log_less
-from klnumba.formulas.ranges import times_excess, times_log, unit_in_range
+from klnumba.formulas.ranges import in_range, times_excess, times_log, unit_in_range
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
     LN2,
@@ -41,10 +41,10 @@ LOG_PI = 1.1447298858494002
 MUCH = 1e150  # the square of it is finite
 
 
-def mean_log(low: float, high: float) -> float:
-    """E log X, for low >= 0."""
+def mean_log(low: float, high: float, unit: float) -> float:
+    """E log(X/unit), for low >= 0."""
     mean = 0.5 * low + 0.5 * high
-    return log(mean) - mean_log_excess(min(0.5 * (high - low) / mean, 1.0))
+    return log(mean / unit) - mean_log_excess(min(0.5 * (high - low) / mean, 1.0))
 
 
 def mean_log_of_square_and_1(low: float, high: float) -> float:
@@ -81,7 +81,7 @@ def log_1p_square(x: float) -> float:
 def mean_log_of_square(low: float, high: float) -> float:
     """E log(X*X)."""
     if low >= 0.0 or high <= 0.0:
-        return 2.0 * (mean_log(low, high) if low >= 0.0 else mean_log(-high, -low))
+        return 2.0 * (mean_log(low, high, 1.0) if low >= 0.0 else mean_log(-high, -low, 1.0))
     up = high / (0.5 * high - 0.5 * low)
     return up * log(high) + (2.0 - up) * log(-low) - 2.0
 
@@ -159,7 +159,7 @@ def uniform_inverse_gamma(low: float, high: float, shape: float, rate: float) ->
     d, d_low = two_sum(high, -low)
     lost = width * slope(width) - log_sinhc(0.5 * width)
     inverses = times_excess(shape, rate, width, d, shape, width_low / width - d_low / d, 0)
-    rest = (mean_log(low, high) - log(d)) + (HALF_LOG_2PI - 0.5 * log(shape) + stirling(shape))
+    rest = mean_log(low, high, d) + (HALF_LOG_2PI - 0.5 * log(shape) + stirling(shape))
     return inverses + (shape * lost + rest)
 
 
@@ -168,7 +168,7 @@ def uniform_weibull(low: float, high: float, scale: float, shape: float) -> floa
     """exp(v) - 1 - v, v the logarithm of E (X/scale)**shape, and what is left where that is 0; infinite below 0."""
     if low < 0.0:
         return math.inf
-    mean = mean_log(low, high)
+    mean = mean_log(low, high, high - low)
     width = log_width(low, high) if low > 0.0 else math.inf
     if shape * min(width, 1.0) > STEEP:
         return uniform_steep_weibull(low, high, scale, shape, width, mean)
@@ -186,7 +186,7 @@ def uniform_weibull(low: float, high: float, scale: float, shape: float) -> floa
         v, more = times(shape, 0.0, *plus(first, first_low, -short, 0.0))
     v, rounded = two_sum(v, lost)
     more = (rounded + more) * expm1(v) if abs(v) < LARGEST else 0.0  # exp(v) has the digits v has behind the point
-    return (exp_excess(v) + more) + ((1.0 + lost - log(shape)) + (mean - log(high - low)))
+    return (exp_excess(v) + more) + ((1.0 + lost - log(shape)) + mean)
 
 
 def uniform_steep_weibull(low: float, high: float, scale: float, shape: float, width: float, mean: float) -> float:
@@ -201,7 +201,7 @@ def uniform_steep_weibull(low: float, high: float, scale: float, shape: float, w
     middle, beside = two_sum(0.5 * low, 0.5 * high)
     short = mean_log_excess(min(0.5 * (high - low) / middle, 1.0)) - beside / middle
     above = short + log_of_products(scale, 1.0, middle, 1.0)
-    return (power + lost) + (shape * above - log(shape) + (mean - log(high - low)))
+    return (power + lost) + (shape * above - log(shape) + mean)
 
 
 # --- Cauchy -----------------------------------------------------------------------------------------------------------
@@ -210,6 +210,7 @@ def uniform_steep_weibull(low: float, high: float, scale: float, shape: float, w
 @register_kl(Cauchy, StudentT, compiled=True)
 def cauchy_student_t(loc_p: float, scale_p: float, df: float, loc_q: float, scale_q: float) -> float:
     """KL of Cauchy distributions, and what log-beta has beyond first order from df = 1, where q is one too."""
+    loc_p, scale_p, loc_q, scale_q = in_range(loc_p, scale_p, loc_q, scale_q)
     e = 0.5 * (df - 1.0)
     x = 0.5 * df
     root = math.sqrt(df)
@@ -228,6 +229,7 @@ def cauchy_student_t(loc_p: float, scale_p: float, df: float, loc_q: float, scal
     if max(y, z) < MUCH:
         mean = log1p(y * (2.0 + y) + z * z)
     else:
-        mean = 2.0 * (log_of_products(math.hypot(scale_q * root + scale_p, apart), 1.0, scale_q, 1.0) - log(root))
+        half = math.hypot(0.5 * (scale_q * root) + 0.5 * scale_p, 0.5 * loc_p - 0.5 * loc_q)
+        mean = 2.0 * (log_of_products(half, 2.0, scale_q, 1.0) - log(root))
     whole = (x + 0.5) * mean  # (df + 1)/2*E log(1 + ((X - loc_q)/unit)**2)
     return whole - (log_density(df, 0.0) + 2.0 * LN2 + LOG_PI + ratio + 0.5 * log(df))

@@ -21,8 +21,16 @@ from klnumba.formulas.exponents import (
     shows,
 )
 from klnumba.formulas.integrals import entire_exponential_integral, scaled_exponential_integral
-from klnumba.formulas.ranges import TINY
-from klnumba.formulas.special import EULER, HALF_LOG_2PI, LN2, excess_of_products, exp_excess, log_gamma_bregman
+from klnumba.formulas.ranges import TINY, in_range
+from klnumba.formulas.special import (
+    EULER,
+    HALF_LOG_2PI,
+    LN2,
+    excess_of_products,
+    exp_excess,
+    log_gamma_bregman,
+    log_of_products,
+)
 from klnumba.formulas.twofold import times
 
 PI_SQUARED_6 = 1.6449340668482264
@@ -89,12 +97,14 @@ def gumbel_excess(above: float, below: float, m: float, low: float) -> float:
 @register_kl(Gumbel, Gumbel, compiled=True)
 def gumbel_gumbel(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """exp(v) - 1 - v, v = log-gamma(1 + r) - (loc_p - loc_q)/scale_q, and log-gamma beyond first order from 1 to r."""
+    loc_p, scale_p, loc_q, scale_q = in_range(loc_p, scale_p, loc_q, scale_q)
     return gumbel_excess(scale_p, scale_q, *difference_over_twofold(loc_p, loc_q, scale_q))
 
 
 @register_kl(Gumbel, Normal, compiled=True)
 def gumbel_normal(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """The variances' excess, the distance of the means, and the divergence that is left where both agree."""
+    loc_p, scale_p, loc_q, scale_q = in_range(loc_p, scale_p, loc_q, scale_q)
     return gumbel_apart(loc_p - loc_q, scale_p, scale_q)
 
 
@@ -107,6 +117,7 @@ def gumbel_apart(apart: float, scale_p: float, scale_q: float) -> float:
 @register_kl(Normal, Gumbel, compiled=True)
 def normal_gumbel(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """exp(v) - 1 - v, v = r*r/2 - (loc_p - loc_q)/scale_q, and the excess of r*r, r = scale_p/scale_q."""
+    loc_p, scale_p, loc_q, scale_q = in_range(loc_p, scale_p, loc_q, scale_q)
     m, low = difference_over_twofold(loc_p, loc_q, scale_q)
     spread = 0.5 * excess_of_products(scale_p, scale_p, scale_q, scale_q) + (1.0 - HALF_LOG_2PI)
     return normal_to_gumbel(m, low, *difference_over_twofold(scale_p, 0.0, scale_q)) + spread
@@ -123,10 +134,11 @@ def normal_to_gumbel(m: float, low: float, r: float, r_low: float) -> float:
 @register_kl(Laplace, Gumbel, compiled=True)
 def laplace_gumbel(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """exp(v) - 1 - v, v = -log(1 - r*r) - (loc_p - loc_q)/scale_q, and -log(2*r*(1 - r*r)), r = scale_p/scale_q < 1."""
+    loc_p, scale_p, loc_q, scale_q = in_range(loc_p, scale_p, loc_q, scale_q)
     if scale_p >= scale_q:
         return math.inf
     more = log((scale_q - scale_p) / scale_q) + log1p(scale_p / scale_q)
-    rest = LN2 + (log(scale_p) - log(scale_q)) + more
+    rest = LN2 + log_of_products(scale_p, 1.0, scale_q, 1.0) + more
     return exp_excess(-more - (loc_p - loc_q) / scale_q) - rest
 
 
@@ -143,5 +155,6 @@ def gumbel_distance(y: float) -> float:
 @register_kl(Gumbel, Laplace, compiled=True)
 def gumbel_laplace(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """The excess of E abs(X - loc_q)/scale_q, and what is left where that is 1."""
+    loc_p, scale_p, loc_q, scale_q = in_range(loc_p, scale_p, loc_q, scale_q)
     off = loc_q - loc_p
     return to_laplace(gumbel_distance(off / scale_p), scale_p, scale_q, 1.0 + EULER, off)

@@ -12,7 +12,7 @@ from klnumba.distributions.normal import Normal
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import exp, expm1, log
 from klnumba.formulas.log_cells import remainder
-from klnumba.formulas.ranges import FAR
+from klnumba.formulas.ranges import FAR, in_range
 from klnumba.formulas.special import HALF_LOG_2PI, LN2, excess_of_products
 
 HALF_LOG_PI = 0.5723649429247001
@@ -89,6 +89,7 @@ def narrow_to_laplace(distance: float, unit: float, narrow: float, scale: float,
 @register_kl(Laplace, Laplace, compiled=True)
 def laplace_laplace(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """excess of r + r*(a + exp(-a) - 1) for r = scale_p/scale_q, a = abs(loc_p - loc_q)/scale_p."""
+    loc_p, scale_p, loc_q, scale_q = in_range(loc_p, scale_p, loc_q, scale_q)
     d = abs(loc_p - loc_q)
     a = d / scale_p
     r = scale_p / scale_q
@@ -101,6 +102,7 @@ def laplace_laplace(loc_p: float, scale_p: float, loc_q: float, scale_q: float) 
 @register_kl(Laplace, Normal, compiled=True)
 def laplace_normal(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """The variances' excess, the distance of the means, and the divergence that is left where both agree."""
+    loc_p, scale_p, loc_q, scale_q = in_range(loc_p, scale_p, loc_q, scale_q)
     t = (loc_p - loc_q) / scale_q
     return 0.5 * (excess_of_products(2.0 * scale_p, scale_p, scale_q, scale_q) + t * t) + (HALF_LOG_PI - 0.5)
 
@@ -122,5 +124,6 @@ def mean_distance(y: float) -> float:
 @register_kl(Normal, Laplace, compiled=True)
 def normal_laplace(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """The excess of E abs(X - loc_q)/scale_q, and what is left where that is 1."""
+    loc_p, scale_p, loc_q, scale_q = in_range(loc_p, scale_p, loc_q, scale_q)
     off = loc_p - loc_q
     return to_laplace(mean_distance(abs(off) / scale_p), scale_p, scale_q, 0.5 + HALF_LOG_2PI, off)

@@ -121,7 +121,8 @@ def log_uniform_laplace(low: float, high: float, loc: float, scale: float) -> fl
     else:
         mean, lost = over(*two_sum(high, -low), *log_ratio_twofold(high, low))
         distance = abs((mean - loc) + lost)
-    return to_laplace(distance, 1.0, scale, log_uniform_entropy(low, high), distance)
+    size = high * width
+    return to_laplace(distance / size, size, scale, -0.5 * width, distance)
 
 
 @register_kl(LogUniform, Pareto, compiled=True)

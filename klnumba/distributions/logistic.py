@@ -15,7 +15,8 @@ from klnumba.distributions.normal import Normal
 from klnumba.distributions.odds import softplus
 from klnumba.distributions.registry import ByForm, Chosen, looked_at, register_kl
 from klnumba.formulas.elementary import log
-from klnumba.formulas.special import excess_of_products, exp_excess, log_gamma_bregman
+from klnumba.formulas.ranges import in_range
+from klnumba.formulas.special import excess_of_products, exp_excess, log_gamma_bregman, log_of_products
 
 PI_SQUARED_3 = 3.289868133696453
 NEGENTROPY = 0.01436227472001807  # log(2*pi*e*pi**2/3)/2 - 2
@@ -60,6 +61,7 @@ class Logistic(LocationScale):
 
 def same_scale(loc_p: float, scale: float, loc_q: float, scale_q: float) -> float:
     """x*coth(x/2) - 2, x the distance in units of the scale."""
+    loc_p, scale, loc_q, _ = in_range(loc_p, scale, loc_q, scale)
     x = (loc_p - loc_q) / scale
     return 2.0 * x * slope(x)
 
@@ -81,6 +83,7 @@ register_kl(Logistic, Logistic)(
 @register_kl(Logistic, Normal, compiled=True)
 def logistic_normal(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """The variances' excess, the distance of the means, and the divergence that is left where both agree."""
+    loc_p, scale_p, loc_q, scale_q = in_range(loc_p, scale_p, loc_q, scale_q)
     t = (loc_p - loc_q) / scale_q
     return 0.5 * (excess_of_products(PI_SQUARED_3 * scale_p, scale_p, scale_q, scale_q) + t * t) + NEGENTROPY
 
@@ -88,6 +91,7 @@ def logistic_normal(loc_p: float, scale_p: float, loc_q: float, scale_q: float) 
 @register_kl(Logistic, Laplace, compiled=True)
 def logistic_laplace(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """The excess of E abs(X - loc_q)/scale_q, and what is left where that is 1."""
+    loc_p, scale_p, loc_q, scale_q = in_range(loc_p, scale_p, loc_q, scale_q)
     off = loc_p - loc_q
     y = abs(off) / scale_p
     return to_laplace(softplus(y) + softplus(-y), scale_p, scale_q, 2.0, off)
@@ -96,6 +100,7 @@ def logistic_laplace(loc_p: float, scale_p: float, loc_q: float, scale_q: float)
 @register_kl(Logistic, Gumbel, compiled=True)
 def logistic_gumbel(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """exp(v) - 1 - v, v = s - (loc_p - loc_q)/scale_q, and s - log(r) - 1; s = log(pi*r/sin(pi*r)), r of scales."""
+    loc_p, scale_p, loc_q, scale_q = in_range(loc_p, scale_p, loc_q, scale_q)
     if scale_p >= scale_q:
         return math.inf
     r = scale_p / scale_q
@@ -103,4 +108,4 @@ def logistic_gumbel(loc_p: float, scale_p: float, loc_q: float, scale_q: float) 
         more = log_gamma_bregman(1.0, 1.0 + r, r) + log_gamma_bregman(1.0, 1.0 - r, -r)
     else:
         more = -log(math.sin(math.pi * ((scale_q - scale_p) / scale_q)) / (math.pi * r))
-    return exp_excess(more - (loc_p - loc_q) / scale_q) + (more - 1.0 + (log(scale_q) - log(scale_p)))
+    return exp_excess(more - (loc_p - loc_q) / scale_q) + (more - 1.0 + log_of_products(scale_q, 1.0, scale_p, 1.0))

@@ -14,6 +14,7 @@ from klnumba.formulas.elementary import exp, log
 from klnumba.formulas.exponents import difference_over_twofold, exp_excess_of_difference, log_gamma_twofold, shows
 from klnumba.formulas.logarithms import log_twofold
 from klnumba.formulas.power_distances import power_distance
+from klnumba.formulas.ranges import in_range
 from klnumba.formulas.special import EULER, HALF_LOG_2PI, LN2, excess, log_gamma_bregman
 from klnumba.formulas.twofold import over, plus, times
 
@@ -64,6 +65,7 @@ def moyal_moyal(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> f
 
     v = r*log(2) + log-gamma(r + 1/2) - log-gamma(1/2) - (loc_p - loc_q)/scale_q.
     """
+    loc_p, scale_p, loc_q, scale_q = in_range(loc_p, scale_p, loc_q, scale_q)
     m, m_low = difference_over_twofold(loc_p, loc_q, scale_q)
     d = (scale_p - scale_q) / scale_q
     r = scale_p / scale_q
@@ -95,6 +97,7 @@ def moyal_moment_twofold(above: float, below: float) -> tuple[float, float]:
 @register_kl(Moyal, Laplace, compiled=True)
 def moyal_laplace(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """The excess of E abs(X - loc_q)/scale_q, and what is left where that is 1: (loc_p - X)/scale_p = log(2*G)."""
+    loc_p, scale_p, loc_q, scale_q = in_range(loc_p, scale_p, loc_q, scale_q)
     u = (loc_p - loc_q) / scale_p
     y = 0.5 * exp(u)
     distance = power_distance(0.5, 0.0, y, 1.0, -(u + (EULER + LN2)), 0.5 - y)

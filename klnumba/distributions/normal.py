@@ -11,6 +11,7 @@ from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import log
 from klnumba.formulas.primitives import fma
 from klnumba.formulas.quick import excess_of_ordinary_products, is_ordinary, with_quick_form
+from klnumba.formulas.ranges import in_range
 from klnumba.formulas.special import HALF_LOG_2PI, excess_of_products
 
 
@@ -60,5 +61,6 @@ def quick_normal_normal(loc_p: float, scale_p: float, loc_q: float, scale_q: flo
 @with_quick_form(quick_normal_normal)
 def normal_normal(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """[excess of the ratio of variances + ((loc_p - loc_q)/scale_q)**2]/2."""
+    loc_p, scale_p, loc_q, scale_q = in_range(loc_p, scale_p, loc_q, scale_q)
     t = (loc_p - loc_q) / scale_q
     return 0.5 * (excess_of_products(scale_p, scale_p, scale_q, scale_q) + t * t)

@@ -21,8 +21,15 @@ from klnumba.formulas.divergences import log_ratio
 from klnumba.formulas.elementary import exp, log, log1p
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.logarithms import log_less
-from klnumba.formulas.ranges import product, ratio_of_products
-from klnumba.formulas.special import HALF_LOG_2PI, excess_of_nearly, excess_of_products, exp_excess, stirling
+from klnumba.formulas.ranges import in_range, product, ratio_of_products
+from klnumba.formulas.special import (
+    HALF_LOG_2PI,
+    excess_of_nearly,
+    excess_of_products,
+    exp_excess,
+    log_of_products,
+    stirling,
+)
 
 
 def pareto_entropy(scale: float, alpha: float) -> float:
@@ -115,6 +122,7 @@ def pareto_gamma(scale: float, alpha: float, shape: float, rate: float) -> float
 @register_kl(Pareto, Normal, compiled=True)
 def pareto_normal(scale_p: float, alpha: float, loc: float, scale_q: float) -> float:
     """The variances' excess, the distance of the means, and what is left where both agree."""
+    _, scale_p, loc, scale_q = in_range(0.0, scale_p, loc, scale_q)
     if alpha <= 2.0:
         return math.inf
     t = ((scale_p - loc) + scale_p / (alpha - 1.0)) / scale_q
@@ -140,6 +148,7 @@ def pareto_distance(alpha: float, y: float) -> float:
 @register_kl(Pareto, Laplace, compiled=True)
 def pareto_laplace(scale_p: float, alpha: float, loc: float, scale_q: float) -> float:
     """The excess of E abs(X - loc)/scale_q, and what is left where that is 1; infinite where p has no mean."""
+    _, scale_p, loc, scale_q = in_range(0.0, scale_p, loc, scale_q)
     if alpha <= 1.0:
         return math.inf
     off = loc - scale_p
@@ -155,10 +164,11 @@ def pareto_log_normal(scale_p: float, alpha: float, loc: float, scale_q: float) 
 @register_kl(Pareto, Gumbel, compiled=True)
 def pareto_gumbel(scale_p: float, alpha: float, loc: float, scale_q: float) -> float:
     """exp(v) - 1 - v, v the logarithm of E exp((loc - X)/scale_q), an exponential integral, and the rest."""
+    _, scale_p, loc, scale_q = in_range(0.0, scale_p, loc, scale_q)
     if alpha <= 1.0:
         return math.inf
     z = scale_p / scale_q
-    units = log(scale_q) - log(scale_p)
+    units = log_of_products(scale_q, 1.0, scale_p, 1.0)
     more = log_pareto_moment(alpha, z) if z < math.inf else log(alpha) + units
     beyond = z / (alpha - 1.0) if z < math.inf else ratio_of_products(scale_p, 1.0, scale_q, alpha - 1.0)
     rest = (log(alpha) - 1.0 / alpha) + units

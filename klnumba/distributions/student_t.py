@@ -14,7 +14,7 @@ from klnumba.distributions.normal import Normal
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import exp, log, log1p, two_sum
 from klnumba.formulas.log_cells import phi
-from klnumba.formulas.ranges import product
+from klnumba.formulas.ranges import in_range, product
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
     excess,
@@ -109,6 +109,7 @@ def student_t_negentropy(df: float) -> float:
 @register_kl(StudentT, Normal, compiled=True)
 def student_t_normal(df: float, loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """The variances' excess, the distance of the means, and what is left where both agree; infinite up to df = 2."""
+    loc_p, scale_p, loc_q, scale_q = in_range(loc_p, scale_p, loc_q, scale_q)
     if df <= 2.0:
         return math.inf
     t = (loc_p - loc_q) / scale_q
@@ -159,6 +160,7 @@ def mean_distance(df: float, y: float) -> float:
 @register_kl(StudentT, Laplace, compiled=True)
 def student_t_laplace(df: float, loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """The excess of E abs(X - loc_q)/scale_q, and what is left where that is 1; infinite up to df = 1."""
+    loc_p, scale_p, loc_q, scale_q = in_range(loc_p, scale_p, loc_q, scale_q)
     if df <= 1.0:
         return math.inf
     distance = mean_distance(df, abs(loc_p - loc_q) / scale_p)

@@ -25,7 +25,7 @@ from klnumba.formulas.kumaraswamy_cells import digamma_from_2
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.power_distances import FIRST, LAST, STEP
 from klnumba.formulas.primitives import fma
-from klnumba.formulas.ranges import excess_of_power, product
+from klnumba.formulas.ranges import excess_of_power, in_range, product
 from klnumba.formulas.special import (
     excess_of_nearly,
     excess_of_products,
@@ -144,6 +144,7 @@ def lindley_half_normal(rate: float, scale: float) -> float:
 @register_kl(InverseGaussian, HalfNormal, compiled=True)
 def inverse_gaussian_half_normal(loc: float, concentration: float, scale: float) -> float:
     """Half the excess of the ratio of mean squares, and what is left where they agree."""
+    loc, concentration, _, scale = in_range(loc, concentration, 0.0, scale)
     both = concentration + loc
     square, low, k = product(loc, loc)
     unit, lost, n = product(scale, scale)
@@ -168,5 +169,6 @@ def pareto_half_normal(scale_p: float, alpha: float, scale_q: float) -> float:
     """Half the excess of the ratio of mean squares, and what is left where they agree; infinite up to alpha = 2."""
     if alpha <= 2.0:
         return math.inf
+    _, scale_p, _, scale_q = in_range(0.0, scale_p, 0.0, scale_q)
     more = math.sqrt(alpha / (alpha - 2.0))
     return to_half_normal(scale_p * more, log(more) + (log(alpha) - 1.0 - 1.0 / alpha), scale_q)

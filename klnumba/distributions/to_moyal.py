@@ -22,6 +22,7 @@ from klnumba.distributions.registry import register_kl
 from klnumba.distributions.uniform import Uniform, uniform_gumbel
 from klnumba.formulas.elementary import log
 from klnumba.formulas.exponents import difference_over_twofold
+from klnumba.formulas.ranges import in_range
 from klnumba.formulas.special import EULER, LN2, log_gamma_bregman, log_of_products
 
 LOG_2PI = 1.8378770664093456
@@ -119,6 +120,7 @@ def pareto_moyal(scale_p: float, alpha: float, loc: float, scale_q: float) -> fl
 @register_kl(Moyal, Gumbel, compiled=True)
 def moyal_gumbel(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """exp(v) - 1 - v, v the logarithm of E exp((loc_q - X)/scale_q), and what is left where that is 0."""
+    loc_p, scale_p, loc_q, scale_q = in_range(loc_p, scale_p, loc_q, scale_q)
     r = scale_p / scale_q
     if r == math.inf:
         return r

@@ -35,6 +35,7 @@ from klnumba.formulas.ranges import (
     difference_over,
     distance_over,
     excess_of_power,
+    in_range,
     product,
     times_exp_excess,
     unit_in_range,
@@ -93,6 +94,7 @@ def of_parts(deviation: float, t: float, scale: float, rest: float) -> float:
 @register_kl(HalfNormal, Normal, compiled=True)
 def half_normal_normal(scale_p: float, loc: float, scale_q: float) -> float:
     """The variances' excess, the distance of the means, and the divergence that is left where both agree."""
+    _, scale_p, loc, scale_q = in_range(0.0, scale_p, loc, scale_q)
     t = (SQRT_2_OVER_PI * scale_p - loc) / scale_q
     return of_parts(DEVIATION_OF_HALF_NORMAL * scale_p, t, scale_q, OF_HALF_NORMAL)
 
@@ -100,6 +102,7 @@ def half_normal_normal(scale_p: float, loc: float, scale_q: float) -> float:
 @register_kl(Moyal, Normal, compiled=True)
 def moyal_normal(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """The variances' excess, the distance of the means, and the divergence that is left where both agree."""
+    loc_p, scale_p, loc_q, scale_q = in_range(loc_p, scale_p, loc_q, scale_q)
     t = ((loc_p - loc_q) + MOYAL_MEAN * scale_p) / scale_q
     return 0.5 * (excess_of_products(HALF_PI_SQUARED * scale_p, scale_p, scale_q, scale_q) + t * t) + OF_MOYAL
 
@@ -109,14 +112,17 @@ def lindley_normal(rate: float, loc: float, scale: float) -> float:
     """The variances' excess, the distance of the means, and the divergence that is left where both agree."""
     share = rate / (1.0 + rate)
     variance = 2.0 - share * share
-    t = ((1.0 + 1.0 / (1.0 + rate)) / rate - loc) / scale
-    variances = excess_of_products(variance / rate, 1.0 / rate, scale, scale)
+    unit = unit_in_range(min(1.0 / rate, scale), loc, 1.0 / rate, scale)
+    inverse, loc, scale = 1.0 / (rate / unit), unit * loc, unit * scale
+    t = ((1.0 + 1.0 / (1.0 + rate)) * inverse - loc) / scale
+    variances = excess_of_products(variance * inverse, inverse, scale, scale)
     return 0.5 * (variances + t * t) + (HALF_LOG_2PIE + 0.5 * log(variance) - scaled_entropy(rate))
 
 
 @register_kl(InverseGaussian, Normal, compiled=True)
 def inverse_gaussian_normal(loc_p: float, concentration: float, loc_q: float, scale: float) -> float:
     """The variances' excess, the distance of the means, and 3/2*exp(x)*E1(x), x = 2*concentration/loc_p."""
+    loc_p, concentration, loc_q, scale = in_range(loc_p, concentration, loc_q, scale)
     t = (loc_p - loc_q) / scale
     square, lost, k = product(loc_p, loc_p)
     below, lost_below, n = product(scale, scale)
@@ -239,6 +245,7 @@ def weibull_negentropy(h: float, once: float, size: float) -> float:
 @register_kl(Weibull, Normal, compiled=True)
 def weibull_normal(scale_p: float, shape: float, loc: float, scale_q: float) -> float:
     """The variances' excess, the distance of the means, and the divergence that is left where both agree."""
+    _, scale_p, loc, scale_q = in_range(0.0, scale_p, loc, scale_q)
     h = 1.0 / shape
     once = log_gamma_bregman(1.0, 1.0 + h, h)
     log_mean_of_1 = once - EULER * h

@@ -118,7 +118,7 @@ def uniform_uniform(low_p: float, high_p: float, low_q: float, high_q: float) ->
     if low_p < low_q or high_p > high_q:
         return math.inf
     unit = unit_in_range(high_q - low_q, low_q, high_q, 0.0)
-    more = unit * (low_p - low_q) + unit * (high_q - high_p)
+    more = (unit * low_p - unit * low_q) + (unit * high_q - unit * high_p)
     width = unit * high_p - unit * low_p
     return log1p(more / width) if more < FAR * width else (log(more) - log(unit)) - uniform_entropy(low_p, high_p)
 
@@ -143,7 +143,7 @@ def uniform_laplace(low: float, high: float, loc: float, scale: float) -> float:
     above = high - loc
     inside = below > 0.0 and above > 0.0
     distance = 0.5 * (below * (below / width) + above * (above / width)) if inside else 0.5 * abs(above - below)
-    return to_laplace(distance, 1.0, scale, log(width), distance)
+    return to_laplace(distance / width, width, scale, 0.0, distance)
 
 
 @register_kl(Uniform, Exponential, compiled=True)

@@ -12,7 +12,7 @@ import numpy as np
 
 from klnumba.formulas.elementary import LN2_HI, LN2_LO, exp, expm1, log, split_exponent, two_sum
 from klnumba.formulas.primitives import fma
-from klnumba.formulas.special import difference_of_products, excess_of_nearly, exp_excess, power_of_two
+from klnumba.formulas.special import difference_of_products, excess_of_nearly, exp_excess, log_of_products, power_of_two
 
 MOST = 700.0  # exp of it is in the range
 EXP_MOST = 1.0142320547350045e304
@@ -26,6 +26,12 @@ def unit_in_range(least: float, a: float, b: float, c: float) -> float:
     Where `least` would lose digits it is 1 too.
     """
     return 0.000244140625 if max(max(abs(a), abs(b)), abs(c)) > 1e300 and least > 1e-290 else 1.0
+
+
+def in_range(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> tuple[float, float, float, float]:
+    """Two locations and two scales, in a larger unit where sums and small multiples of them may be infinite."""
+    unit = unit_in_range(min(scale_p, scale_q), loc_p, loc_q, max(scale_p, scale_q))
+    return unit * loc_p, unit * scale_p, unit * loc_q, unit * scale_q
 
 
 def scaled(x: float, k: np.int64) -> float:
@@ -116,7 +122,7 @@ def excess_of_power(a: float, log_b: float, c: float, d: float) -> float:
 
 def distance_over(a: float, log_b: float, c: float, unit: float) -> float:
     """(a*b - c)/unit of positive a and b, given log(b)."""
-    if log_b + log(a) >= MOST:
-        return gap(exp(log_b + (log(a) - log(unit))), c / unit)
+    if log_b + log(a) >= MOST + 2.0:  # beyond what `in_range` leaves
+        return gap(exp(log_b + log_of_products(a, 1.0, unit, 1.0)), c / unit)
     off = (a - c) + a * expm1(log_b) if abs(log_b) <= 0.5 else a * exp(log_b) - c
     return off / unit
