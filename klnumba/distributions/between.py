@@ -45,8 +45,10 @@ def divergence(
     else:
         found = numeric.each(_fallback(method, samples, rng), first, second)
     dtype = np.result_type(first.dtype, second.dtype)
-    value, error = (give((x / unit).astype(dtype)[()]) for x in found)
-    return (value, error) if return_error else value
+    value, error = (x / unit for x in found)
+    rounded = value.astype(dtype)
+    error = error + np.where(np.isfinite(value), np.abs(np.nan_to_num(value) - rounded), 0.0)
+    return (give(rounded[()]), give(error.astype(dtype)[()])) if return_error else give(rounded[()])
 
 
 def _fallback(method: str, samples: int, rng: Any) -> Callable[[Distribution, Distribution], Any]:

@@ -33,9 +33,14 @@ class Constraint:
             self.after.check(owner, name, values)
         bad = ~np.asarray(self.holds(values), bool)
         if bad.any():
-            at = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
-            place = f"{name}[{', '.join(map(str, at))}]" if at else name
+            at, place = first_place(name, bad)
             raise ValueError(f"{owner}: {name} must be {self.text}, but {place} is {shown(values[at])}")
+
+
+def first_place(name: str, bad: np.ndarray) -> tuple[tuple[int, ...], str]:
+    """Where a parameter's array is bad first: the index, and its text."""
+    at = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
+    return at, f"{name}[{', '.join(map(str, at))}]" if at else name
 
 
 def shown(value: Any) -> str:

@@ -256,6 +256,16 @@ class Distribution(Parametric):
             raise self._undefined(f"`entropy()`, or `entropy_formula`, a static method that takes {names},")
         return self.nan_where_broken(self._of_formula(formula))
 
+    @classmethod
+    def _not_of_scipy(cls, wanted: str, found: str) -> TypeError:
+        """What to say of a frozen distribution that is none of the family's."""
+        if not cls.scipy_name:
+            return TypeError(
+                f"{cls.__name__}.from_scipy: scipy.stats has no {cls.__name__}; call it of the family that the frozen "
+                "distribution is of, or give that to kl_divergence as it is"
+            )
+        return TypeError(f"frozen: a frozen {wanted}, not {found}")
+
     def _undefined(self, what: str) -> NotImplementedError:
         """What to say of something that a family may define."""
         return NotImplementedError(f"{type(self).__name__}: {what} is not defined by this family")
@@ -294,9 +304,9 @@ class Distribution(Parametric):
             if isinstance(counterpart, cls):
                 return counterpart
         name = getattr(dist, "name", None)
-        if not cls.scipy_name or name != cls.scipy_name:
+        if name is None or name != cls.scipy_name:
             found = f"scipy.stats.{name}" if name else type(frozen).__name__
-            raise TypeError(f"frozen: a frozen scipy.stats.{cls.scipy_name or '(none)'}, not {found}")
+            raise cls._not_of_scipy(f"scipy.stats.{cls.scipy_name}", found)
         shapes, loc, scale = scipy_arguments(frozen)
         return cls(**cls._from_scipy_arguments(shapes, loc, 1.0 if scale is None else scale))
 

@@ -187,9 +187,14 @@ def _odds(value: Any) -> str:
 
 
 def _numbers(x: Any) -> Any:
-    """The numbers of a tensor, without its history."""
+    """The numbers of a tensor; where a gradient would be lost unseen, an error."""
     if not hasattr(x, "detach"):
         return x
+    if x.requires_grad and sys.modules["torch"].is_grad_enabled():
+        raise RuntimeError(
+            "a divergence of torch.distributions' objects carries no gradient, but a parameter requires one: detach it "
+            "or compute under torch.no_grad(); kl_divergence_grad gives the derivatives for distributions of klnumba"
+        )
     if is_on_device(x):
         return x.detach()
     there = x.detach().cpu()

@@ -19,6 +19,7 @@ from klnumba.distributions.weibull import Weibull
 from klnumba.formulas.elementary import exp, log, log1p, split_exponent, two_sum
 from klnumba.formulas.exponents import log_gamma_1p_twofold, log_of_products_twofold, shows
 from klnumba.formulas.log_cells import phi
+from klnumba.formulas.logarithms import log_less
 from klnumba.formulas.primitives import fma
 from klnumba.formulas.ranges import gap, times_excess, times_exp_excess, times_log
 from klnumba.formulas.special import (
@@ -153,7 +154,7 @@ def lindley_log_normal(rate: float, loc: float, scale: float) -> float:
     """That of the logarithms: the variances' excess, the distance of the means, and what is left where both agree."""
     u = 1.0 / (1.0 + rate)
     variance = PI_SQUARED_6 - u * u
-    t = ((u - EULER) - (log(rate) + loc)) / scale
+    t = ((u - EULER) - log_less(rate, 0.0, -loc)) / scale
     rest = (0.5 + HALF_LOG_2PI) + (0.5 * log(variance) + ((u - EULER) - scaled_entropy(rate)))
     return 0.5 * (excess_of_products(variance, 1.0, scale, scale) + t * t) + rest
 

@@ -16,7 +16,7 @@ from klnumba.distributions.log_normal import LogNormal, log_gamma_normal, to_gam
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import log
 from klnumba.formulas.exponents import plus_half_square
-from klnumba.formulas.logarithms import log_ratio_beyond
+from klnumba.formulas.logarithms import log_less, log_ratio_beyond
 from klnumba.formulas.ranges import product, times_excess
 from klnumba.formulas.special import EULER, HALF_LOG_2PI, LN2, excess_of_nearly, excess_of_products
 
@@ -92,7 +92,7 @@ def half_normal_laplace(scale_p: float, loc: float, scale_q: float) -> float:
 @register_kl(HalfNormal, LogNormal, compiled=True)
 def half_normal_log_normal(scale_p: float, loc: float, scale_q: float) -> float:
     """That of the logarithms, for scale_p = 1 half that of a gamma variable of shape 1/2 and rate 1/2."""
-    t = ((log(scale_p) - loc) - 0.5 * (EULER + LN2)) / scale_q
+    t = (log_less(scale_p, 0.0, loc) - 0.5 * (EULER + LN2)) / scale_q
     return log_gamma_normal(0.5, 0.5, t, scale_q)
 
 

@@ -19,7 +19,7 @@ from klnumba.formulas.bessel import NODES, WEIGHTS
 from klnumba.formulas.elementary import exp, expm1, log, log1p, two_sum
 from klnumba.formulas.exponents import plus_half_square
 from klnumba.formulas.logarithms import log_less, log_ratio_beyond
-from klnumba.formulas.ranges import TINY, product, times_exp_excess
+from klnumba.formulas.ranges import MOST, TINY, product, times_exp_excess
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
     LARGE,
@@ -124,18 +124,24 @@ def log_normal_exponential(loc: float, scale: float, rate: float) -> float:
 @register_kl(LogNormal, Laplace, compiled=True)
 def log_normal_laplace(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """The excess of E abs(X - loc_q)/scale_q, and what is left where that is 1."""
-    v, rest = plus_half_square(loc_p, 0.0, scale_p)
+    unit = exp(min(max(plus_half_square(loc_p, 0.0, scale_p)[0], -MOST), MOST))  # about the mean
+    place, low = log_ratio_beyond(1.0, unit, -loc_p)
+    v, rest = plus_half_square(place, low, scale_p)
     mean = exp(v)
-    mean += mean * rest if mean < math.inf else 0.0
-    distance = mean - loc_q
+    if mean == math.inf:
+        return mean
+    mean += mean * rest
+    off = loc_q / unit
+    distance = mean - off
     if loc_q > 0.0:
-        apart, low = log_ratio_beyond(loc_q, 1.0, loc_p)
-        d = (apart + low) / scale_p
+        apart, lost = log_ratio_beyond(loc_q, 1.0, loc_p)
+        d = (apart + lost) / scale_p
         if scale_p < 0.5 and abs(d) < 40.0:
             entropy = log_normal_entropy(-d * scale_p, 1.0)
             return narrow_to_laplace(narrow_distance(d, scale_p), loc_q, 1.0 / scale_p, scale_q, entropy, 0.0)
-        distance = loc_q * math.erf(HALF_SQRT_2 * d) - mean * math.erf(HALF_SQRT_2 * (d - scale_p))
-    return to_laplace(distance, 1.0, scale_q, log_normal_entropy(loc_p, scale_p), distance)
+        distance = off * math.erf(HALF_SQRT_2 * d) - mean * math.erf(HALF_SQRT_2 * (d - scale_p))
+    entropy = log_normal_entropy(place + low, scale_p)
+    return to_laplace(distance, unit, scale_q, entropy, distance * unit if distance < math.inf else loc_q)
 
 
 def narrow_distance(d: float, scale: float) -> float:

@@ -38,6 +38,5 @@ class Multivariate(Distribution):
             One of the family's counterpart.
         """
         if not cls.scipy_name or type(frozen).__name__ != f"{cls.scipy_name}_frozen":
-            wanted = cls.scipy_name or "(none)"
-            raise TypeError(f"frozen: a frozen scipy.stats.{wanted}, not {type(frozen).__name__}")
+            raise cls._not_of_scipy(f"scipy.stats.{cls.scipy_name}", type(frozen).__name__)
         return cls(**{ours: getattr(frozen, theirs) for ours, theirs in cls.scipy_keywords.items()})

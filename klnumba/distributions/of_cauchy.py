@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from klnumba.distributions.cauchy import Cauchy, cauchy_cauchy
+from klnumba.distributions.constraint import first_place
 from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.exponential import Exponential
 from klnumba.distributions.from_uniform import cauchy_student_t
@@ -18,11 +19,13 @@ from klnumba.formulas.special import LN2
 
 def only(p: Distribution, q: Distribution, owner: Distribution, name: str, wanted: float) -> None:
     """Refuse another value of a parameter; NaN and infinite ones, which were not checked, make the result NaN."""
-    value = looked_at(owner, owner, name)[0]
-    if np.any(np.not_equal(value, wanted) & np.isfinite(value)):
+    value = np.asarray(looked_at(owner, owner, name)[0])
+    other = np.not_equal(value, wanted) & np.isfinite(value)
+    if other.any():
+        at, place = first_place(name, other)
         raise NotImplementedError(
             f"KL({type(p).__name__} || {type(q).__name__}) has a closed form where {name} of {type(owner).__name__} is "
-            f"{wanted:g}; method='quadrature' integrates"
+            f"{wanted:g}, but {place} is {value[at]:g}; method='quadrature' integrates"
         )
 
 

@@ -76,7 +76,8 @@ def bernoulli_poisson_logits(a: float, rate: float) -> float:
         return math.inf
     p, more = sigmoid_twofold(a)
     d, low = two_sum(p, -rate)
-    return bregman(p, rate, d, low + more) + bregman(sigmoid(-a), 1.0, -p, -more)
+    d, low = two_sum(d, low + more)
+    return bregman(p, rate, d, low) + bregman(sigmoid(-a), 1.0, -p, -more)
 
 
 register_kl(Bernoulli, Poisson)(by_form_of_p(bernoulli_poisson_probs, bernoulli_poisson_logits, Poisson))

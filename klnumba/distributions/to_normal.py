@@ -35,6 +35,7 @@ from klnumba.formulas.ranges import (
     difference_over,
     distance_over,
     excess_of_power,
+    gap,
     in_range,
     product,
     times_exp_excess,
@@ -47,7 +48,6 @@ from klnumba.formulas.special import (
     LN2,
     excess_of_nearly,
     excess_of_products,
-    exp_excess,
     log_gamma_bregman,
     stirling,
     stirling_slope,
@@ -202,14 +202,15 @@ def chi_normal(df: float, loc: float, scale: float) -> float:
 def log_normal_distance(loc_p: float, scale_p: float, loc_q: float, unit: float) -> float:
     """The distance of the mean from loc_q over `unit`: from that of the logarithms where these are close."""
     square = scale_p * scale_p
-    log_mean = loc_p + 0.5 * square
     if loc_q > 0.0:
         high, low = log_twofold(loc_q)
         d, first = two_sum(loc_p, -high)
         ratio, second = two_sum(d, 0.5 * square)
         if abs(ratio) < 1.0:
             return loc_q * expm1(ratio + (0.5 * fma(scale_p, scale_p, -square) + (first + second - low))) / unit
-    return distance_over(1.0, log_mean, loc_q, unit)
+    v, low = plus_half_square(*log_ratio_beyond(1.0, unit, -loc_p), scale_p)
+    mean = exp(v)
+    return gap(mean + mean * low if mean < math.inf else mean, loc_q / unit)
 
 
 @register_kl(LogNormal, Normal, compiled=True)
@@ -226,8 +227,8 @@ def log_normal_to_normal(loc_p: float, scale_p: float, loc_q: float, scale_q: fl
         variances = times_exp_excess(1.0, v, lost + log1p(-exp(-square)))
         return 0.5 * (variances + t * t) + rest
     high, low = log_ratio_beyond(scale_p, scale_q, -loc_p)
-    v = high + (low + rest)
-    variances = exp_excess(2.0 * v) if abs(v) < 0.5 else excess_of_power(scale_p, loc_p + rest, scale_q, 1.0)
+    v, lost = two_sum(high, low + rest)
+    variances = times_exp_excess(1.0, 2.0 * v, 2.0 * lost)
     return 0.5 * (variances + t * t) + rest
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.distributions.constraint import POSITIVE
+from klnumba.distributions.constraint import POSITIVE, first_place
 from klnumba.distributions.covariances import Covariances, excess_of_covariances, one_form
 from klnumba.distributions.distribution import Parameter, Support
 from klnumba.distributions.evaluate import evaluate
@@ -21,10 +21,9 @@ LOG_PI = 1.1447298858494002
 
 def above_dimension(owner: str, name: str, values: np.ndarray, rows: int) -> None:
     """Refuse degrees of freedom that are not above the number of rows less one."""
-    enough = np.asarray(values > rows - 1)
-    if not enough.all():
-        at = tuple(int(i) for i in np.unravel_index(int(np.argmin(enough)), enough.shape))
-        place = f"{name}[{', '.join(map(str, at))}]" if at else name
+    bad = ~np.asarray(values > rows - 1)
+    if bad.any():
+        at, place = first_place(name, bad)
         raise ValueError(f"{owner}: {name} must be above {rows - 1} for {rows} rows, but {place} is {values[at]}")
 
 

@@ -16,11 +16,11 @@ from klnumba.formulas.integrals import cosine_integral_part
 @pytest.mark.parametrize(
     ("p", "q", "where"),
     [
-        (D.Exponential(1.0), D.Cauchy([0.0, 1.0], 1.0), "loc of Cauchy is 0"),
-        (D.HalfCauchy(1.0), D.Cauchy(1e-300, 1.0), "loc of Cauchy is 0"),
-        (D.HalfCauchy(1.0), D.StudentT(3.0, 1.0, 1.0), "loc of StudentT is 0"),
-        (D.StudentT([1.0, 2.0]), D.Cauchy(0.0, 1.0), "df of StudentT is 1"),
-        (D.StudentT(3.0), D.StudentT(1.0), "df of StudentT is 1"),
+        (D.Exponential(1.0), D.Cauchy([0.0, 1.0], 1.0), r"loc of Cauchy is 0, but loc\[1\] is 1"),
+        (D.HalfCauchy(1.0), D.Cauchy(1e-300, 1.0), "loc of Cauchy is 0, but loc is 1e-300"),
+        (D.HalfCauchy(1.0), D.StudentT(3.0, 1.0, 1.0), "loc of StudentT is 0, but loc is 1"),
+        (D.StudentT([1.0, 2.0]), D.Cauchy(0.0, 1.0), r"df of StudentT is 1, but df\[1\] is 2"),
+        (D.StudentT(3.0), D.StudentT(1.0), "df of StudentT is 1, but df is 3"),
     ],
 )
 def test_other_parameters_are_refused(p, q, where):

@@ -284,6 +284,21 @@ def test_draws_of_a_mixture_of_vectors():
     assert abs(value - 0.5) < 5.0 * spread
 
 
+def test_the_error_of_a_rounded_value_counts_the_rounding():
+    p, q = D.Gamma(np.float32(2.0), np.float32(1.0)), D.Gamma(np.float32([2.5, 3.0]), np.float32(1.0))
+    exact = kl.kl_divergence(D.Gamma(2.0, 1.0), D.Gamma([2.5, 3.0], 1.0))
+    value, error = kl.kl_divergence(p, q, method="quadrature", return_error=True)
+    assert value.dtype == error.dtype == np.float32
+    assert np.all(np.abs(value - exact) <= error * (1.0 + 1e-6))
+    assert np.all(error < 1e-7 * value)
+
+
+def test_the_error_of_an_infinite_value_is_0():
+    one = np.float32(1.0)
+    p, q = D.Uniform(0.0 * one, one), D.Uniform(0.2 * one, 0.5 * one)
+    assert kl.kl_divergence(p, q, method="quadrature", return_error=True) == (np.inf, 0.0)
+
+
 def test_vectors_have_no_integral():
     with pytest.raises(NotImplementedError, match="p: MultivariateNormal is not over numbers"):
         by("quadrature", *VECTORS[0])

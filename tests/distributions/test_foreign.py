@@ -241,10 +241,17 @@ class TestTorch:
         p = self.of.Normal(self.torch.tensor(0.0).bfloat16(), self.torch.tensor(1.0).bfloat16())
         assert kl.kl_divergence(p, self.of.Normal(1.0, 1.0)).item() == 0.5
 
-    def test_one_with_a_gradient_and_log_odds(self):
+    def test_a_gradient_is_not_lost_unseen(self):
         torch = self.torch
         p = self.of.Bernoulli(logits=torch.tensor(900.0, dtype=torch.float64, requires_grad=True))
-        assert kl.kl_divergence(p, self.of.Bernoulli(0.5)).item() == pytest.approx(np.log(2.0))
+        with pytest.raises(RuntimeError, match=r"detach it or compute under torch.no_grad\(\)"):
+            kl.kl_divergence(p, self.of.Bernoulli(0.5))
+        with pytest.raises(RuntimeError, match="carries no gradient"):
+            kl.kl_divergence(D.Bernoulli(0.5), self.of.Independent(p.expand((2,)), 1))
+        with torch.no_grad():
+            found = kl.kl_divergence(p, self.of.Bernoulli(0.5))
+        assert found.item() == pytest.approx(np.log(2.0))
+        assert not found.requires_grad
 
     @pytest.mark.parametrize("family", ["Bernoulli", "Geometric", "ContinuousBernoulli"])
     def test_what_it_was_made_of_is_taken_though_the_other_was_looked_at(self, family):

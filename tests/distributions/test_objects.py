@@ -129,6 +129,9 @@ def test_from_scipy_refuses_what_the_family_does_not_have():
         D.Normal.from_scipy(stats.gamma(3.0))
     with pytest.raises(TypeError, match=r"a frozen scipy.stats.norm, not float"):
         D.Normal.from_scipy(1.0)
+    for cls in (D.Distribution, D.Lindley):
+        with pytest.raises(TypeError, match=rf"{cls.__name__}\.from_scipy: scipy\.stats has no {cls.__name__};"):
+            cls.from_scipy(stats.gamma(2.0))
     with pytest.raises(ValueError, match=r"Gamma has no location, but loc is 1"):
         D.Gamma.from_scipy(stats.gamma(3.0, loc=1.0))
     with pytest.raises(ValueError, match=r"Beta has no scale, but scale is 2"):

@@ -263,7 +263,7 @@ def looked_at(p: str, q: str, case: Case) -> Found:
         return Found(p, q, case, ours, None, math.nan, "NaN with a warning")
     try:
         value = exact(p, q, case, lambda value: not error(ours, value) > BOUND)
-    except (ArithmeticError, ValueError, TimeoutError, RuntimeError) as reason:
+    except (ArithmeticError, ValueError, TimeoutError, RuntimeError, mp.NoConvergence) as reason:
         text = str(reason).partition("\n")[0] or type(reason).__name__
         return Found(p, q, case, ours, None, math.nan, text)
     return Found(p, q, case, ours, value, error(ours, value))
