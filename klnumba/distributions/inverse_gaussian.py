@@ -13,7 +13,7 @@ from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import exp, log
 from klnumba.formulas.integrals import scaled_erfc, scaled_exponential_integral
-from klnumba.formulas.ranges import FAR, in_range, product, scaled
+from klnumba.formulas.ranges import FAR, product, scaled, unit_in_range
 from klnumba.formulas.special import EULER, HALF_LOG_2PI, LN2, excess_of_products, log_of_products
 
 LEAST = 1e-290  # up to here the exponential integral is its logarithm
@@ -89,6 +89,12 @@ class InverseGaussian(Distribution):
         return {"loc": np.multiply(shapes[0], scale), "concentration": scale}
 
 
+def in_larger_unit(loc_p: float, shape: float, loc_q: float, scale: float) -> tuple[float, float, float, float]:
+    """`in_range` of p, of which both parameters are as a scale, and of a place and a scale of q."""
+    unit = unit_in_range(min(min(loc_p, shape), scale), loc_q, max(loc_p, shape), scale)
+    return unit * loc_p, unit * shape, unit * loc_q, unit * scale
+
+
 @register_kl(InverseGaussian, InverseGaussian, compiled=True)
 def inverse_gaussian_inverse_gaussian(loc_p: float, shape_p: float, loc_q: float, shape_q: float) -> float:
     """Half the excess of the concentrations' ratio r, and half of shape_q/loc_p*((loc_p - loc_q)/loc_q)**2."""
@@ -104,7 +110,7 @@ def inverse_gaussian_inverse_gaussian(loc_p: float, shape_p: float, loc_q: float
 @register_kl(InverseGaussian, Laplace, compiled=True)
 def inverse_gaussian_laplace(loc_p: float, shape: float, loc_q: float, scale: float) -> float:
     """The excess of E abs(X - loc_q)/scale, and what is left where that is 1."""
-    loc_p, shape, loc_q, scale = in_range(loc_p, shape, loc_q, scale)
+    loc_p, shape, loc_q, scale = in_larger_unit(loc_p, shape, loc_q, scale)
     off = (loc_q - loc_p) / loc_p
     distance = abs(off)
     if loc_q > FAR * loc_p:

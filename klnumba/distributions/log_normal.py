@@ -26,6 +26,7 @@ from klnumba.formulas.special import (
     STIRLING,
     excess_of_nearly,
     excess_of_products,
+    log_of_products,
     stirling,
     stirling_slope,
     trigamma,
@@ -124,12 +125,12 @@ def log_normal_exponential(loc: float, scale: float, rate: float) -> float:
 @register_kl(LogNormal, Laplace, compiled=True)
 def log_normal_laplace(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """The excess of E abs(X - loc_q)/scale_q, and what is left where that is 1."""
-    unit = exp(min(max(plus_half_square(loc_p, 0.0, scale_p)[0], -MOST), MOST))  # about the mean
+    unit = exp(min(max(plus_half_square(loc_p, 0.0, scale_p)[0], -MOST), MOST + 9.0))  # about the mean
     place, low = log_ratio_beyond(1.0, unit, -loc_p)
     v, rest = plus_half_square(place, low, scale_p)
     mean = exp(v)
     if mean == math.inf:
-        return mean
+        return exp(v + log_of_products(unit, 1.0, scale_q, 1.0))
     mean += mean * rest
     off = loc_q / unit
     distance = mean - off

@@ -121,8 +121,7 @@ def log_uniform_laplace(low: float, high: float, loc: float, scale: float) -> fl
     else:
         mean, lost = over(*two_sum(high, -low), *log_ratio_twofold(high, low))
         distance = abs((mean - loc) + lost)
-    size = high * width
-    return to_laplace(distance / size, size, scale, -0.5 * width, distance)
+    return to_laplace(distance / high, high, scale, log(width) - 0.5 * width, distance)
 
 
 @register_kl(LogUniform, Pareto, compiled=True)

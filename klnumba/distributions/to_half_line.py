@@ -10,7 +10,7 @@ import math
 from klnumba.distributions.beta import Beta, beta_entropy
 from klnumba.distributions.exponential import Exponential
 from klnumba.distributions.half_normal import HalfNormal
-from klnumba.distributions.inverse_gaussian import InverseGaussian
+from klnumba.distributions.inverse_gaussian import InverseGaussian, in_larger_unit
 from klnumba.distributions.inverse_gaussian import scaled_entropy as scaled_entropy_of_wald
 from klnumba.distributions.kumaraswamy import Kumaraswamy, log_moment, to_standard_uniform
 from klnumba.distributions.lindley import Lindley, scaled_entropy
@@ -144,7 +144,7 @@ def lindley_half_normal(rate: float, scale: float) -> float:
 @register_kl(InverseGaussian, HalfNormal, compiled=True)
 def inverse_gaussian_half_normal(loc: float, concentration: float, scale: float) -> float:
     """Half the excess of the ratio of mean squares, and what is left where they agree."""
-    loc, concentration, _, scale = in_range(loc, concentration, 0.0, scale)
+    loc, concentration, _, scale = in_larger_unit(loc, concentration, 0.0, scale)
     both = concentration + loc
     square, low, k = product(loc, loc)
     unit, lost, n = product(scale, scale)

@@ -14,7 +14,7 @@ from klnumba.distributions.continuous_bernoulli import slope
 from klnumba.distributions.gamma_powers import log_gamma_curve
 from klnumba.distributions.half_normal import SQRT_2_OVER_PI, HalfNormal
 from klnumba.distributions.inverse_gamma import InverseGamma
-from klnumba.distributions.inverse_gaussian import InverseGaussian, mean_log
+from klnumba.distributions.inverse_gaussian import InverseGaussian, in_larger_unit, mean_log
 from klnumba.distributions.kumaraswamy import Kumaraswamy, log_moment, log_moment_beyond, log_spread_over
 from klnumba.distributions.lindley import Lindley, scaled_entropy
 from klnumba.distributions.log_normal import LogNormal
@@ -122,7 +122,7 @@ def lindley_normal(rate: float, loc: float, scale: float) -> float:
 @register_kl(InverseGaussian, Normal, compiled=True)
 def inverse_gaussian_normal(loc_p: float, concentration: float, loc_q: float, scale: float) -> float:
     """The variances' excess, the distance of the means, and 3/2*exp(x)*E1(x), x = 2*concentration/loc_p."""
-    loc_p, concentration, loc_q, scale = in_range(loc_p, concentration, loc_q, scale)
+    loc_p, concentration, loc_q, scale = in_larger_unit(loc_p, concentration, loc_q, scale)
     t = (loc_p - loc_q) / scale
     square, lost, k = product(loc_p, loc_p)
     below, lost_below, n = product(scale, scale)

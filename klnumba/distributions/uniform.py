@@ -142,7 +142,7 @@ def uniform_laplace(low: float, high: float, loc: float, scale: float) -> float:
     below = loc - low
     above = high - loc
     inside = below > 0.0 and above > 0.0
-    distance = 0.5 * (below * (below / width) + above * (above / width)) if inside else 0.5 * abs(above - below)
+    distance = 0.5 * (below * (below / width) + above * (above / width)) if inside else abs(0.5 * above - 0.5 * below)
     return to_laplace(distance / width, width, scale, 0.0, distance)
 
 

@@ -53,6 +53,15 @@ class Choice:
         raise Split(self.mask)
 
 
+def whole(numbers: Any) -> float:
+    """The number that a batch has in common, as after a branch for each of its numbers."""
+    found = np.atleast_1d(numbers)
+    same = (found == found[0]) | (np.isnan(found) & np.isnan(found[0]))
+    if not same.all():
+        raise Split(same)
+    return float(found[0])
+
+
 class Dual:
     """A batch of values, and of their derivatives by each of the parameters.
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from klnumba.duals import twofold as tf
-from klnumba.duals.dual import Dual, chain, value_of
+from klnumba.duals.dual import Dual, chain, value_of, whole
 from klnumba.duals.twofold import Twofold, exactly, where
 from klnumba.formulas import (
     bessel,
@@ -62,6 +62,12 @@ def log(x: Any) -> Any:
     """`log`, with the derivatives of its arguments carried along."""
     v = value_of(x)
     return chain(tf.log(v), (x, 1.0 / v))
+
+
+@rule(math.ceil)
+def ceil(x: Any) -> float:
+    """A number of steps: it does not change with a parameter, and all steps do with their number."""
+    return whole(np.ceil(value_of(x).hi))
 
 
 @rule(logarithms.log_twofold)

@@ -194,6 +194,33 @@ def test_uniform_and_beta_with_a_concentration_beyond_1e100():
     assert error(float(evaluate("Uniform", "Beta", [case])[0]), truth("Uniform", "Beta", *case)) <= 5e-13
 
 
+# Sizes so far apart that one unit does not fit all.
+FAR_APART = {
+    ("LogUniform", "Laplace"): [
+        (1e-295, 1e306, 0.0, 1.0),
+        (1e-300, 1.7e308, 0.0, 1.7e308),
+        (5e-324, 1.7e308, 1e-310, 1e308),
+        (1e-305, 1.0000000001e-305, -1.0, 2.0),
+        (1e-310, 1.00001e-310, 0.0, 1e-310),
+    ],
+    ("InverseGaussian", "Laplace"): [(5e-324, 1.0, 0.0, 1e305), (1e-320, 1.0, 1e301, 1e305)],
+    ("InverseGaussian", "Normal"): [(5e-324, 1.0, 0.0, 1e305), (1e-310, 1.0, 0.0, 1e305)],
+    ("InverseGaussian", "HalfNormal"): [(5e-324, 1.0, 1e305), (1e-312, 1.0, 1e305)],
+    ("LogNormal", "Laplace"): [
+        (1412.0, 1.0, 0.0, 1.5e308),
+        (0.0, 53.1, 1e308, 1.5e308),
+        (1410.0, 1.0, -1e308, 1.5e308),
+    ],
+    ("Uniform", "Laplace"): [(1.937e-307, 1.9387e-307, -1.006e308, 103.85)],
+}
+
+
+@pytest.mark.parametrize(("pair", "case"), [(pair, case) for pair, cases in FAR_APART.items() for case in cases])
+def test_all_digits_where_sizes_are_far_apart(pair, case):
+    (value,) = evaluate(*pair, [case])
+    assert error(float(value), truth(*pair, *case)) <= 5e-14
+
+
 # Those that keep the bound of 1e-13, and no better.
 NEAR_THE_BOUND = {
     ("Kumaraswamy", "Laplace"): [

@@ -183,3 +183,12 @@ def test_sums_over_nodes_are_those_of_a_loop():
             for i in range(2):
                 found = slopes(lambda x, y, i=i: nodes_module.over_nodes(twin(node), nodes, x, y)[i], columns)
                 np.testing.assert_allclose(found, slopes(lambda x, y, i=i: twin(loop)(x, y)[i], columns), rtol=1e-15)
+
+
+def stepped(x: float) -> float:
+    return x * float(math.ceil(x))
+
+
+def test_a_number_of_steps_is_a_branch_and_no_slope():
+    (found,) = slopes(twin(stepped), [np.array([1.2, 2.7, 2.1, np.nan, 2.7])])
+    np.testing.assert_array_equal(found, [2.0, 3.0, 3.0, np.nan, 3.0])
