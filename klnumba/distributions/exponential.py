@@ -14,7 +14,7 @@ from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.normal import Normal
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import exp, log, log1p
-from klnumba.formulas.ranges import FAR, ratio_of_products, unit_in_range
+from klnumba.formulas.ranges import FAR, difference_over, excess_over_square, ratio_of_products
 from klnumba.formulas.special import HALF_LOG_2PI, excess_of_products, exp_excess, log_of_products
 
 
@@ -79,10 +79,8 @@ def exponential_exponential(rate_p: float, rate_q: float) -> float:
 @register_kl(Exponential, Normal, compiled=True)
 def exponential_normal(rate: float, loc: float, scale: float) -> float:
     """The variances' excess, the distance of the means, and the divergence that is left where both agree."""
-    unit = unit_in_range(min(1.0 / rate, scale), loc, 1.0 / rate, scale)
-    inverse, loc, scale = 1.0 / (rate / unit), unit * loc, unit * scale
-    t = (inverse - loc) / scale
-    return 0.5 * (excess_of_products(inverse, inverse, scale, scale) + t * t) + (HALF_LOG_2PI - 0.5)
+    t = difference_over(1.0, 1.0, loc, rate, rate, scale)
+    return 0.5 * (excess_over_square(1.0, rate, scale) + t * t) + (HALF_LOG_2PI - 0.5)
 
 
 @register_kl(Exponential, Gumbel, compiled=True)

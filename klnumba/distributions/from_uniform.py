@@ -36,6 +36,7 @@ from klnumba.formulas.special import (
 from klnumba.formulas.twofold import plus, times
 
 LARGEST = 700.0  # exp of it is finite
+NEXT_TO_0 = 1e-20  # an interval that begins there, by its end, is as good as one from 0
 STEEP = 40.0
 LOG_PI = 1.1447298858494002
 MUCH = 1e150  # the square of it is finite
@@ -172,7 +173,7 @@ def uniform_weibull(low: float, high: float, scale: float, shape: float) -> floa
     width = log_width(low, high) if low > 0.0 else math.inf
     if shape * min(width, 1.0) > STEEP:
         return uniform_steep_weibull(low, high, scale, shape, width, mean)
-    if low == 0.0:
+    if low <= NEXT_TO_0 * high:
         lost = shape - log1p(shape)
     else:
         x = 0.5 * width

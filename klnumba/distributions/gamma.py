@@ -26,8 +26,8 @@ from klnumba.formulas.ranges import (
     FAR,
     TINY,
     difference_over,
+    excess_over_square,
     gap,
-    product,
     ratio_of_products,
     times_excess,
     times_exp_excess,
@@ -36,7 +36,6 @@ from klnumba.formulas.special import (
     HALF_LOG_2PI,
     difference_of_products,
     excess,
-    excess_of_nearly,
     log_of_products,
     stirling,
     stirling_bregman,
@@ -147,9 +146,8 @@ def negentropy(shape: float) -> float:
 @register_kl(Gamma, Normal, compiled=True)
 def gamma_normal(shape: float, rate: float, loc: float, scale: float) -> float:
     """The variances' excess, the distance of the means, and the divergence that is left where both agree."""
-    unit, low, k = product(rate, scale)
     t = difference_over(shape, 1.0, loc, rate, rate, scale)
-    return 0.5 * (excess_of_nearly(shape, 1.0, unit, unit, -2.0 * (low / unit), -2 * k) + t * t) + negentropy(shape)
+    return 0.5 * (excess_over_square(shape, rate, scale) + t * t) + negentropy(shape)
 
 
 @register_kl(Gamma, Gumbel, compiled=True)

@@ -35,6 +35,7 @@ from klnumba.formulas.ranges import (
     difference_over,
     distance_over,
     excess_of_power,
+    excess_over_square,
     gap,
     in_range,
     product,
@@ -112,10 +113,8 @@ def lindley_normal(rate: float, loc: float, scale: float) -> float:
     """The variances' excess, the distance of the means, and the divergence that is left where both agree."""
     share = rate / (1.0 + rate)
     variance = 2.0 - share * share
-    unit = unit_in_range(min(1.0 / rate, scale), loc, 1.0 / rate, scale)
-    inverse, loc, scale = 1.0 / (rate / unit), unit * loc, unit * scale
-    t = ((1.0 + 1.0 / (1.0 + rate)) * inverse - loc) / scale
-    variances = excess_of_products(variance * inverse, inverse, scale, scale)
+    t = difference_over(1.0 + 1.0 / (1.0 + rate), 1.0, loc, rate, rate, scale)
+    variances = excess_over_square(variance, rate, scale)
     return 0.5 * (variances + t * t) + (HALF_LOG_2PIE + 0.5 * log(variance) - scaled_entropy(rate))
 
 

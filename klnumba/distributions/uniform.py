@@ -18,13 +18,14 @@ from klnumba.distributions.normal import Normal
 from klnumba.distributions.pareto import Pareto
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.divergences import generalized_kl, log_ratio, series
-from klnumba.formulas.elementary import exp, log, log1p, two_sum
+from klnumba.formulas.elementary import exp, log, log1p, split_exponent, two_sum
 from klnumba.formulas.ranges import FAR, TINY, times_excess, unit_in_range
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
     LN2,
     difference_of_products,
     excess,
+    excess_of_nearly,
     excess_of_products,
     exp_excess,
     log_of_products,
@@ -129,8 +130,9 @@ def uniform_normal(low: float, high: float, loc: float, scale: float) -> float:
     unit = unit_in_range(high - low, max(-low, high), loc, scale)
     low, high, loc, scale = unit * low, unit * high, unit * loc, max(unit * scale, (1.0 - unit) * LEAST)
     width = high - low
-    t = 0.5 * ((low - loc) + (high - loc)) / scale
-    return 0.5 * (excess_of_products(width, width, 12.0 * scale, scale) + t * t) + NEGENTROPY
+    t = (0.5 * (low - loc) + 0.5 * (high - loc)) / scale
+    m, k = split_exponent(scale)  # 12 times a scale may be out of the range
+    return 0.5 * (excess_of_nearly(width, width, 12.0 * m, scale, 0.0, -k) + t * t) + NEGENTROPY
 
 
 @register_kl(Uniform, Laplace, compiled=True)
@@ -251,7 +253,7 @@ def uniform_gumbel(low: float, high: float, loc: float, scale: float) -> float:
         return width
     curve = log_sinhc(0.5 * width)
     if width < 1.0:
-        v = curve - 0.5 * ((low - loc) + (high - loc)) / scale
+        v = curve - (0.5 * (low - loc) + 0.5 * (high - loc)) / scale
     else:
         v = (loc - low) / scale - (log(width) - log1p(-exp(-width)))
     return exp_excess(v) + (1.0 + (curve - log_of_products(high - low, 1.0, scale, 1.0)))

@@ -113,6 +113,12 @@ def excess_of_square(a: float, b: float, c: float, d: float) -> float:
     return excess_of_nearly(above, above, below, below, 2.0 * (low / above - lost / below), 2 * (k - n))
 
 
+def excess_over_square(a: float, c: float, d: float) -> float:
+    """`excess` of a/(c*d)**2, of positive numbers of any size."""
+    below, lost, n = product(c, d)
+    return excess_of_nearly(a, 1.0, below, below, -2.0 * (lost / below), -2 * n)
+
+
 def excess_of_power(a: float, log_b: float, c: float, d: float) -> float:
     """The same given log(b), whose exponential may be out of the range."""
     if abs(log_b) < MOST:
