@@ -102,7 +102,7 @@ def inverse_gamma_laplace(shape: float, rate: float, loc: float, scale: float) -
         return math.inf
     more, low = two_sum(shape, -1.0)
     place = loc / rate
-    off = difference_over(rate, 1.0, loc, more, rate, more)
+    off = difference_over(rate, 1.0, loc, more, more, rate)
     from_loc = difference_over(rate, 1.0, loc, more, more, 1.0)
     distance = abs(off)
     if 0.0 < place <= FAR:

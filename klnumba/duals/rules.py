@@ -160,7 +160,7 @@ def difference_of_products(a: Any, b: Any, c: Any, d: Any) -> Any:
 @rule(ranges.difference_over)
 def difference_over(a: Any, b: Any, c: Any, d: Any, unit: Any, more: Any) -> Any:
     """`difference_over`, with the derivatives of its arguments carried along, also where c is 0."""
-    return (a / unit) * (b / more) - (c / unit) * (d / more)
+    return (a / unit) * (b / more) - (d / unit) * (c / more)
 
 
 # --- remainders beyond first order ------------------------------------------------------------------------------------
