@@ -23,10 +23,10 @@ from klnumba.distributions import (
 from klnumba.duals import twofold as tf
 from klnumba.duals.dual import chain, value_of
 from klnumba.duals.nodes import over_nodes
-from klnumba.duals.rules import rule
+from klnumba.duals.rules import exp_excess, rule
 from klnumba.duals.twin import rebuilt, twin
 from klnumba.duals.twofold import Twofold, exactly, where
-from klnumba.formulas import kumaraswamy_cells
+from klnumba.formulas import cumulants, kumaraswamy_cells
 
 
 def _fractions(of: Callable[[int], Fraction], start: int) -> list[Twofold]:
@@ -217,6 +217,25 @@ def kumaraswamy_sum_beyond(step: float, off: float, b: Any, log_b: Any, low: Any
         nodes = np.arange(kumaraswamy_cells.LAST + (off or step), last, step)
         if nodes.size:
             total = total + _kumaraswamy_nodes(sign, nodes, (b, log_b, low, high, *others))[0]
+    return total
+
+
+@rule(kumaraswamy_cells.log_blend_excess)
+def log_blend_excess(y: Any, rest: Any, v: Any) -> Any:
+    """With w = 1 - exp(-v) and l = 1 - rest*w: by y, which takes from the rest, (w - v*l)/l, and by v y*rest*w/l."""
+    value = value_of(rebuilt(kumaraswamy_cells.log_blend_excess)(y, rest, v))
+    a, b, x = value_of(y), value_of(rest), value_of(v)
+    fall = -tf.expm1(-x)
+    left = a + b * tf.exp(-x)
+    of_y = (b * (x * fall) - value_of(exp_excess(-v))) / left
+    return chain(value, (y, of_y), (v, a * (b * fall) / left))
+
+
+@rule(cumulants.sum_beside)
+def sum_beside(step: float, *numbers: Any) -> Any:
+    """All nodes at once."""
+    node = twin(cumulants.beside)
+    (total,) = over_nodes(lambda t, *x: (node(t, *x),), np.arange(cumulants.FIRST, cumulants.LAST, step), *numbers)
     return total
 
 

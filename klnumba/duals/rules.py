@@ -106,10 +106,12 @@ def sqrt(x: Any) -> Any:
 
 @rule(math.hypot)
 def hypot(x: Any, y: Any) -> Any:
-    """`hypot`, with the derivatives of its arguments carried along; squares must be in range."""
+    """`hypot`, with the derivatives of its arguments carried along, in a unit whose squares stay in the range."""
     a, b = value_of(x), value_of(y)
+    unit = np.ldexp(1.0, np.frexp(np.maximum(np.abs(a.hi), np.abs(b.hi)))[1] - 1)
+    a, b = a / unit, b / unit
     length = tf.sqrt(a * a + b * b)
-    return chain(length, (x, a / length), (y, b / length))
+    return chain(length * unit, (x, a / length), (y, b / length))
 
 
 @rule(math.sin)

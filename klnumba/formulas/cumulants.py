@@ -32,18 +32,28 @@ def one_side(m: float, rest: float, tilt: float, s: float, peak: float, tail: fl
     size = max(peak, tail)
     apart = log(size / min(peak, 1.0))
     step = STEP / float(math.ceil(1.0 + 0.5 * (apart if apart < FARTHEST else FARTHEST)))
+    return sum_beside(step, size, m, rest, tilt, s) * step
+
+
+def sum_beside(step: float, size: float, m: float, rest: float, tilt: float, s: float) -> float:
+    """The integrand over all nodes of one side."""
     total = 0.0
     t = FIRST
     while t <= LAST:
-        small = exp(-t)
-        v = size * exp(t - small)
-        fall = -expm1(-v)
-        straight = exp_excess(-v)
-        left = rest + m * exp(-v)  # 1 - m*fall
-        lost = s * log_blend_excess(rest, m, v) + tilt * (straight - m * fall * (fall / left))
-        total += exp(-lost) * (v * (1.0 + small))
+        total += beside(t, size, m, rest, tilt, s)
         t += step
-    return total * step
+    return total
+
+
+def beside(t: float, size: float, m: float, rest: float, tilt: float, s: float) -> float:
+    """The integrand at a node."""
+    small = exp(-t)
+    v = size * exp(t - small)
+    fall = -expm1(-v)
+    straight = exp_excess(-v)
+    left = rest + m * exp(-v)  # 1 - m*fall
+    lost = s * log_blend_excess(rest, m, v) + tilt * (straight - m * fall * (fall / left))
+    return exp(-lost) * (v * (1.0 + small))
 
 
 def beta_moment(a: float, b: float, z: float) -> tuple[float, float, float, float]:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
+from klnumba.distributions import gradient_rules
 from klnumba.duals import nodes as nodes_module
 from klnumba.duals import twofold as tf
 from klnumba.duals.dual import Dual, Split, largest, least
@@ -158,6 +159,24 @@ def test_rules_follow_their_functions(function, numbers):
     slope = (8 * (at(first + step) - at(first - step)) - (at(first + 2 * step) - at(first - 2 * step))) / (12 * step)
     assert float(found.value.hi[0]) == pytest.approx(float(at(first)), rel=4e-15)
     assert float(found.slopes.hi[0, 0]) == pytest.approx(float(slope), rel=1e-9)
+
+
+@pytest.mark.parametrize("unit", [2.0**-1000, 1.0, 2.0**1000])
+def test_hypot_has_slopes_wherever_numbers_are(unit):
+    of_x, of_y = slopes(twin(math.hypot), [np.array([3.0, -3.0, 0.0]) * unit, np.array([4.0, 4.0, 1.0]) * unit])
+    np.testing.assert_array_equal(of_x, [0.6, -0.6, 0.0])
+    np.testing.assert_array_equal(of_y, [0.8, 0.8, 1.0])
+
+
+def test_blend_excess_next_to_all_its_ends():
+    """Of log(y*exp(v) + 1 - y) - y*v by both; exp(v) times a slope may be beyond the range."""
+    y, v = (x.ravel() for x in np.meshgrid([1e-250, 1e-9, 0.3, 0.5, 0.8], [1e-40, 1e-9, 0.7, 3.0, 40.0, 699.0, 1e5]))
+    of_y, of_v = slopes(lambda y, v: gradient_rules.log_blend_excess(y, 1.0 - y, v), [y, v])
+    with mp.workdps(400):
+        for at, (a, b) in enumerate(zip(map(mpf, y), map(mpf, v), strict=True)):
+            ratio = mp.expm1(b) / (a * mp.expm1(b) + 1)
+            assert of_y[at] == pytest.approx(float(ratio - b), rel=4e-15)
+            assert of_v[at] == pytest.approx(float(a * (1 - a) * ratio), rel=4e-15)
 
 
 def test_sums_over_nodes_are_those_of_a_loop():
