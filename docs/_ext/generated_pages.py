@@ -232,10 +232,10 @@ def without_gradients() -> str:
 
 def without_closed_form() -> str:
     """One line for each family p and fallback: the families q for which there is no closed form, whole or in part."""
-    from klnumba.distributions import infinite
+    from klnumba.distributions import Categorical, Delta, infinite
     from klnumba.distributions.registry import find
 
-    counts = _discrete()
+    counts = (*_discrete(), Categorical)
     partial = {
         ("Logistic", "Logistic"): "unequal scale",
         ("NegativeBinomial", "NegativeBinomial"): "unequal total_count",
@@ -248,10 +248,11 @@ def without_closed_form() -> str:
         ("StudentT", "StudentT"): "df of p not 1",
     }
     lines = [_line(("p", "q", "what serves instead")), _line(["---"] * 3)]
-    for families, method in ((infinite.CONTINUOUS, "quadrature"), (counts, "sum")):
+    continuous = infinite.CONTINUOUS
+    for families, others, method in ((continuous, continuous, "quadrature"), (counts, (*counts, Delta), "sum")):
         for p in families:
             found = []
-            for q in families:
+            for q in others:
                 names = (p.__name__, q.__name__)
                 try:
                     find(p, q)

@@ -48,8 +48,8 @@ def mean_log_excess(t: Any) -> Any:
     small = x.hi < 0.1
     near, far = where(small, x, 0.0), where(small, 0.5, x)
     z = near * near
-    up, down = tf.log1p(far), tf.log1p(-far)
-    left = where(far.hi == 1.0, 0.0, (1.0 - far) * down)
+    up, down = tf.log1p(far), tf.log(1.0 - far)
+    left = where((1.0 - far).hi == 0.0, 0.0, (1.0 - far) * down)
     value = where(small, z * tf.power_series(z, MEAN_LOG), 1.0 - ((1.0 + far) * up - left) / (2.0 * far))
     slope = where(small, near * tf.power_series(z, MEAN_LOG_SLOPE), (0.5 * (up - down) / far - 1.0) / far)
     return chain(value, (t, slope))

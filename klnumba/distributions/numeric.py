@@ -77,6 +77,7 @@ def _misfit(found: charts.Found, outside: float, value: float) -> float:
     return (8.0 * EPSILON + p) * spread(value) + lost + (q if q > LOST else q * spread(value))
 
 
+@np.errstate(all="ignore")  # at the ends of the parameters SciPy and logarithms warn on the way
 def total(p: Distribution, q: Distribution) -> Result:
     """Sum over the integers; what is left out at the ends is bounded by the mass of p there."""
     from klnumba.distributions.counted import has_others, masses

@@ -21,7 +21,7 @@ from klnumba.formulas.divergences import log_ratio
 from klnumba.formulas.elementary import exp, log, log1p
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.logarithms import log_less
-from klnumba.formulas.ranges import in_range, product, ratio_of_products
+from klnumba.formulas.ranges import in_range, product, ratio_of_products, times_excess
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
     excess_of_nearly,
@@ -112,9 +112,7 @@ def pareto_gamma(scale: float, alpha: float, shape: float, rate: float) -> float
     if alpha <= 1.0:
         return math.inf
     unit, low, k = product(rate, scale)
-    means = shape * excess_of_nearly(unit, alpha, shape, alpha - 1.0, low / unit, k)
-    if means == math.inf:  # the ratio, but not the means, beyond the range
-        means = ratio_of_products(rate, scale, alpha - 1.0, 1.0) * alpha
+    means = times_excess(shape, unit, alpha, shape, alpha - 1.0, low / unit, k)
     rest = (HALF_LOG_2PI - 0.5 * log(shape)) + (stirling(shape) + (log(alpha) - 1.0))
     return means + (shape * phi(-1.0 / alpha) + rest)
 

@@ -32,6 +32,8 @@ from klnumba.formulas import (
 
 EXP_EXCESS = tuple(exactly(Fraction(1, math.factorial(k + 2))) for k in range(20))
 
+ROUNDING = 2.0**-96  # of a sum of slopes, as a share of the largest
+
 RULES: dict[Callable[..., Any], Callable[..., Any]] = {}
 
 
@@ -201,11 +203,15 @@ def excess_of_products(a: Any, b: Any, c: Any, d: Any) -> Any:
 
 
 def _ratio_less_1(a: Twofold, b: Twofold, c: Twofold, d: Twofold) -> Twofold:
-    """a*b/(c*d) - 1, with the powers of two apart, so that no product leaves the range."""
+    return _ratio_of_products(a, b, c, d) - 1.0
+
+
+def _ratio_of_products(a: Twofold, b: Twofold, c: Twofold, d: Twofold) -> Twofold:
+    """a*b/(c*d), with the powers of two apart, so that no product leaves the range."""
     (one, k), (two, m), (three, n), (four, o) = (_parts(x) for x in (a, b, c, d))
     ratio = (one * two) / (three * four)
     power = k + m - n - o
-    return Twofold(np.ldexp(ratio.hi, power), np.ldexp(ratio.lo, power)) - 1.0
+    return Twofold(np.ldexp(ratio.hi, power), np.ldexp(ratio.lo, power))
 
 
 def _parts(x: Twofold) -> tuple[Twofold, Any]:
@@ -248,6 +254,44 @@ def exp_excess(v: Any) -> Any:
     small = np.abs(x.hi) < 0.25
     near = where(small, x, 0.0)
     return chain(where(small, near * near * tf.power_series(near, EXP_EXCESS), rise - x), (v, rise))
+
+
+def _sum_of_logs(value: Twofold, *terms: tuple[Any, Any]) -> Any:
+    """A number whose slopes are those of several, times factors: where all but the last digits cancel, they are 0."""
+    whole_sum = chain(value, *terms)
+    largest_term = 0.0
+    for argument, partial in terms:
+        if isinstance(argument, Dual):
+            largest_term = np.maximum(largest_term, np.abs((argument.slopes * partial).hi))
+    rest = np.abs(whole_sum.slopes.hi) <= ROUNDING * largest_term
+    return Dual(value, where(rest, 0.0, whole_sum.slopes))
+
+
+@rule(ranges.times_exp_excess)
+def times_exp_excess(a: Any, v: Any, low: Any) -> Any:
+    """a*(exp(v) - 1 - v) changes by a*(exp(v) - 1)*(da/a + dv) - v*da, where v may have -log(a) in it."""
+    weight, exponent = value_of(a), v + low
+    x = value_of(exponent)
+    big = x.hi > ranges.MOST
+    near = where(big, 0.0, x)
+    rise = where(big, weight * tf.exp(Twofold(ranges.MOST)) * tf.exp(x - ranges.MOST), weight * tf.expm1(near))
+    value = where(big, rise, weight * value_of(exp_excess(near)))
+    together = _sum_of_logs(x, (a, 1.0 / weight), (exponent, 1.0))
+    return chain(value, (together, rise), (a, -x))
+
+
+@rule(ranges.times_excess)
+def times_excess(w: Any, a: Any, b: Any, c: Any, d: Any, off: Any, shift: int) -> Any:
+    """With r = a*b/(c*d), w*(r - 1 - log(r)) changes by w*(r - 1)*(dw/w + dr/r) - log(r)*dw; c or d may be w."""
+    weight, va, vb, vc, vd = (value_of(x) for x in (w, a, b, c, d))
+    t = _ratio_less_1(va, vb, vc, vd)
+    small = np.abs(t.hi) < 0.5
+    near = where(small, t, 0.0)
+    log_of = where(small, tf.log1p(near), (tf.log(va) - tf.log(vc)) + (tf.log(vb) - tf.log(vd)))
+    rise = where(np.isfinite(t.hi), weight * t, _ratio_of_products(weight * va, vb, vc, vd))
+    value = where(small, weight * _phi(near), rise - weight * log_of)
+    logs = ((w, 1.0 / weight), (a, 1.0 / va), (b, 1.0 / vb), (c, -1.0 / vc), (d, -1.0 / vd))
+    return chain(value, (_sum_of_logs(log_of, *logs), rise), (w, -log_of))
 
 
 @rule(divergences.log_ratio)

@@ -26,6 +26,44 @@ def by(method, p, q, **options):
     return float(value), float(error)
 
 
+# --- counts and categories --------------------------------------------------------------------------------------------
+
+COUNTS = {
+    "Bernoulli": D.Bernoulli(0.3),
+    "Binomial": D.Binomial(2, 0.4),
+    "Geometric": D.Geometric(0.5),
+    "Poisson": D.Poisson(2.0),
+    "NegativeBinomial": D.NegativeBinomial(2.0, 0.3),
+}
+ROW = D.Categorical([0.2, 0.3, 0.5])
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_counts_and_categories_by_sums(name):
+    """A category is a whole number from 0 on."""
+    other = COUNTS[name]
+    masses = [math.exp(-float(kl.kl_divergence(D.Delta(float(k)), other))) for k in range(3)]
+    rest = 1.0 - sum(masses)
+    with pytest.raises(NotImplementedError, match="'sum'"):
+        kl.kl_divergence(ROW, other)
+    expected = sum(p * math.log(p / q) if q > 0.0 else math.inf for p, q in zip(ROW.probs, masses, strict=True))
+    assert by("sum", ROW, other)[0] == pytest.approx(expected, rel=1e-12)
+    back = sum(q * math.log(q / p) for p, q in zip(ROW.probs, masses, strict=True) if q > 0.0)
+    assert by("sum", other, ROW)[0] == pytest.approx(back if rest < 1e-12 else math.inf, rel=1e-12)
+
+
+@pytest.mark.parametrize("one", [D.Bernoulli(1.0), D.Binomial(3, 1.0), D.Geometric(1.0), D.Categorical([0.0, 1.0])])
+def test_one_place_by_sums(one):
+    place = float(np.argmax(one.probs)) if isinstance(one, D.Categorical) else float(one.mean)
+    assert by("sum", one, D.Delta(place))[0] == 0.0
+    assert by("sum", one, D.Delta(place + 1.0))[0] == math.inf
+
+
+@pytest.mark.parametrize("other", [*COUNTS.values(), ROW], ids=lambda x: type(x).__name__)
+def test_more_than_one_place_by_sums(other):
+    assert by("sum", other, D.Delta(1.0))[0] == math.inf
+
+
 # --- a sweep ----------------------------------------------------------------------------------------------------------
 
 ROUNDS = 1

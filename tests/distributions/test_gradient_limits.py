@@ -12,7 +12,7 @@ from klnumba import distributions as D
 from klnumba.distributions import kl_divergence_grad, registered_pairs
 from klnumba.distributions.gradient import is_count
 from tests.reference.distribution_errors import build
-from tests.reference.gradients import PARAMETERS
+from tests.reference.gradients import PARAMETERS, compare
 
 
 def all_derivatives(gradient):
@@ -151,6 +151,44 @@ def test_extreme_scales(p, q, by, expected):
     _, gradient = kl_divergence_grad(p, q)
     side, name = by.split(".")
     assert getattr(gradient, side)[name] == pytest.approx(expected, rel=1e-14, abs=0.0)
+
+
+FAR = [
+    ("LogNormal", "Chi", (0.0, 6.0, 3.0)),
+    ("LogNormal", "Chi", (0.0, 12.0, 3.0)),
+    ("LogNormal", "Gamma", (80.0, 1.0, 2.0, 1.0)),
+    ("LogNormal", "InverseGamma", (-80.0, 1.0, 2.0, 1.0)),
+    ("Weibull", "Chi", (1e20, 1.5, 3.0)),
+    ("Weibull", "Gamma", (1.0, 0.03, 2.0, 3.0)),
+    ("Weibull", "Gamma", (1e80, 0.3, 2.0, 3.0)),
+    ("Gamma", "Chi", (2.0, 1e-60, 3.0)),
+    ("Gamma", "Gamma", (1.0, 1e-40, 2.0, 1.0)),
+    ("HalfNormal", "Chi", (1e60, 3.0)),
+    ("Pareto", "Gamma", (1e60, 3.0, 2.0, 3.0)),
+    ("Chi", "Gamma", (3.0, 2.0, 1e60)),
+    ("InverseGamma", "InverseGamma", (2.0, 1.0, 3.0, 1e60)),
+    ("Lindley", "Gamma", (1e-40, 3.0, 4.0)),
+    ("Uniform", "Gamma", (1e30, 2e50, 3.0, 4.0)),
+    ("Uniform", "InverseGamma", (1e-20, 2.0, 3.0, 4.0)),
+    ("Uniform", "Gamma", (1e-40, 2.0, 3.0, 4.0)),
+]
+
+
+@pytest.mark.parametrize(("p", "q", "case"), FAR)
+def test_where_the_divergence_is_so_much_larger_than_its_derivative(p, q, case):
+    """By the shape of q it is a difference of two mean logarithms, whatever the divergence."""
+    found = compare(p, q, [case])
+    assert (found.count, found.lost) == (len(case), 0)
+    assert found.largest <= 3e-16  # 1.2e-16 seen
+
+
+def test_by_a_shape_where_the_ratio_of_the_means_is_beyond_the_range():
+    """digamma(shape) - log(rate) - E log X."""
+    _, gradient = kl_divergence_grad(D.LogNormal(690.0, 6.0), D.Gamma(2.0, 1.0))
+    assert gradient.q["concentration"] == pytest.approx(1.0 - 0.5772156649015329 - 690.0, rel=1e-15)
+    _, gradient = kl_divergence_grad(D.Gamma(1.0, 1e-200), D.Gamma(1e-110, 1.0))
+    exact = mp.digamma(mpf("1e-110")) - (mp.digamma(1) + 200 * mp.log(10))
+    assert gradient.q["concentration"] == pytest.approx(float(exact), rel=1e-15)
 
 
 @pytest.mark.parametrize(("a", "b"), [(300.0, 0.0), (600.0, 599.0), (-600.0, 30.0), (0.0, 1000.0), (12.0, 12.0 + 1e-9)])
