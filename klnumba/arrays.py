@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from klnumba.kernels import cpu
+from klnumba.parametric import Parametric
 
 BLOCK = 1 << 17  # cells a block at least: what a thread copies, or does, at a time
 
@@ -56,6 +57,8 @@ def take(x: Any, name: str) -> tuple[np.ndarray, Back]:
         except ValueError as error:
             raise ValueError(f"{name}: not an array: {error}") from None
     if array.dtype.kind not in "fiub" and array.dtype.name != "bfloat16":
+        if isinstance(x, Parametric):
+            raise TypeError(f"{name}: an array, not a distribution, {type(x).__name__}")
         raise TypeError(f"{name}: dtype {array.dtype} is not a real number type")
     return array, back
 

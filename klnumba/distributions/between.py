@@ -129,7 +129,21 @@ def pairwise_kl(p: Any, q: Any = None, *, base: float | None = None) -> Any:
             return give(products.reshape(rows.batch_shape + columns.batch_shape))
         return give(np.asarray(closed(rows.spread(len(columns.batch_shape)), columns, base)))
     first, second = _singles(rows), _singles(columns)
-    return give(np.array([[closed(x, y, base) for y in second] for x in first]).reshape(len(first), len(second)))
+    found = [[_one(first, i, second, j, base) for j in range(len(second))] for i in range(len(first))]
+    return give(np.array(found).reshape(len(first), len(second)))
+
+
+def _one(p: list[Any], i: int, q: list[Any], j: int, base: float | None) -> Any:
+    """Of two single ones; SciPy's may have a location or a scale in common that no family of ours has."""
+    try:
+        found = closed(*foreign.pair(p[i], q[j]), base)
+    except (ValueError, TypeError) as reason:
+        text = str(reason)
+        at = {"p:": i, "q:": j}.get(text[:2])
+        raise type(reason)(text if at is None else f"{text[0]}[{at}]{text[1:]}") from None
+    if np.ndim(found):
+        raise ValueError(f"p[{i}], q[{j}]: single distributions, not a batch of shape {np.shape(found)}")
+    return found
 
 
 def _listed(given: Any) -> list[Any]:
@@ -142,18 +156,30 @@ def _library(given: Any) -> Callable[[Any], Any]:
     return foreign.back(theirs, theirs)
 
 
-def _batches(given: Any, name: str) -> Distribution | list[Distribution]:
+def _batches(given: Any, name: str) -> Distribution | list[Any]:
     """A batch; of a sequence of single distributions of one family, the batch of them."""
     if not isinstance(given, list | tuple):
         return foreign.ours(given, name)
-    found = [foreign.ours(one, f"{name}[{i}]") for i, one in enumerate(given)]
+    found = [_as_ours(one, f"{name}[{i}]") for i, one in enumerate(given)]
+    if not all(isinstance(one, Distribution) for one in found):
+        return found
     for i, one in enumerate(found):
         if one.batch_shape:
             raise ValueError(f"{name}[{i}]: a single distribution, not a batch of shape {one.batch_shape}")
     return Distribution.together(found) or found
 
 
-def _singles(given: Distribution | list[Distribution]) -> list[Distribution]:
+def _as_ours(one: Any, place: str) -> Any:
+    """One as ours, or as it is where it is SciPy's and only the other of a pair can say what it is of ours."""
+    try:
+        return foreign.ours(one, place)
+    except ValueError:
+        if library_of(one) != "scipy":
+            raise
+        return one
+
+
+def _singles(given: Distribution | list[Any]) -> list[Any]:
     """The distributions of a batch one by one."""
     return given if isinstance(given, list) else [given.one(at) for at in np.ndindex(given.batch_shape)]
 

@@ -45,7 +45,8 @@ def of_sum_one(masses: Any) -> Any:
 
 def of_exponentials_of_sum_one(logits: Any) -> Any:
     """The logits less the logarithm of the sum of their exponentials."""
-    below = logits - np.max(logits, -1, keepdims=True)
+    with np.errstate(over="ignore"):  # of logits further apart than the range
+        below = logits - np.max(logits, -1, keepdims=True)
     return below - np.log(np.sum(np.exp(below), -1, keepdims=True))
 
 

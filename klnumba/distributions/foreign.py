@@ -82,15 +82,25 @@ def pair(p: Any, q: Any, *, stretched: bool = True) -> tuple[Distribution, Distr
         return p, q
     try:
         found = ours(p, "p"), ours(q, "q")
-    except (ValueError, TypeError):
+    except (ValueError, TypeError) as reason:
         moved = _moved(p, q, stretched)
-        if moved is None:
-            raise
-        return moved
+        if moved is not None:
+            return moved
+        if "no location" in str(reason):
+            raise ValueError(f"{reason}{_apart(p, q)}") from None
+        raise
     return found if _registered(*found) else _moved(p, q, stretched) or found
 
 
 Both = tuple[Distribution, Distribution]
+
+
+def _apart(p: Any, q: Any) -> str:
+    """What to say of two locations of which no family has one, where they differ."""
+    first, second = _terms(p), _terms(q)
+    if first is None or second is None or not np.any(np.asarray(first.loc) != second.loc):
+        return ""
+    return f"; one that both have is taken off, but loc is {first.loc} of p and {second.loc} of q"
 
 
 def _moved(p: Any, q: Any, stretched: bool) -> Both | None:
@@ -139,9 +149,12 @@ def _terms(value: Any) -> Placed | None:
     """In the terms of SciPy, where it has such."""
     try:
         found = placed(value) if library_of(value) == "scipy" else None
-        return found or placed(ours(value, ""))
+        found = found or placed(ours(value, ""))
     except (ValueError, TypeError):
         return None
+    if found is None or not all(x is None or np.asarray(x).dtype.kind in "biuf" for x in (found.loc, found.scale)):
+        return None
+    return found
 
 
 def _locations(one: Placed, other: Placed) -> list[Any]:

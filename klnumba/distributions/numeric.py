@@ -77,9 +77,14 @@ def _misfit(found: charts.Found, outside: float, value: float) -> float:
     return (8.0 * EPSILON + p) * spread(value) + lost + (q if q > LOST else q * spread(value))
 
 
-@np.errstate(all="ignore")  # at the ends of the parameters SciPy and logarithms warn on the way
 def total(p: Distribution, q: Distribution) -> Result:
     """Sum over the integers; what is left out at the ends is bounded by the mass of p there."""
+    with np.errstate(all="ignore"):  # at the ends of the parameters SciPy and logarithms warn on the way
+        value, error = _sum(p, q)
+    return _told("sum", p, q, value, error)
+
+
+def _sum(p: Distribution, q: Distribution) -> Result:
     from klnumba.distributions.counted import has_others, masses
 
     _check_kind(p, q, discrete=True)
@@ -103,7 +108,7 @@ def total(p: Distribution, q: Distribution) -> Result:
     rest = g.until(first - 1) + g.after(last)
     value += (rest if rest < MANY else max(1.0 - math.fsum(inside), 0.0)) - f.until(first - 1) - f.after(last)
     rounding = max(f.rounding(last), g.rounding(last)) * spread(value)
-    return _told("sum", p, q, max(value, 0.0), 4.0 * OUTSIDE * ends + rounding)
+    return max(value, 0.0), 4.0 * OUTSIDE * ends + rounding
 
 
 def _range(f: Any) -> tuple[int, int]:

@@ -186,8 +186,11 @@ def of_scipy(value: Any) -> Distribution:
             return family(name)(**{ours: getattr(value, theirs) for theirs, ours in attributes.items()})  # type: ignore[no-any-return]
     if kind == "Mixture" and (parts := Distribution.together([of_scipy(x) for x in value.components])):
         return family("Mixture")(family("Categorical")(value.weights), parts)  # type: ignore[no-any-return]
-    if isinstance(value, sys.modules["scipy.stats"].rv_histogram):
+    stats = sys.modules["scipy.stats"]
+    if isinstance(value, stats.rv_histogram):
         raise TypeError(f"scipy.stats' {kind} is not frozen: call it, as in histogram()")
+    if isinstance(value, stats.rv_continuous | stats.rv_discrete):
+        raise TypeError(f"scipy.stats.{value.name} is not frozen: call it with its parameters, as in norm(0.0, 1.0)")
     raise TypeError(f"scipy.stats' {kind} has no counterpart here")
 
 

@@ -77,6 +77,29 @@ def test_a_location_that_does_not_fit_is_refused(p, q, words):
         kl.kl_divergence(p, q)
 
 
+@pytest.mark.parametrize(
+    ("p", "words"),
+    [
+        (stats.expon(3.0), "loc is 3.0; one that both have is taken off, but loc is 3.0 of p and 1.0 of q"),
+        (stats.norm, r"p: scipy.stats.norm is not frozen: call it with its parameters"),
+        (stats.norm("a"), "p: Normal: loc must be real numbers, not <U1"),
+    ],
+)
+def test_errors_say_what_to_do(p, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        kl.kl_divergence(p, stats.expon(1.0))
+
+
+@pytest.mark.parametrize("function", [kl.js_divergence, kl.rel_entr, lambda p, q: kl.entropy(p)])
+def test_arrays_are_no_distributions(function):
+    with pytest.raises(TypeError, match="an array, not a distribution, Normal"):
+        function(D.Normal(0.0, 1.0), D.Normal(1.0, 1.0))
+
+
+def test_log_odds_further_apart_than_the_range():
+    np.testing.assert_array_equal(D.Categorical(logits=[1e308, -1e308]).probs, [1.0, 0.0])
+
+
 def test_a_scale_of_0_is_not_taken_off():
     with pytest.raises(ValueError, match="Beta has no scale, but scale is 0"):
         kl.kl_divergence(stats.beta(2, 3, scale=0.0), stats.beta(2, 4, scale=0.0))

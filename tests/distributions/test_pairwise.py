@@ -119,6 +119,24 @@ def test_distributions_of_scipy():
     np.testing.assert_array_equal(found, [[0.0], [0.5]])
 
 
+def test_what_those_of_scipy_have_in_common():
+    """As kl_divergence, pair by pair."""
+    stats = pytest.importorskip("scipy.stats")
+    scales = (1.0, 2.0, 5.0)
+    found = pairwise_kl([stats.expon(1.0, s) for s in scales])
+    np.testing.assert_array_equal(found, pairwise_kl(D.Exponential(1.0 / np.array(scales))))
+    both = [stats.expon(1.0), stats.gamma(2.0, 1.0, 3.0)]
+    np.testing.assert_array_equal(pairwise_kl(both), [[kl.kl_divergence(p, q) for q in both] for p in both])
+    with pytest.raises(
+        ValueError, match=r"p\[0\]: Exponential has no location, but loc is 1.0; .* 1.0 of p and 2.0 of q"
+    ):
+        pairwise_kl([stats.expon(1.0)], [stats.expon(1.0), stats.expon(2.0)])
+    with pytest.raises(ValueError, match=r"q\[1\]: Exponential has no location, but loc is 2.0"):
+        pairwise_kl([D.Exponential(1.0)], [stats.expon(), stats.expon(2.0)])
+    with pytest.raises(ValueError, match=r"p\[0\], q\[0\]: single distributions, not a batch of shape \(2,\)"):
+        pairwise_kl([stats.expon([1.0, 1.0])], [stats.expon(1.0)])
+
+
 def test_batches_of_transformed_distributions():
     bases = D.Laplace([0.0, 1.0, 3.0], 2.0)
     for transform in (D.ExpTransform(), D.PowerTransform(3.0).inv, D.AffineTransform(1.0, [[2.0]])):
