@@ -64,10 +64,9 @@ def _fallback(method: str, samples: int, rng: Any) -> Callable[[Distribution, Di
 def cross_entropy(p: Any, q: Any, base: float | None = None) -> Any:
     """The entropy of p plus KL(p || q); infinite where that is."""
     give = foreign.back(p, q)
-    first, second = foreign.pair(p, q, stretched=False)  # the entropy of p sees its scale
-    apart = closed(first, second)
+    apart = closed(*foreign.pair(p, q))
     with np.errstate(invalid="ignore"):
-        value = np.where(np.isposinf(apart), apart, apart + first.entropy()).astype(np.asarray(apart).dtype)
+        value = np.where(np.isposinf(apart), apart, apart + foreign.entropy(p)).astype(np.asarray(apart).dtype)
     return give((value / value.dtype.type(unit_of(base)))[()])
 
 

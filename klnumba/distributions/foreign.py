@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -72,24 +73,43 @@ def _named(reason: Exception, name: str) -> Exception:
     return type(reason)(f"{name}: {str(reason).removeprefix('frozen: ')}")
 
 
-def pair(p: Any, q: Any, *, stretched: bool = True) -> tuple[Distribution, Distribution]:
+def pair(p: Any, q: Any) -> tuple[Distribution, Distribution]:
     """Both as ours.
 
     KL does not see a shift, a stretch or a mirroring of both. Where a location or a scale in the terms of SciPy fits no
-    family of ours, or the families have no closed form, these are tried, with `stretched` all that change an entropy.
+    family of ours, or the families have no closed form, these are tried.
     """
     if isinstance(p, Distribution) and isinstance(q, Distribution):
         return p, q
     try:
         found = ours(p, "p"), ours(q, "q")
     except (ValueError, TypeError) as reason:
-        moved = _moved(p, q, stretched)
+        moved = _moved(p, q)
         if moved is not None:
             return moved
         if "no location" in str(reason):
             raise ValueError(f"{reason}{_apart(p, q)}") from None
         raise
-    return found if _registered(*found) else _moved(p, q, stretched) or found
+    return found if _registered(*found) else _moved(p, q) or found
+
+
+def entropy(p: Any) -> Any:
+    """The entropy of p; of SciPy's with a location or a scale that no family of ours has, by those without.
+
+    A shift and a mirroring leave an entropy as it is, a stretch adds the logarithm of its factor.
+    """
+    try:
+        return ours(p, "p").entropy()
+    except (ValueError, TypeError):
+        terms = _terms(p)
+        if terms is None:
+            raise
+        scale = 1.0 if terms.scale is None else terms.scale
+        views = (one.moved(shift, scale) for one in (terms, terms.mirrored()) if one for shift in _locations(one, one))
+        for one in views:
+            with suppress(ValueError, TypeError):
+                return one.ours().entropy() + np.log(scale)
+        raise
 
 
 Both = tuple[Distribution, Distribution]
@@ -103,10 +123,10 @@ def _apart(p: Any, q: Any) -> str:
     return f"; one that both have is taken off, but loc is {first.loc} of p and {second.loc} of q"
 
 
-def _moved(p: Any, q: Any, stretched: bool) -> Both | None:
+def _moved(p: Any, q: Any) -> Both | None:
     """The first of the views that is of our families, one with a closed form if there is."""
     first = None
-    for one, other in _views(p, q, stretched):
+    for one, other in _views(p, q):
         try:
             found = one.ours(), other.ours()
         except (ValueError, TypeError):
@@ -125,7 +145,7 @@ def _registered(p: Distribution, q: Distribution) -> bool:
     return True
 
 
-def _views(p: Any, q: Any, stretched: bool) -> Iterator[tuple[Placed, Placed]]:
+def _views(p: Any, q: Any) -> Iterator[tuple[Placed, Placed]]:
     """Both less a location of one of them, over the scale of one; as they are, of -x, and as squares."""
     first, second = _terms(p), _terms(q)
     if first is None or second is None or "scipy" not in (library_of(p), library_of(q)):
@@ -135,11 +155,11 @@ def _views(p: Any, q: Any, stretched: bool) -> Iterator[tuple[Placed, Placed]]:
             continue
         for shift in _locations(one, other):
             yield one.moved(shift, 1.0), other.moved(shift, 1.0)
-            scaled = stretched and one.scale is not None and other.scale is not None
+            scaled = one.scale is not None and other.scale is not None
             for factor in (one.scale, other.scale) if scaled else ():
                 if np.all(np.asarray(factor) > 0.0) and np.all(np.isfinite(factor)):
                     yield one.moved(shift, factor), other.moved(shift, factor)
-    for shift in _locations(first, second) if stretched else ():
+    for shift in _locations(first, second):
         one, other = first.moved(shift, 1.0).squared(), second.moved(shift, 1.0).squared()
         if one is not None and other is not None:
             yield one, other

@@ -153,9 +153,12 @@ def divergence(p: Any, q: Any, base: float | None = None) -> Any:
     unit = unit_of(base)
     try:
         pair = find(type(p), type(q))
-    except NotImplementedError:
+    except NotImplementedError as reason:
         if (found := _otherwise(p, q, base)) is not None:
             return np.array(np.broadcast_to(found, shape))[()]
+        if len(p.event_shape) != len(q.event_shape):
+            text = f"none serves p with events of shape {p.event_shape} and q with {q.event_shape}"
+            raise NotImplementedError(f"{reason}; {text}") from None
         raise
     if pair.compiled or isinstance(pair.function, ByForm):
         formula, of_p, of_q = pair.function, pair.p.parameters, pair.q.parameters
@@ -305,10 +308,10 @@ def find(p: type, q: type) -> Pair:
     if not fitting:
         served = [pair.q.__name__ for pair in registered_pairs() if issubclass(p, pair.p)]
         known = f"registered for {p.__name__}: {', '.join(served)}" if served else f"nothing is, for {p.__name__}"
-        methods = (
-            "method='quadrature', 'sum' (of discrete ones), 'bounds' (of mixtures) and 'monte_carlo' are other ways"
+        methods = "method='quadrature' (of numbers), 'sum' (of integers), 'bounds' (of mixtures), 'monte_carlo'"
+        raise NotImplementedError(
+            f"KL({p.__name__} || {q.__name__}) is not registered; {known}; {methods} are other ways"
         )
-        raise NotImplementedError(f"KL({p.__name__} || {q.__name__}) is not registered; {known}; {methods}")
     left = min(fitting, key=lambda pair: (p.__mro__.index(pair.p), q.__mro__.index(pair.q)))
     right = min(fitting, key=lambda pair: (q.__mro__.index(pair.q), p.__mro__.index(pair.p)))
     if left is not right:

@@ -105,7 +105,9 @@ class Placed:
                     if self.name not in SPECIAL:
                         raise
         if self.name not in SPECIAL and self.name not in UNSCALED:
-            raise TypeError(f"scipy.stats.{self.name} has no counterpart here")
+            of_minus_x = MIRRORED.get(self.name)
+            way = f": -x of {of_minus_x}, for which the other one has to be mirrored too" if of_minus_x else ""
+            raise TypeError(f"scipy.stats.{self.name} has no counterpart here{way}")
         if np.any(np.asarray(self.loc) != 0):
             raise ValueError(f"{self.name} is taken without a location, but loc is {self.loc}")
         if self.name in SPECIAL:

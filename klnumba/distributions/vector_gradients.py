@@ -34,7 +34,7 @@ def gradient(p: Distribution, q: Distribution, value: Any) -> tuple[Mapping[str,
     dtype = np.result_type(p.dtype, q.dtype)
     with np.errstate(all="ignore"):
         sides = rule(p, q, np.asarray(value, np.float64))
-        found = [{name: _finite(x, value).astype(dtype) for name, x in side.items()} for side in sides]
+        found = [{name: _finite(x, value).astype(dtype)[()] for name, x in side.items()} for side in sides]
     return MappingProxyType(found[0]), MappingProxyType(found[1])
 
 

@@ -230,6 +230,10 @@ def test_a_formula_without_derivatives_says_so(own, formula):
 def test_a_missing_pair_names_those_there_are():
     with pytest.raises(NotImplementedError, match=r"KL\(Normal \|\| StudentT\) is not .* for Normal: .*Laplace"):
         kl.kl_divergence(D.Normal(), D.StudentT(3.0))
+    with pytest.raises(
+        NotImplementedError, match=r"other ways; none serves p with events of shape \(\) and q with \(2,\)"
+    ):
+        kl.kl_divergence(D.Normal(), D.MultivariateNormal([0.0, 0.0], np.eye(2)))
     with pytest.raises(NotImplementedError, match="nothing is, for Rayleigh"):
         kl.kl_divergence(Rayleigh(1.0), D.Normal())
 

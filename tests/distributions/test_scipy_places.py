@@ -10,6 +10,7 @@ from klnumba import distributions as D
 from klnumba.distributions import scipy_objects
 
 stats = pytest.importorskip("scipy.stats")
+integrate = pytest.importorskip("scipy.integrate")
 
 SQUARE = [[2.0, 0.5], [0.5, 1.0]]
 VECTORS = {
@@ -109,15 +110,44 @@ def test_a_tensor_stays_one():
     assert found.item() == kl.kl_divergence(D.Gamma(2.0, 1.0), D.Normal(-1.0, 3.0))
 
 
-def test_a_cross_entropy_allows_a_shift_only():
-    same = kl.cross_entropy(D.Gamma(2.0, 1.0), D.Normal(-1.0, 3.0))
-    assert kl.cross_entropy(stats.gamma(2.0, loc=1.0), stats.norm(0.0, 3.0)) == same
-    for p, q in (
-        (stats.beta(2, 3, scale=4.0), stats.norm()),
-        (stats.chi(2, scale=2.0), stats.chi(3, scale=2.0)),
-    ):
-        with pytest.raises(ValueError, match=r"p: (Beta|Chi) has no scale, but scale is"):
-            kl.cross_entropy(p, q)
+@pytest.mark.parametrize(
+    ("p", "q"),
+    [
+        (stats.gamma(2.0, loc=1.0), stats.norm(0.0, 3.0)),
+        (stats.beta(2, 3, scale=4.0), stats.beta(3, 3, scale=4.0)),
+        (stats.beta(2, 3, loc=-1.0, scale=4.0), stats.norm(1.0, 2.0)),
+        (stats.chi(2, scale=2.0), stats.chi(3, scale=3.0)),  # as squares
+        (stats.maxwell(scale=2.0), stats.rayleigh(scale=3.0)),
+        (stats.arcsine(scale=0.25), stats.beta(2.0, 1.0, scale=0.25)),
+        (stats.powerlaw(2.0, loc=1.0, scale=0.5), stats.norm(0.0, 3.0)),
+        (stats.uniform(1.0, 3.0), stats.beta(2, 3, scale=8)),
+        (stats.gumbel_l(1.0, 2.0), stats.gumbel_l(2.0, 3.0)),
+        (3.0 - 2.0 * stats.Normal(mu=1.0, sigma=2.0), stats.Normal()),
+    ],
+)
+def test_a_cross_entropy_sees_the_scale(p, q):
+    """The integral of -p log q, by SciPy's own densities."""
+
+    def below(x):
+        return -p.pdf(x) * q.logpdf(x) if p.pdf(x) > 0.0 else 0.0
+
+    low, high = p.support()
+    middle = p.median()
+    with np.errstate(over="ignore"):
+        parts = [integrate.quad(below, *ends, epsabs=0.0, limit=500)[0] for ends in ((low, middle), (middle, high))]
+    np.testing.assert_allclose(kl.cross_entropy(p, q), sum(parts), rtol=1e-8)
+
+
+def test_a_cross_entropy_of_batches_and_counts():
+    p, q = stats.beta([2.0, 3.0], 3, scale=[[4.0], [5.0]]), stats.beta(3, 3, scale=[[4.0], [5.0]])
+    for at, (a, scale) in np.ndenumerate(np.array([[(2.0, 4.0), (3.0, 4.0)], [(2.0, 5.0), (3.0, 5.0)]], "d,d")):
+        single = kl.cross_entropy(stats.beta(a, 3, scale=scale), stats.beta(3, 3, scale=scale))
+        assert kl.cross_entropy(p, q)[at] == single
+    counts = np.arange(1, 200)
+    p, q = stats.geom(0.3), stats.geom(0.5)
+    expected = -np.sum(p.pmf(counts) * q.logpmf(counts))
+    np.testing.assert_allclose(kl.cross_entropy(p, q), expected, rtol=1e-13)
+    assert kl.cross_entropy(stats.uniform(0.0, 4.0), stats.beta(2, 3, scale=2.0)) == np.inf
 
 
 @pytest.mark.parametrize(

@@ -114,6 +114,7 @@ def test_zero_at_equal_parameters_and_shapes(name):
     for side, one in zip(gradient, alone, strict=True):
         for key, slopes in side.items():
             assert slopes.shape == (3, 2, *np.shape(one[key]))
+            assert isinstance(one[key], np.floating if not np.ndim(one[key]) else np.ndarray)
             np.testing.assert_array_equal(slopes[2, 1], one[key])
 
 
