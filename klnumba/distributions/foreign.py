@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -87,6 +86,8 @@ def pair(p: Any, q: Any) -> tuple[Distribution, Distribution]:
         moved = _moved(p, q)
         if moved is not None:
             return moved
+        for value, name in ((p, "p"), (q, "q")):
+            _standard(value, name)  # shapes that are wrong wherever it stands are named before the place
         if "no location" in str(reason):
             raise ValueError(f"{reason}{_apart(p, q)}") from None
         raise
@@ -94,22 +95,41 @@ def pair(p: Any, q: Any) -> tuple[Distribution, Distribution]:
 
 
 def entropy(p: Any) -> Any:
-    """The entropy of p; of SciPy's with a location or a scale that no family of ours has, by those without.
+    """The entropy of p; of SciPy's with a location or a scale that no family of ours has, by the one without.
 
     A shift and a mirroring leave an entropy as it is, a stretch adds the logarithm of its factor.
     """
     try:
         return ours(p, "p").entropy()
     except (ValueError, TypeError):
-        terms = _terms(p)
-        if terms is None:
+        found = _standard(p, "p")
+        if found is None:
             raise
-        scale = 1.0 if terms.scale is None else terms.scale
-        views = (one.moved(shift, scale) for one in (terms, terms.mirrored()) if one for shift in _locations(one, one))
-        for one in views:
-            with suppress(ValueError, TypeError):
-                return one.ours().entropy() + np.log(scale)
-        raise
+        one, scale = found
+        return one.entropy() + np.log(scale)
+
+
+def _standard(value: Any, name: str) -> tuple[Distribution, Any] | None:
+    """One at its family's origin, or -x of it, and its scale; None where that cannot be. An error is one of shapes."""
+    terms = _terms(value)
+    if terms is None:
+        return None
+    scale = 1.0 if terms.scale is None else terms.scale
+    if not (np.all(np.isfinite(terms.loc)) and np.all(np.isfinite(scale)) and np.all(np.asarray(scale) > 0.0)):
+        return None
+    try:
+        try:
+            return _at_the_origin(terms, scale), scale
+        except TypeError:
+            if (other := terms.mirrored()) is None:
+                raise
+            return _at_the_origin(other, scale), scale
+    except (ValueError, TypeError) as reason:
+        raise _named(reason, name) from None
+
+
+def _at_the_origin(terms: Placed, scale: Any) -> Distribution:
+    return terms.moved(_locations(terms, terms)[-1], scale).ours()
 
 
 Both = tuple[Distribution, Distribution]

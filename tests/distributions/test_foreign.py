@@ -119,6 +119,8 @@ def test_a_class_of_the_users_own_with_a_known_name():
 def test_what_is_not_known_is_named():
     with pytest.raises(TypeError, match=r"q: scipy\.stats\.burr12 has no counterpart"):
         kl.kl_divergence(stats.norm(), stats.burr12(1.0, 2.0))
+    with pytest.raises(TypeError, match=r"q: scipy\.stats\.burr12 has no counterpart"):
+        kl.kl_divergence(stats.beta(2, 3, scale=2.0), stats.burr12(1.0, 2.0))  # not the scale, which is no obstacle
     with pytest.raises(TypeError, match=r"p: .*gumbel_l has no counterpart here: -x of gumbel_r, for which the other"):
         kl.kl_divergence(stats.gumbel_l(), stats.expon())
     with pytest.raises(TypeError, match=r"p: scipy\.stats' MonotonicTransformedDistribution"):

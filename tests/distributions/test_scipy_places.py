@@ -160,6 +160,11 @@ def test_a_cross_entropy_of_batches_and_counts():
         (stats.norm(0.0, -1.0), stats.norm(), "p: Normal: scale must be a finite number > 0, but scale is -1.0"),
         (stats.rayleigh(scale=-1.0), stats.rayleigh(), "p: Weibull: scale must be"),
         (stats.chi(3, scale=-1.0), stats.chi(3), "p: Chi has no scale"),
+        (stats.beta(-2.0, 3, scale=4.0), stats.norm(), "p: Beta: concentration1 must be"),
+        (stats.beta(2.0, -3, scale=4.0), stats.norm(), "p: Beta: concentration0 must be"),
+        (stats.norm(), stats.gamma([2.0, -1.0], loc=1.0), "q: Gamma: concentration must be"),
+        (stats.weibull_max(-1.0), stats.weibull_max(2.0), "p: Weibull: concentration must be"),
+        (stats.geom(1.5, loc=3), stats.geom(0.5, loc=3), "p: Geometric: probs must be"),
         (stats.gamma(2.0, loc=np.inf), stats.gamma(2.0, loc=np.inf), "p: Gamma has no location, but loc is inf"),
     ],
 )
