@@ -18,6 +18,7 @@ from klnumba.distributions.inverse_gamma import InverseGamma
 from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.log_normal import LogNormal, log_gamma_normal, to_gamma
 from klnumba.distributions.registry import register_kl
+from klnumba.formulas.divergences import LEAST
 from klnumba.formulas.elementary import exp, expm1, log, two_sum
 from klnumba.formulas.exponents import plus_half_square
 from klnumba.formulas.log_cells import phi
@@ -126,7 +127,7 @@ def chi_laplace(df: float, loc: float, scale: float) -> float:
     off = mean_less(df, loc)
     distance = off
     if loc > 0.0:
-        distance = power_distance(0.5 * df, 0.5, 0.5 * loc * loc, loc, off, 0.5 * fma(-loc, loc, df))
+        distance = power_distance(0.5 * df, 0.5, max(0.5 * loc * loc, LEAST), loc, off, 0.5 * fma(-loc, loc, df))
     return to_laplace(distance, 1.0, scale, chi_entropy(df), off)
 
 

@@ -28,6 +28,7 @@ from klnumba.distributions.uniform import Uniform, log_sinhc, log_width_around_0
 from klnumba.formulas.bessel import NODES, WEIGHTS
 from klnumba.formulas.divergences import log_ratio
 from klnumba.formulas.elementary import exp, expm1, log, log1p
+from klnumba.formulas.log_cells import phi
 from klnumba.formulas.logarithms import log_twofold
 from klnumba.formulas.special import HALF_LOG_2PI, excess_of_products, exp_excess
 
@@ -47,6 +48,8 @@ SLOPE = (
     -1.3954464685812522e-19,
 )
 SMALL = 1.5  # up to here the series serves
+EVEN = 1e-20  # log-odds below it leave the density even to all digits
+AT_AN_END = 1e100  # with log-odds beyond it the distribution is an exponential one
 
 
 def log_odds(probs: float) -> float:
@@ -188,6 +191,8 @@ def tilted(x: float) -> float:
 
 def from_to(a: float, b: float, d: float) -> float:
     """g(b) - g(a) - g'(a)*(b - a) >= 0, given d = b - a: KL of the log-odds a and b."""
+    if abs(d) <= 0.5 * abs(a) and abs(a) > AT_AN_END:
+        return phi(d / a)
     if abs(d) <= 0.5 * max(1.0, abs(a)):
         total = 0.0
         for i in range(12):
@@ -196,7 +201,8 @@ def from_to(a: float, b: float, d: float) -> float:
     sign = 1.0 if a >= 0.0 else -1.0
     x = sign * a  # abs(a), with a slope at 0
     fall = slope(x) - 0.5 if x <= SMALL else occupancy(x) - 1.0 / x
-    return tilted(sign * b) - (tilted(x) + fall * (sign * d))
+    linear = fall * (sign * d) if abs(d) < math.inf else fall * (sign * b) - fall * x
+    return tilted(sign * b) - (tilted(x) + linear)
 
 
 def by_probs(p: float, q: float) -> float:
@@ -262,7 +268,7 @@ def continuous_bernoulli_normal(eta: float, loc: float, scale: float) -> float:
 def shortfall(eta: float, m: float) -> float:
     """E max(m - X, 0) for m from 0 to 1."""
     x = eta * m
-    if eta == 0.0:
+    if abs(eta) < EVEN:
         return 0.5 * m * m
     if eta < 20.0:
         return exp_excess(x) / expm1(eta) / eta

@@ -170,7 +170,10 @@ def gamma_gumbel(shape: float, rate: float, loc: float, scale: float) -> float:
 
 def gumbel_exponent(shape: float, rate: float, loc: float, scale: float) -> tuple[float, float]:
     """loc/scale - shape*log(1 + y) as the sum of two numbers, y = 1/(rate*scale)."""
-    y, y_low = over(1.0, 0.0, *times(rate, 0.0, scale, 0.0))
+    if rate * scale == math.inf:
+        y, y_low = ratio_of_products(1.0, 1.0, rate, scale), 0.0
+    else:
+        y, y_low = over(1.0, 0.0, *times(rate, 0.0, scale, 0.0))
     log_more, lost = log_of_move(1.0, 0.0, y)
     fall, fall_low = times(shape, 0.0, log_more, lost + y_low / (1.0 + y))
     place, place_low = over(loc, 0.0, scale, 0.0)

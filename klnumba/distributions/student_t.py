@@ -24,6 +24,8 @@ from klnumba.formulas.special import (
     stirling_slope,
 )
 
+NORMAL = 1e300  # of so many degrees of freedom it is a normal distribution
+LEAST = 1e-300  # below it df*log(1/df) is nothing
 LARGEST = 1e60  # of this many degrees of freedom the first term of a series is all
 
 
@@ -123,7 +125,8 @@ def student_t_normal(df: float, loc_p: float, scale_p: float, loc_q: float, scal
 def log_density(df: float, y: float) -> float:
     """log of the density at y, of loc 0 and scale 1."""
     x = 0.5 * df
-    middle = stirling(x + 0.5) - stirling(x) + (x * log1p(0.5 / x) - 0.5)
+    rise = x * log1p(0.5 / x) if df > LEAST else 0.0
+    middle = stirling(x + 0.5) - stirling(x) + (rise - 0.5)
     return (middle - HALF_LOG_2PI) - (x + 0.5) * log1p(y * (y / df))
 
 
@@ -133,6 +136,7 @@ def mean_distance(df: float, y: float) -> float:
     It is 2*(df + y*y)/(df - 1) times the density at y, and y times the probability of -y to y, which is a sum; that of
     the rest is one where y is large.
     """
+    df = min(df, NORMAL)
     if y > 1e100:
         return y
     log_here = log_density(df, y)

@@ -26,6 +26,7 @@ from klnumba.formulas.ranges import in_range
 from klnumba.formulas.special import EULER, LN2, log_gamma_bregman, log_of_products
 
 LOG_2PI = 1.8378770664093456
+LARGEST = 1e306  # its log-gamma is infinite
 OF_GUMBEL = -1.0541199559354117  # 1 - log(2*pi)/2 - (1 + EULER + log(2))/2
 
 
@@ -122,8 +123,8 @@ def moyal_gumbel(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> 
     """exp(v) - 1 - v, v the logarithm of E exp((loc_q - X)/scale_q), and what is left where that is 0."""
     loc_p, scale_p, loc_q, scale_q = in_range(loc_p, scale_p, loc_q, scale_q)
     r = scale_p / scale_q
-    if r == math.inf:
-        return r
+    if r > LARGEST:
+        return math.inf
     curve = log_gamma_bregman(0.5, r + 0.5, r)
     m, low = difference_over_twofold(loc_p, loc_q, scale_q)
     far = moyal_exponent(curve - (EULER + LN2) * r, r, scale_p, scale_q, m, low)

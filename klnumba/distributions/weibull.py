@@ -30,7 +30,7 @@ from klnumba.formulas.exponents import (
 from klnumba.formulas.logarithms import log_less, log_twofold
 from klnumba.formulas.power_distances import power_distance
 from klnumba.formulas.primitives import fma
-from klnumba.formulas.ranges import MOST, excess_of_square, times_exp_excess, times_log
+from klnumba.formulas.ranges import FAR, MOST, excess_of_square, times_exp_excess, times_log
 from klnumba.formulas.special import (
     EULER,
     HALF_LOG_2PI,
@@ -53,6 +53,7 @@ def weibull_entropy(scale: float, concentration: float) -> float:
     return (1.0 - EULER / concentration) + (EULER + (log(scale) - log(concentration)))
 
 
+NEARER = 600.0  # a mean of exp(it) is nothing beside a place beyond the range
 FAR_BEYOND = 1e4  # the gamma function of it times any number is infinite
 
 
@@ -161,6 +162,8 @@ def least_to_gamma(inverse: float, d: float, shape: float) -> float:
 def weibull_of_mean(a: float, b: float, c: float, d: float, shape_p: float, power: float, shape_q: float) -> float:
     """KL of a power of a Weibull variable from a gamma distribution of mean 1, its scale a*b/(c*d)."""
     inverse = power / shape_p
+    if inverse > FAR:  # no logarithm of the ratio makes up for that of the moment
+        return math.inf
     more = (power - shape_p) / shape_p
     if shows(inverse):
         v, low = plus(*log_gamma_1p_twofold(power, shape_p), *log_of_products_twofold(a, b, c, d))
@@ -250,7 +253,7 @@ def weibull_laplace(scale_p: float, shape: float, loc: float, scale_q: float) ->
     inverse = 1.0 / shape
     first = log_mean(inverse, (1.0 - shape) / shape)
     place = loc / scale_p
-    if exp(first) == math.inf:
+    if exp(first) == math.inf or (place == math.inf and first < NEARER):
         distance = math.inf
     elif place <= 0.0 or log_ratio(loc, scale_p, loc - scale_p) > first + MOST:
         distance = abs(exp(first) - place)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from klnumba.formulas.divergences import bregman, generalized_kl
+from klnumba.formulas.divergences import LEAST, bregman, generalized_kl
 from klnumba.formulas.elementary import exp, expm1, log, log1p, two_sum
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.power_distances import FIRST, INVERSE_SQRT_2PI, LAST, STEP, density_at, power_distance
@@ -122,7 +122,7 @@ def beta_density(a: float, b: float, m: float, rest: float, above: float) -> flo
     """m**a*rest**b over the beta function, given above = a - (a + b)*m."""
     s = a + b
     root = math.sqrt(min(a, b)) * math.sqrt(max(a, b) / s) * INVERSE_SQRT_2PI
-    away = bregman(a, s * m, above, 0.0) + bregman(b, s * rest, -above, 0.0)
+    away = bregman(a, max(s * m, LEAST), above, 0.0) + bregman(b, max(s * rest, LEAST), -above, 0.0)
     return root * exp(-(away + (stirling(a) + stirling(b) - stirling(s))))
 
 
@@ -136,7 +136,7 @@ def beta_shortfall_near_zero(a: float, b: float, m: float, rest: float, above: f
         term *= m * ((s + n) / (a + 1.0 + n))
         n += 1.0
         total += n * term
-    return beta_density(a, b, m, rest, above) * (rest / (a * s)) * total
+    return beta_density(a, b, m, rest, above) / a * (rest / s) * total
 
 
 def log_average(v: float, m: float, rest: float) -> float:

@@ -91,6 +91,6 @@ def power_distance(shape: float, c: float, y: float, place: float, off: float, a
     1.270670566473
     """
     more = off if c >= 0.0 else -off
-    if y <= max(shape + c, min(shape, 2.0)):
-        return more + 2.0 * place * power_below(shape, c, y, above)
-    return 2.0 * place * power_beyond(shape, c, y, above) - more
+    if above + c >= 0.0 or y <= min(shape, 2.0):  # y up to shape + c, which may be rounded away
+        return more + place * (2.0 * power_below(shape, c, y, above))
+    return place * (2.0 * power_beyond(shape, c, y, above)) - more
