@@ -104,6 +104,9 @@ class Binomial(Odds):
         return {"total_count": shapes[0], "probs": shapes[1]}
 
 
+ALIKE = 0.5  # a variance of p that is so much of q's lets a sum as wide as p reach q's mass as well
+
+
 def width_of_sum(n: float, p: float, other: float) -> float:
     """How far from the mean a sum over counts reaches."""
     return 40.0 + 12.0 * math.sqrt(n * min(p, other))
@@ -125,15 +128,17 @@ def over_poisson_few(k: float, n: float, p: float) -> float:
     return total + (k * p - (n - k) * phi(-p))
 
 
-def over_poisson(k: float, n: float, p: float, other: float) -> float:
-    """log of the ratio of the binomial probability of k and the Poisson probability of the same mean."""
+def over_poisson(k: float, n: float, p: float, other: float, above: float) -> float:
+    """log of the ratio of the binomial probability of k and the Poisson probability of the same mean.
+
+    `above` is n*p - k, to the last digits, of which a rounded mean has few.
+    """
     if k <= FEW and p < 0.5:
         return over_poisson_few(k, n, p)
     left = n - k
-    mean = n * p
     if left == 0.0:
         return (HALF_LOG_2PI + 0.5 * log(n) + stirling(n)) - n * other
-    apart = bregman(left, n * other, mean - k, 0.0)
+    apart = bregman(left, n * other, above, 0.0)
     return (stirling(n) - stirling(left) - 0.5 * log1p(-k / n)) - apart
 
 
@@ -152,13 +157,14 @@ def to_poisson_of_same_mean(n: float, p: float, other: float) -> float:
     if other == 0.0:
         return -poisson_log_mass(n, n)
     mean = n * p
+    mean_low = fma(n, p, -mean)
     step = step_of_sum(n, p, other)
     reach = width_of_sum(n, p, other)
     k = max(math.floor(mean - reach), 0.0)
     last = min(mean + reach, n)
     total = 0.0
     while k <= last:
-        above = over_poisson(k, n, p, other)
+        above = over_poisson(k, n, p, other, (mean - k) + mean_low)
         log_mass = poisson_log_mass(k, mean)
         mass = exp(log_mass + above)
         if p <= 0.5:
@@ -206,18 +212,20 @@ def cell_of(x: float, count: float, prob: float, log_prob: float, d: float) -> f
 
 
 def fewer_of_more(
-    n: float, p: float, other: float, m: float, q: float, log_q: float, rest: float, log_rest: float, low: float
-) -> float:
+    n: float, p: float, p_low: float, other: float,
+    m: float, q: float, q_low: float, log_q: float, rest: float, log_rest: float,
+) -> float:  # fmt: skip
     """KL of n draws from m > n > 0 draws with probabilities p = 1 - other and q = 1 - rest: a sum over the counts.
 
-    `low` is to be added to n*p - m*q, for more digits of p and q.
+    p and q have more digits in `p_low` and `q_low`.
 
-    Where the means are close it is of the cells of all counts, which are of second order, else the cell of the means,
-    and the mean of what the two have beyond Poisson distributions of these means.
+    Where the means are close and the variances alike it is of the cells of all counts, which are of second order, else
+    the cell of the means, and the mean of what the two have beyond Poisson distributions of these means.
     """
     mean = n * p
-    d = difference_of_products(n, p, m, q) + low
-    close = abs(d) <= min(0.5 * mean, math.sqrt(mean))
+    mean_low = fma(n, p, -mean) + n * p_low
+    d = difference_of_products(n, p, m, q) + (n * p_low - m * q_low)
+    close = abs(d) <= min(0.5 * mean, math.sqrt(mean)) and other >= ALIKE * rest
     shift = log_ratio(mean, m * q, d) if close else 0.0
     step = step_of_sum(n, p, other)
     reach = width_of_sum(n, p, other)
@@ -226,15 +234,16 @@ def fewer_of_more(
     total = 0.0
     while k <= last:
         poisson = poisson_log_mass(k, mean)
-        above_p = over_poisson(k, n, p, other) if k <= n else -math.inf
+        above = (mean - k) + mean_low
+        above_p = over_poisson(k, n, p, other, above) if k <= n else -math.inf
         mass = exp(poisson + above_p)
         if close or mass > 0.0:
             left = m - k
             if left > 0.0 and not (k <= FEW and q < 0.5):
-                apart = cell_of(left, m, rest, log_rest, m * q - k)
+                apart = cell_of(left, m, rest, log_rest, (mean - k) + (mean_low - d))
                 above_q = (stirling(m) - stirling(left) - 0.5 * log1p(-k / m)) - apart
             else:
-                above_q = over_poisson(k, m, q, rest)
+                above_q = over_poisson(k, m, q, rest, above - d)
             if close:
                 moved = d - k * shift
                 total += cell(mass, exp(poisson + (above_q + moved)), above_p - (above_q + moved))
@@ -254,7 +263,7 @@ def binomial_probs(n: float, p: float, m: float, q: float) -> float:
         return n * two_outcomes(p, q)
     if q == 0.0 or q == 1.0:
         return math.inf
-    return fewer_of_more(n, p, 1.0 - p, m, q, log(q), 1.0 - q, log1p(-q), 0.0)
+    return fewer_of_more(n, p, 0.0, 1.0 - p, m, q, 0.0, log(q), 1.0 - q, log1p(-q))
 
 
 def binomial_logits(n: float, a: float, m: float, b: float, a_low: float = 0.0, b_low: float = 0.0) -> float:
@@ -271,8 +280,8 @@ def binomial_logits(n: float, a: float, m: float, b: float, a_low: float = 0.0, 
     if p == 0.0:
         return m * softplus(b, b_low)
     (q, q_more), rest = sigmoid_twofold(b, b_low), sigmoid(-b, -b_low)
-    log_q, log_rest, low = -softplus(-b, -b_low), -softplus(b, b_low), n * p_more - m * q_more
-    return fewer_of_more(n, p, sigmoid(-a, -a_low), m, q, log_q, rest, log_rest, low)
+    log_q, log_rest = -softplus(-b, -b_low), -softplus(b, b_low)
+    return fewer_of_more(n, p, p_more, sigmoid(-a, -a_low), m, q, q_more, log_q, rest, log_rest)
 
 
 register_kl(Binomial, Binomial)(by_form(binomial_probs, binomial_logits))

@@ -46,8 +46,12 @@ SLOPE = (
     -2.174868698558062e-16,
     5.5090028283602295e-18,
     -1.3954464685812522e-19,
-)
+    3.534707039629467e-21,
+    -8.953517427037546e-23,
+    2.267952452337683e-24,
+)  # the last three are for derivatives of the curvature
 SMALL = 1.5  # up to here the series serves
+STEEP = 37.0  # exp of it less 1 is the same to all digits
 EVEN = 1e-20  # log-odds below it leave the density even to all digits
 AT_AN_END = 1e100  # with log-odds beyond it the distribution is an exponential one
 
@@ -74,8 +78,8 @@ def slope(eta: float) -> float:
         found = 0.5 + (occupancy(x) - 1.0 / x)
         return found if eta > 0.0 else -found
     z = eta * eta
-    total = SLOPE[11]
-    for k in range(10, -1, -1):
+    total = SLOPE[14]
+    for k in range(13, -1, -1):
         total = total * z + SLOPE[k]
     return eta * total
 
@@ -86,8 +90,8 @@ def curvature(eta: float) -> float:
     if x > SMALL:
         return scaled_curvature(x) / x / x
     z = eta * eta
-    total = 23.0 * SLOPE[11]
-    for k in range(10, -1, -1):
+    total = 29.0 * SLOPE[14]
+    for k in range(13, -1, -1):
         total = total * z + (2.0 * k + 1.0) * SLOPE[k]
     return total
 
@@ -270,7 +274,7 @@ def shortfall(eta: float, m: float) -> float:
     x = eta * m
     if abs(eta) < EVEN:
         return 0.5 * m * m
-    if eta < 20.0:
+    if eta < STEEP:
         return exp_excess(x) / expm1(eta) / eta
     if x < 600.0:
         return exp_excess(x) * exp(-eta) / eta

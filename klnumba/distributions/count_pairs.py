@@ -12,6 +12,7 @@ import numpy as np
 
 from klnumba.distributions.bernoulli import Bernoulli
 from klnumba.distributions.binomial import (
+    ALIKE,
     FEW,
     Binomial,
     cell_of,
@@ -118,12 +119,14 @@ register_kl(Bernoulli, NegativeBinomial)(by_form(bernoulli_negative_binomial_pro
 # --- several draws ----------------------------------------------------------------------------------------------------
 
 
-def over_poisson_of_mean(k: float, count: float, q: float, rest: float) -> float:
-    """log of the ratio of the negative binomial probability of k and the Poisson probability of the same mean."""
+def over_poisson_of_mean(k: float, count: float, q: float, rest: float, above: float) -> float:
+    """log of the ratio of the negative binomial probability of k and the Poisson probability of the same mean.
+
+    `above` is k less the mean, to the last digits.
+    """
     if k > FEW:
-        mean = count * q / rest
         sizes = stirling(count + k) - stirling(count) - 0.5 * log1p(k / count)
-        return sizes + bregman(count + k, count / rest, k - mean, 0.0)
+        return sizes + bregman(count + k, count / rest, above, 0.0)
     total = 0.0
     j = k - 1.0
     while j > 0.0:
@@ -156,7 +159,8 @@ def to_negative_binomial(
 ) -> float:
     """KL of n draws with probabilities p = 1 - other: a sum over the counts; `low` is to be added to n*p - E_q(K).
 
-    Where the means are close and few draws of q succeed it is of the cells of all counts, else of the log-ratios.
+    Where the means are close, the variances alike, and few draws of q succeed, it is of the cells of all counts, else
+    of the log-ratios.
     """
     if n == 0.0 or p == 0.0:
         return -count * log_rest
@@ -165,12 +169,13 @@ def to_negative_binomial(
     if other == 0.0:
         return -log_mass(n, count, q, rest, log_q, log_rest)
     mean = n * p
+    mean_low = fma(n, p, -mean)
     close = False
     d = 0.0
     shift = 0.0
     if q <= NARROW:
         d = distance_of_means(n, p, count, q, rest) + low
-        close = abs(d) <= min(0.5 * mean, math.sqrt(mean))
+        close = abs(d) <= min(0.5 * mean, math.sqrt(mean)) and other * rest >= ALIKE
         shift = log_ratio(mean, mean - d, d) if close else 0.0
     step = step_of_sum(n, p, other)
     reach = width_of_sum(n, p, other)
@@ -179,10 +184,11 @@ def to_negative_binomial(
     total = 0.0
     while k <= last:
         poisson = poisson_log_mass(k, mean)
-        above = over_poisson(k, n, p, other) if k <= n else -math.inf
+        left = (mean - k) + mean_low
+        above = over_poisson(k, n, p, other, left) if k <= n else -math.inf
         mass = exp(poisson + above)
         if close:
-            above_q = over_poisson_of_mean(k, count, q, rest) + (d - k * shift)
+            above_q = over_poisson_of_mean(k, count, q, rest, d - left) + (d - k * shift)
             total += cell(mass, exp(poisson + above_q), above - above_q)
         elif mass > 0.0:
             total += mass * ((poisson + above) - log_mass(k, count, q, rest, log_q, log_rest))

@@ -113,7 +113,8 @@ class LindleyDensity(stats.rv_continuous):  # type: ignore[misc]
         return -1.0 - 1.0 / rate - special.lambertw(-u * (1.0 + rate) * np.exp(-1.0 - rate), -1).real / rate
 
     def _ppf(self, u: Any, rate: Any) -> Any:
-        return np.maximum(self._isf(1.0 - u, rate), u * (1.0 + rate) / rate**2)  # close to 0 the density is flat
+        near = u * (1.0 + rate) / rate**2  # by the density at 0, where 1 - u has lost the digits of u
+        return np.where(near < 1e-8, near, self._isf(1.0 - u, rate))
 
 
 class OfNormal(stats.rv_continuous):  # type: ignore[misc]

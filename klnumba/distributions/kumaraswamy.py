@@ -8,7 +8,6 @@ from typing import Any
 from klnumba.distributions.beta import Beta, beta_apart, beta_beta
 from klnumba.distributions.constraint import POSITIVE
 from klnumba.distributions.distribution import Distribution, Parameter, Support
-from klnumba.distributions.gamma_powers import log_gamma_curve
 from klnumba.distributions.laplace import Laplace, narrow_to_laplace, to_laplace
 from klnumba.distributions.registry import may_decline, register_kl
 from klnumba.distributions.uniform import Uniform, log_sinhc, log_width_around_0_to_1
@@ -28,6 +27,7 @@ from klnumba.formulas.ranges import MOST
 from klnumba.formulas.special import (
     EULER,
     LARGE,
+    LN2,
     STIRLING,
     difference_of_products,
     excess,
@@ -80,11 +80,15 @@ def kumaraswamy_mean(a: float, b: float) -> float:
 
 
 def kumaraswamy_variance(a: float, b: float) -> float:
-    """The square of the mean, times what E X*X has beyond it."""
+    """The square of the mean, times what E X*X has beyond it; E X*X alone where that is nearly all."""
     h, mean = 1.0 / a, moment(a, b, 1.0)
+    if min(h, b) > 1e4:
+        return 0.0
     if h > 1.0:
-        return moment(a, b, 2.0) - mean * mean
-    return mean * mean * expm1(log_gamma_curve(1.0, h) - log_gamma_curve(1.0 + b, h))
+        beyond = log_spread(h, b)
+        return mean * mean * expm1(beyond) if beyond < LN2 else moment(a, b, 2.0) - mean * mean
+    deviation = mean * h * exp(log_spread_over(h, b))
+    return deviation * deviation
 
 
 def log_moment_beyond(h: float, b: float) -> float:

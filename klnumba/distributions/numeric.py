@@ -67,14 +67,18 @@ def _integral(p: Distribution, q: Distribution) -> Result:
         return math.inf, 0.0
     if math.isnan(value) or abs(found.of_p - 1.0) > MISSED:
         return math.nan, math.inf
-    return max(value, 0.0), found.error + _misfit(found, outside, max(value, 0.0))
+    return max(value, 0.0), found.error + _misfit(found, outside, max(value, 0.0), f.ends != g.ends)
 
 
-def _misfit(found: charts.Found, outside: float, value: float) -> float:
-    """What it may do that the densities, as integrated, do not have the mass 1: rounding, or mass not found."""
+def _misfit(found: charts.Found, outside: float, value: float, beside: bool) -> float:
+    """What it may do that the densities, as integrated, do not have the mass 1: rounding, or mass not found.
+
+    Where q has mass `beside` p's support, what is wrong of that mass is wrong of the value.
+    """
     p, q = abs(found.of_p - 1.0), abs(found.of_q + outside - 1.0)
     lost = p * found.apart if p > LOST else 0.0
-    return (8.0 * EPSILON + p) * spread(value) + lost + (q if q > LOST else q * spread(value))
+    of_q = q + EPSILON if beside else q if q > LOST else q * spread(value)
+    return (8.0 * EPSILON + p) * spread(value) + lost + of_q
 
 
 def total(p: Distribution, q: Distribution) -> Result:

@@ -203,3 +203,9 @@ def test_tiny_derivatives_by_log_odds(a, b):
             _, gradient = kl_divergence_grad(family(logits=a), family(logits=b))
             for found, exact in zip(all_derivatives(gradient), expected, strict=True):
                 assert abs(mpf(float(found)) - exact) <= mpf("2e-16") * abs(exact)
+
+
+@pytest.mark.parametrize(("q", "others"), [("HalfNormal", (0.5,)), ("Normal", (0.5, 0.3))])
+@pytest.mark.parametrize("probs", [0.1829347914843733, 0.19, 0.22, 0.78])
+def test_continuous_bernoulli_to_the_end_of_its_series(probs, q, others):
+    assert compare("ContinuousBernoulli", q, [(probs, *others)]).largest < 1e-13

@@ -58,14 +58,7 @@ CASES = {
         (2.2287187963280096e-10, 22.222011975793208),
     ],
     # R of the cells to a high power, where exponents are not alike and not far apart
-    ("Kumaraswamy", "Kumaraswamy"): [
-        (2.0, 1e4, 4.0, 5e7),
-        (2.0, 1e6, 4.0, 5e11),
-        (2.0, 1e9, 4.0, 5e17),
-        (2.0, 1e8, 3.0, 8e11),
-        (2.0, 1e8, 2.2, 6e8),
-        (2097152.0, 1.53e10, 4194304.0, 2.65e28),
-    ],
+    ("Kumaraswamy", "Kumaraswamy"): [(2.0, 1e6, 4.0, 5e11)],
     ("LogNormal", "Laplace"): [
         (-659.2210741403427, 0.6098142145648906, 7.319972283208714e-287, 2.5647013534540298e-287),
         (725.4, 2.33, 0.0, 1e8),
@@ -119,6 +112,19 @@ CASES = {
         (0.032307417769781764, 41.948053580297575, 30.93303634472769),
     ],
     ("Beta", "Moyal"): [(900.5, 600.25, 0.59, 1e-3)],
+    ("ContinuousBernoulli", "Laplace"): [
+        (1.9165098082982643e-09, 0.0498189608224752, 0.03558484326756367),
+        (1e-12, 0.05, 0.04),
+    ],
+    # counts of p that are far from spread as widely as those of q
+    ("Binomial", "Binomial"): [
+        (100.0, 0.99, 1000.0, 0.099),
+        (1000.0, 0.999, 2000.0, 0.5),
+        (600.0, 1.0, 1000.0, 0.6),
+        (1000.0, 0.3, 1020.0, 0.2942),
+    ],
+    ("Binomial.logits", "Binomial.logits"): [(24.0, 36.0, 1000024.0, -10.63745)],
+    ("Binomial", "NegativeBinomial"): [(1000.0, 0.9, 1e4, 0.08256880733944955), (12.0, 1.0 - 1.3e-13, 35.1, 0.2547)],
 }
 
 
@@ -127,6 +133,22 @@ def test_all_digits(pair, case):
     exact = true_value(*pair, case)
     assert exact is not None
     np.testing.assert_allclose(evaluate(*pair, [case]), [float(exact)], rtol=5e-14)
+
+
+# Their truths take half a minute each.
+MORE_OF_KUMARASWAMY = [
+    (2.0, 1e4, 4.0, 5e7),
+    (2.0, 1e9, 4.0, 5e17),
+    (2.0, 1e8, 3.0, 8e11),
+    (2.0, 1e8, 2.2, 6e8),
+    (2097152.0, 1.53e10, 4194304.0, 2.65e28),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", MORE_OF_KUMARASWAMY)
+def test_all_digits_of_kumaraswamy(case):
+    test_all_digits(("Kumaraswamy", "Kumaraswamy"), case)
 
 
 # Of these truths, which are incomplete gamma functions, 130 digits: 1300 take minutes.
@@ -268,7 +290,11 @@ def test_digits_within_the_bound(pair, case):
 
 # What the page of pairs says of one that does not keep it.
 BEYOND = {
-    ("Beta", "Gumbel"): [((4.963830095553451, 36.11107582775757, 0.09733520563524234, 0.04176464302180601), 3e-13)]
+    ("Beta", "Gumbel"): [
+        ((4.963830095553451, 36.11107582775757, 0.09733520563524234, 0.04176464302180601), 3e-13),
+        ((4.024643299502255, 45.61074852467187, 0.06381983704704008, 0.029920810720489608), 5e-13),
+    ],
+    ("Binomial", "Binomial"): [((500.0, 0.0318201103173671, 501.0, 0.03175659712312086), 3e-13)],
 }
 
 

@@ -211,6 +211,7 @@ def test_quadrature_is_for_continuous_ones():
         (D.Kumaraswamy(2.5, 3.0), D.Beta(1.4, 0.8)),
         (D.Kumaraswamy(0.7, 2.5), D.Kumaraswamy(1.5, 0.9)),
         (D.Lindley(0.7), D.Lindley(1.6)),
+        (D.Lindley(0.07), D.Exponential(1.1)),
         (D.Lindley(20.0), D.Laplace(0.1, 0.3)),
         (D.LogitNormal(0.3, 0.8), D.LogitNormal(-0.5, 1.7)),
         (D.ContinuousBernoulli(0.3), D.Normal(0.2, 0.7)),
@@ -227,6 +228,20 @@ def test_families_that_scipy_does_not_have(p, q):
     assert error <= 1e-8 * value
     draws, spread = kl.kl_divergence(p, q, method="monte_carlo", samples=2000, rng=1, return_error=True)
     assert abs(draws - value) < 6.0 * spread
+
+
+@pytest.mark.parametrize(
+    ("p", "q"),
+    [
+        (D.Uniform(-1.0370525448279508, 0.05233598974159692), D.Uniform(-1.0370525448279508, 0.052335991291579655)),
+        (D.LogUniform(172925.4754240423, 172963.50282902454), D.LogUniform(172925.47525111682, 172963.50282902454)),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:KL.*the integral is:RuntimeWarning")
+def test_the_error_counts_what_rounding_leaves_of_a_narrow_strip(p, q):
+    value, error = kl.kl_divergence(p, q, method="quadrature", return_error=True)
+    off = abs(value - float(kl.kl_divergence(p, q)))
+    assert 1e-8 * value < off <= error
 
 
 @pytest.mark.parametrize(
