@@ -136,10 +136,11 @@ def _one(p: list[Any], i: int, q: list[Any], j: int, base: float | None) -> Any:
     """Of two single ones; SciPy's may have a location or a scale in common that no family of ours has."""
     try:
         found = closed(*foreign.pair(p[i], q[j]), base)
-    except (ValueError, TypeError) as reason:
+    except (ValueError, TypeError, NotImplementedError) as reason:
         text = str(reason)
-        at = {"p:": i, "q:": j}.get(text[:2])
-        raise type(reason)(text if at is None else f"{text[0]}[{at}]{text[1:]}") from None
+        at = {"p:": f"p[{i}]:", "q:": f"q[{j}]:"}.get(text[:2])
+        place = f"p[{i}], q[{j}]: {text}" if isinstance(reason, NotImplementedError) else text
+        raise type(reason)(place if at is None else f"{at}{text[2:]}") from None
     if np.ndim(found):
         raise ValueError(f"p[{i}], q[{j}]: single distributions, not a batch of shape {np.shape(found)}")
     return found

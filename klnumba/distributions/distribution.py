@@ -84,6 +84,7 @@ class Distribution(Parametric):
     entropy_formula: ClassVar[Callable[..., float]]
     scipy_name: ClassVar[str] = ""
     circular: ClassVar[bool] = False  # whether the ends of the support are one point
+    of_a_batch: ClassVar[bool] = False  # whether a draw is of a batch of another family
 
     batch_shape: tuple[int, ...]
     event_shape: tuple[int, ...]
@@ -98,12 +99,12 @@ class Distribution(Parametric):
             if isinstance(found, property) and found.fget:
                 setattr(cls, name, found.getter(np.errstate(all="ignore")(found.fget)))
 
-    def __init__(self, validate_args: bool = True, **given: Any) -> None:
+    def __init__(self, validate_args: bool | None = True, **given: Any) -> None:
         owner = type(self).__name__
         values = {name: number_array(owner, name, value) for name, value in given.items()}
         self.__dict__.update(_given=values, batch_shape=self._batch_shape(values))
         self.__dict__["event_shape"] = self._event_shape()
-        if not validate_args:
+        if not (validate_args is None or validate_args):  # PyTorch's None is its default, which checks
             self.__dict__["_unchecked"] = True
         else:
             for name, value in values.items():

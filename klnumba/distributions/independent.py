@@ -43,6 +43,7 @@ class Independent(Holder):
 
     base_distribution: Distribution
     reinterpreted_batch_ndims: int
+    of_a_batch = True
 
     def __init__(self, base_distribution: Distribution, reinterpreted_batch_ndims: int) -> None:
         base = distribution("Independent", "base_distribution", base_distribution)

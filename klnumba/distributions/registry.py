@@ -87,6 +87,7 @@ def register_kl(p: type, q: type, *, compiled: bool = False, replace: bool = Fal
             raise TypeError(f"{name}: a subclass of Distribution, not {family!r}")
 
     def register(function: F) -> F:
+        global _found
         if (p, q) in _pairs and not replace:
             raise ValueError(
                 f"KL({p.__name__} || {q.__name__}) is registered already; replace=True puts another in its place"
@@ -96,7 +97,7 @@ def register_kl(p: type, q: type, *, compiled: bool = False, replace: bool = Fal
         if compiled:
             _check_formula(p, q, function)
         _pairs[p, q] = Pair(p, q, function, compiled)
-        _found.clear()
+        _found = {}
         return function
 
     return register
@@ -147,9 +148,10 @@ def registered_pairs() -> tuple[Pair, ...]:
 
 def divergence(p: Any, q: Any, base: float | None = None) -> Any:
     """KL(p || q) of two batches of distributions, of their broadcast batch shape."""
-    shape = common_shape(p, q)
-    if p.event_shape != q.event_shape and len(p.event_shape) == len(q.event_shape):
+    alike = len(p.event_shape) == len(q.event_shape) or (p.of_a_batch and q.of_a_batch)
+    if alike and p.event_shape != q.event_shape:
         raise ValueError(f"p, q: event shapes {p.event_shape} and {q.event_shape} differ")
+    shape = common_shape(p, q)
     unit = unit_of(base)
     try:
         pair = find(type(p), type(q))
@@ -300,17 +302,18 @@ def common_shape(p: Distribution, q: Distribution) -> tuple[int, ...]:
 
 def find(p: type, q: type) -> Pair:
     """The pair that serves two families."""
+    known = _found  # that of this moment: another thread may register a pair meanwhile
     try:
-        return _found[p, q]
+        return known[p, q]
     except KeyError:
         pass
-    fitting = [pair for pair in _pairs.values() if issubclass(p, pair.p) and issubclass(q, pair.q)]
+    fitting = [pair for pair in tuple(_pairs.values()) if issubclass(p, pair.p) and issubclass(q, pair.q)]
     if not fitting:
         served = [pair.q.__name__ for pair in registered_pairs() if issubclass(p, pair.p)]
-        known = f"registered for {p.__name__}: {', '.join(served)}" if served else f"nothing is, for {p.__name__}"
+        others = f"registered for {p.__name__}: {', '.join(served)}" if served else f"nothing is, for {p.__name__}"
         methods = "method='quadrature' (of numbers), 'sum' (of integers), 'bounds' (of mixtures), 'monte_carlo'"
         raise NotImplementedError(
-            f"KL({p.__name__} || {q.__name__}) is not registered; {known}; {methods} are other ways"
+            f"KL({p.__name__} || {q.__name__}) is not registered; {others}; {methods} are other ways"
         )
     left = min(fitting, key=lambda pair: (p.__mro__.index(pair.p), q.__mro__.index(pair.q)))
     right = min(fitting, key=lambda pair: (q.__mro__.index(pair.q), p.__mro__.index(pair.p)))
@@ -321,5 +324,5 @@ def find(p: type, q: type) -> Pair:
             RuntimeWarning,
             stacklevel=outside(),
         )
-    _found[p, q] = left
+    known[p, q] = left
     return left

@@ -372,3 +372,10 @@ def test_the_same_bits_for_any_number_of_threads(monkeypatch):
     whole = kl.kl_divergence(p, q)
     monkeypatch.setenv("KLNUMBA_NUM_THREADS", "1")
     np.testing.assert_array_equal(kl.kl_divergence(p, q), whole)
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (2, 3), (1, 1)])
+def test_one_base_with_other_events_is_an_error_of_shapes(shape):
+    base = D.Normal(np.zeros(shape), 1.0)
+    with pytest.raises(ValueError, match=r"p, q: event shapes .* differ"):
+        kl.kl_divergence(D.Independent(base, 1), D.Independent(base, 2))

@@ -138,3 +138,8 @@ def test_from_scipy_refuses_what_the_family_does_not_have():
         D.Beta.from_scipy(stats.beta(3.0, 2.0, scale=2.0))
     with pytest.raises(ValueError, match="counts from 0"):
         D.Geometric.from_scipy(stats.geom(0.5))
+
+
+def test_none_for_validate_args_checks_as_in_pytorch():
+    with pytest.raises(ValueError, match="Normal: scale must be"):
+        D.Normal(0.0, -1.0, validate_args=None)

@@ -160,3 +160,8 @@ def test_wrong_arguments():
         pairwise_kl(D.Mixture(D.Categorical([0.5, 0.5]), D.Normal(np.zeros((2, 2)), 1.0)))
     with pytest.raises(NotImplementedError, match="is not registered"):
         pairwise_kl([D.Normal()], [D.Cauchy()])
+
+
+def test_a_missing_pair_is_named_with_its_places():
+    with pytest.raises(NotImplementedError, match=r"p\[1\], q\[0\]: KL\(Gamma \|\| Cauchy\) is not registered"):
+        D.pairwise_kl([D.Cauchy(), D.Gamma(2.0, 1.0)], [D.Cauchy()])

@@ -6,7 +6,9 @@ import functools
 import json
 import math
 import re
+import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -349,3 +351,25 @@ def test_slopes_that_are_infinite_at_certainty():
         assert kl_divergence_grad(D.Binomial(0, 0.3), q)[1].q["probs"] == slope
     slope = kl_divergence_grad(D.Bernoulli(logits=50.0), D.NegativeBinomial(2, 0.3))[1].p["logits"]
     assert np.isfinite(slope)
+
+
+@pytest.fixture
+def hurried():
+    """Threads that take turns as often as they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def test_threads_register_while_others_ask(own, hurried):
+    def work(number):
+        for k in range(100):
+            family = type(f"Own{number}_{k}", (D.Normal,), {})
+            D.register_kl(family, family)(lambda p, q: 1.0 + number)
+            assert float(kl.kl_divergence(family(0.0, 1.0), family(0.0, 1.0))) == 1.0 + number
+            assert len(D.registered_pairs()) > 800
+
+    with ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(work, number) for number in range(4)]:
+            done.result()

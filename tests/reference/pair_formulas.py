@@ -112,6 +112,8 @@ def formula(p: str, q: str) -> str:
         return SAME[p]
     if (p, q) in AS:
         return SAME[AS[p, q]]
+    if (p, q) == ("Delta", "Distribution"):
+        return "∞"
     return "−log of q's probability of v" if p == "Delta" else f"{CROSS[q]} − H"
 
 
@@ -156,6 +158,7 @@ CONDITIONS = {
     ("Multinomial", "Multinomial"): "infinite unless the counts are equal",
     ("Delta", "Delta"): "infinite unless the places are equal",
     **{("Delta", q): "infinite unless v is a count that q has" for q in CROSS if q not in DIRECTIONS},
+    ("Delta", "Distribution"): f"q is continuous, else {REFUSED}",
     ("TransformedDistribution", "TransformedDistribution"): f"equal transforms, or known families, else {REFUSED}",
     ("Joint", "Joint"): f"as many blocks of equal event shapes, with a pair each, else {REFUSED}",
     ("Independent", "Independent"): f"equal event shapes, and a pair of the bases, else {REFUSED}",
