@@ -82,7 +82,7 @@ def kumaraswamy_mean(a: float, b: float) -> float:
 def kumaraswamy_variance(a: float, b: float) -> float:
     """The square of the mean, times what E X*X has beyond it; E X*X alone where that is nearly all."""
     h, mean = 1.0 / a, moment(a, b, 1.0)
-    if min(h, b) > 1e4:
+    if mean == 0.0:
         return 0.0
     if h > 1.0:
         beyond = log_spread(h, b)
@@ -244,6 +244,7 @@ def kumaraswamy_uniform(a: float, b: float, low: float, high: float) -> float:
     return to_standard_uniform(a, b) + log_width_around_0_to_1(low, high)
 
 
+@may_decline
 @register_kl(Kumaraswamy, Laplace, compiled=True)
 def kumaraswamy_laplace(a: float, b: float, loc: float, scale: float) -> float:
     """The excess of E abs(X - loc)/scale, and what is left where that is 1."""

@@ -17,6 +17,7 @@ CELLS = 800
 INSIDE = [1e-300, 1e-299, 1e-200, 1e-100, 1e-30, 1e-8, 0.3, 0.5, 1.0, 2.0, 3.7, 1e8, 1e30, 1e100, 1e200, 1e300]
 ALL = [*INSIDE, 5e-324, 1e-320, 2.0**-1022, 1.7e308]
 PROBABILITIES = [1e-300, 1e-16, 1e-8, 0.5, 1.0 - 2.0**-53]
+# Negative binomial distributions have a closed form for equal counts, which are not drawn.
 SERVED = [pair for pair in pairs() if pair[0].partition(".")[0] != "NegativeBinomial" or "Binomial" not in pair[1]]
 
 # The page of pairs says where: integrals, which warn; and those of concentrations below 1e-30.
@@ -67,6 +68,12 @@ def test_no_divergence_is_nan(p, q):
         numbers = [case for case in numbers if min(case[:2]) > 1e-30]
     found = evaluate(p, q, numbers)
     assert not np.isnan(found).any()
+
+
+@pytest.mark.parametrize("case", [(1e200, 1e300, 2e-5, 1e20), (5.3e18, 1e300, 1e-10, 1e9)])
+def test_kumaraswamy_with_laplace_warns_of_nan(case):
+    with pytest.warns(RuntimeWarning, match=r"KL\(Kumaraswamy \|\| Laplace\): 1 of 1 are NaN"):
+        assert np.isnan(evaluate("Kumaraswamy", "Laplace", [case])).all()
 
 
 def test_members_are_drawn_from_the_whole_range():
