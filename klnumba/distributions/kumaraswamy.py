@@ -244,7 +244,6 @@ def kumaraswamy_uniform(a: float, b: float, low: float, high: float) -> float:
     return to_standard_uniform(a, b) + log_width_around_0_to_1(low, high)
 
 
-@may_decline
 @register_kl(Kumaraswamy, Laplace, compiled=True)
 def kumaraswamy_laplace(a: float, b: float, loc: float, scale: float) -> float:
     """The excess of E abs(X - loc)/scale, and what is left where that is 1."""
