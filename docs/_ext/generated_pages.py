@@ -201,7 +201,8 @@ def pairs() -> str:
             text = (pair.function.__doc__ or "").splitlines()[0] if pair.function.__doc__ else ""
             others = ", ".join(systems.NAMES[letter] for letter in systems.of_pair(*names)) or "none"
             of_pair = formulas.formula(*names), formulas.condition(*names)
-            lines.append(_line((*names, *of_pair, text, ", ".join(errors.get(names, ["not measured"])), others)))
+            exact = ["exact"] if names in formulas.ALWAYS else ["not measured"]
+            lines.append(_line((*names, *of_pair, text, ", ".join(errors.get(names, exact)), others)))
     return "\n".join([*lines, ""])
 
 

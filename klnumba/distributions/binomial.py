@@ -32,7 +32,13 @@ from klnumba.formulas.elementary import exp, log, log1p, two_sum
 from klnumba.formulas.integrals import gamma_below
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.primitives import fma
-from klnumba.formulas.special import HALF_LOG_2PI, difference_of_products, stirling
+from klnumba.formulas.special import (
+    HALF_LOG_2PI,
+    difference_of_products,
+    stirling,
+    stirling_bregman,
+    stirling_slope,
+)
 
 FEW = 16.0  # counts up to here are taken one draw after another
 
@@ -211,6 +217,47 @@ def cell_of(x: float, count: float, prob: float, log_prob: float, d: float) -> f
     return x * ((log(x) - log(count)) - log_prob) - (x - count * prob)
 
 
+def few_of_same_mean(k: float, n: float, p: float, other: float, m: float) -> float:
+    """log of the ratio of the probabilities of a small k in n and in m draws of the mean n*p, p below 1/2.
+
+    The draws of the k are taken one after another, so that nothing large is left to cancel.
+    """
+    more = m - n
+    total = 0.0
+    j = k - 1.0
+    while j > 0.0:
+        total += log1p(-j * more / (n * (m - j)))
+        j -= 1.0
+    w = p / other * (more / m)  # so much more than 1 is the ratio of the probabilities of a failure
+    q = n * p / m
+    return total + (k * w - more * (q * p / other)) + (more * phi(-q) + (n - k) * phi(w))
+
+
+def stirling_drop(a: float, d: float) -> float:
+    """c(a) - c(a + d) >= 0, c the remainder of Stirling's formula."""
+    if d > 0.5 * a:
+        return stirling(a) - stirling(a + d)
+    return -(stirling_slope(a) * d + stirling_bregman(a, a + d, d))
+
+
+def log_of_masses(
+    k: float, above: float, n: float, p: float, other: float, m: float, d: float, remainders: float
+) -> float:
+    """log of the ratio of the probabilities of k < n in n draws, of the mean k + above, and in m, of one less by d.
+
+    Each part is of the size of the whole: first what the means would leave if they were equal, from the counts of
+    draws, then what d adds. `remainders` is `stirling_drop` from n to m.
+    """
+    more, left = m - n, n - k
+    mean, failures = n * p, n * other + more  # of m draws, if the means were equal
+    moved = k * phi(-d / mean) + (m - k) * phi(d / failures) - d * (m / failures) * (above / mean)
+    if k <= FEW and p < 0.5:
+        return few_of_same_mean(k, n, p, other, m) + moved
+    u = above / failures
+    of_counts = 0.5 * log1p(k * more / (left * m)) + (remainders - stirling_drop(left, more))
+    return (of_counts - (more * phi(u) + left * phi(-more * (u / left)))) + moved
+
+
 def fewer_of_more(
     n: float, p: float, p_low: float, other: float,
     m: float, q: float, q_low: float, log_q: float, rest: float, log_rest: float,
@@ -227,6 +274,7 @@ def fewer_of_more(
     d = difference_of_products(n, p, m, q) + (n * p_low - m * q_low)
     close = abs(d) <= min(0.5 * mean, math.sqrt(mean)) and other >= ALIKE * rest
     shift = log_ratio(mean, m * q, d) if close else 0.0
+    remainders = stirling_drop(n, m - n)
     step = step_of_sum(n, p, other)
     reach = width_of_sum(n, p, other)
     k = max(math.floor(mean - reach), 0.0)
@@ -237,7 +285,10 @@ def fewer_of_more(
         above = (mean - k) + mean_low
         above_p = over_poisson(k, n, p, other, above) if k <= n else -math.inf
         mass = exp(poisson + above_p)
-        if close or mass > 0.0:
+        if close and k < n:
+            delta = log_of_masses(k, above, n, p, other, m, d, remainders)
+            total += cell(mass, mass * exp(-delta), delta)
+        elif close or mass > 0.0:
             left = m - k
             if left > 0.0 and not (k <= FEW and q < 0.5):
                 apart = cell_of(left, m, rest, log_rest, (mean - k) + (mean_low - d))

@@ -29,6 +29,7 @@ class Delta(Distribution):
 
     It is a discrete distribution, of entropy 0. Its divergence from a discrete q is -log of the probability of `v`
     under q. A continuous q gives no place a probability, so the divergence from it is infinite, whatever its density.
+    A vector or an array that is always the same is an `Independent` of these.
 
     Parameters
     ----------
@@ -40,11 +41,14 @@ class Delta(Distribution):
     Examples
     --------
     >>> import klnumba as kl
-    >>> from klnumba.distributions import Delta, Normal, Poisson
+    >>> from klnumba.distributions import Delta, Independent, Multinomial, Normal, Poisson
     >>> float(kl.kl_divergence(Delta(0.0), Poisson(3.0)))
     3.0
     >>> float(kl.kl_divergence(Delta(0.0), Normal(0.0, 1.0)))
     inf
+    >>> counts = Independent(Delta([2.0, 1.0, 1.0]), 1)
+    >>> round(float(kl.kl_divergence(counts, Multinomial(4, [0.5, 0.25, 0.25]), base=2)), 6)
+    2.415037
     """
 
     parameters = ("v",)

@@ -59,6 +59,8 @@ def ours(value: Any, name: str) -> Distribution:
     if isinstance(value, Distribution):
         return value
     converter = {"torch": _of_torch, "scipy": scipy_objects.of_scipy}.get(library_of(value) or "")
+    if converter is None and isinstance(value, type):
+        raise TypeError(f"{name}: a distribution like the other argument, not the class {value.__name__}; call that")
     if converter is None:
         raise TypeError(f"{name}: a distribution like the other argument, not {type(value).__name__}")
     try:
@@ -250,6 +252,8 @@ def _numbers(x: Any) -> Any:
         )
     if is_on_device(x):
         return x.detach()
+    if x.is_meta:
+        raise ValueError("a parameter is a tensor on the device 'meta', which holds no numbers")
     there = x.detach().cpu()
     return (there.float() if str(there.dtype) == "torch.bfloat16" else there).numpy()
 

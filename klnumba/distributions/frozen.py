@@ -10,6 +10,7 @@ import numpy as np
 
 from klnumba.distributions import foreign
 from klnumba.distributions.distribution import Distribution, Support, scipy_arguments
+from klnumba.distributions.von_mises import VonMises
 
 
 class Frozen(Distribution):
@@ -21,6 +22,7 @@ class Frozen(Distribution):
         numbers = tuple(np.asarray(x, np.float64) for x in given)
         shape = np.broadcast_shapes(*(x.shape for x in numbers))
         self.__dict__.update(_given={}, _frozen=frozen, _numbers_of=numbers, batch_shape=shape, event_shape=())
+        self.__dict__["circular"] = getattr(frozen.dist, "name", "") == VonMises.scipy_name
 
     def __repr__(self) -> str:
         dist = self.__dict__["_frozen"].dist

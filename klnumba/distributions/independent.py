@@ -74,6 +74,10 @@ class Independent(Holder):
         base = self.base_distribution.one(at, wide + self.base_distribution.batch_shape[cut:])
         return self._like(Independent, base, self.reinterpreted_batch_ndims)
 
+    def named(self) -> Distribution:
+        """The base where no axis belongs to a draw."""
+        return self if self.reinterpreted_batch_ndims else self.base_distribution.named()
+
     def _broken(self) -> Any:
         axes = tuple(range(len(self.batch_shape), len(self.base_distribution.batch_shape)))
         return self.base_distribution._broken().any(axes)
@@ -118,6 +122,11 @@ def without(distribution: Independent, count: int) -> Distribution:
     return base if left == 0 else Independent(base, left)
 
 
+def parts(distribution: Distribution) -> Distribution:
+    """What the numbers of a draw are drawn from: the distribution itself, or the innermost base of an `Independent`."""
+    return parts(distribution.base_distribution) if isinstance(distribution, Independent) else distribution
+
+
 @register_kl(Independent, Independent)
 def independent_independent(p: Independent, q: Independent) -> Any:
     """The sum of those of the parts."""
@@ -138,10 +147,6 @@ def means_and_scales(distribution: Any) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(base.loc), diagonal(np.asarray(base.scale))
 
 
-def _in_one_place(distribution: Any) -> bool:
-    return isinstance(distribution, Independent) and isinstance(distribution.base_distribution, Delta)
-
-
 @register_kl(Independent, MultivariateNormal)
 @register_kl(MultivariateNormal, Independent)
 @register_kl(Independent, LowRankMultivariateNormal)
@@ -152,7 +157,7 @@ def independent_normals(p: Any, q: Any) -> Any:
     Infinite where one of the two is an `Independent` of `Delta` distributions.
     """
     shape = np.broadcast_shapes(p.batch_shape, q.batch_shape)
-    if _in_one_place(p) or _in_one_place(q):  # a density gives one place no probability
+    if isinstance(parts(p), Delta) or isinstance(parts(q), Delta):  # a density gives one place no probability
         return np.full(shape, math.inf, np.result_type(p.dtype, q.dtype))
     mean_p, scale_p = means_and_scales(p)
     mean_q, scale_q = means_and_scales(q)

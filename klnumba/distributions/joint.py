@@ -40,7 +40,12 @@ class Joint(Holder):
     event_shape: Any
 
     def __init__(self, distributions: Iterable[Distribution]) -> None:
-        blocks = tuple(distribution("Joint", f"distributions[{i}]", x) for i, x in enumerate(distributions))
+        try:
+            listed = tuple(distributions)
+        except TypeError:
+            kind = type(distributions).__name__
+            raise TypeError(f"Joint: distributions must be a list of Distribution objects, not {kind}") from None
+        blocks = tuple(distribution("Joint", f"distributions[{i}]", x) for i, x in enumerate(listed))
         if not blocks:
             raise ValueError("Joint: distributions must be one or more, but there are none")
         shapes = [x.batch_shape for x in blocks]

@@ -245,6 +245,7 @@ def kumaraswamy_uniform(a: float, b: float, low: float, high: float) -> float:
 
 
 @register_kl(Kumaraswamy, Laplace, compiled=True)
+@may_decline
 def kumaraswamy_laplace(a: float, b: float, loc: float, scale: float) -> float:
     """The excess of E abs(X - loc)/scale, and what is left where that is 1."""
     log_mean = log_moment(a, b, 1.0)

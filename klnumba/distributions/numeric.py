@@ -146,7 +146,9 @@ def monte_carlo(p: Distribution, q: Distribution, samples: int, rng: np.random.G
         return value, float(np.std(ratios, ddof=1) / math.sqrt(samples))
     if f.discrete and value > 0.0:
         return math.inf, 0.0
-    return math.nan, math.inf  # a density of q may have underflowed
+    why = "a density is beyond the range of numbers at a draw"
+    warnings.warn(f"KL({p!r} || {q!r}): the mean over draws is {value}: {why}", RuntimeWarning, stacklevel=outside())
+    return math.nan, math.inf
 
 
 def each(
@@ -165,7 +167,7 @@ def each(
 def _made(make: Callable[[Distribution], Any], one: Distribution, name: str) -> Any:
     """What a method needs of a distribution; an error names the argument."""
     if one.circular:
-        raise NotImplementedError(f"{name}: {type(one).__name__} lies on a circle; only a closed form serves it")
+        raise NotImplementedError(f"{name}: {one!r} lies on a circle; only a closed form serves it")
     try:
         return make(one)
     except (NotImplementedError, AttributeError) as reason:

@@ -43,7 +43,8 @@ def register_kl(p: type, q: type, *, compiled: bool = False, replace: bool = Fal
     p, q : type
         Subclasses of `Distribution`.
     compiled : bool, default False
-        If False, the function takes the two distributions and returns an array that broadcasts to their batch shape.
+        If False, the function takes the two distributions and returns an array that broadcasts to their batch shape,
+        or `NotImplemented`: then it is as if the pair were not registered for these two.
         If True, it takes numbers, the parameters of `p` and then those of `q` in the order of their `parameters`, and
         returns a number. It is compiled at its first use and runs over the broadcast parameters on all threads.
         It may call other plain functions, those of ``klnumba.formulas`` and of the module `math`.
@@ -155,32 +156,39 @@ def divergence(p: Any, q: Any, base: float | None = None) -> Any:
     unit = unit_of(base)
     try:
         pair = find(type(p), type(q))
-    except NotImplementedError as reason:
+        result = _evaluated(pair, p, q, shape, unit)
+    except Missing as reason:
         if (found := _otherwise(p, q, base)) is not None:
             return np.array(np.broadcast_to(found, shape))[()]
         if len(p.event_shape) != len(q.event_shape):
             text = f"none serves p with events of shape {p.event_shape} and q with {q.event_shape}"
             raise NotImplementedError(f"{reason}; {text}") from None
-        raise
-    if pair.compiled or isinstance(pair.function, ByForm):
-        formula, of_p, of_q = pair.function, pair.p.parameters, pair.q.parameters
-        if isinstance(formula, ByForm):
-            formula, of_p, of_q = formula.choose(p, q)
-        try:
-            result = over(formula, p, of_p, q, of_q, unit)
-        except Exception as reason:
-            if not (type(reason).__module__.startswith("numba.") or isinstance(reason, RecursionError)):
-                raise
-            raise _refusal(pair, reason) from None
-    else:
-        _refuse_devices(p, q)
-        result = _of_shape(pair, pair.function(p, q), shape, np.result_type(p.dtype, q.dtype))
-        result = result if base is None else result / result.dtype.type(unit)
+        raise NotImplementedError(str(reason)) from None
     if p._unchecked or q._unchecked:
         result = q.nan_where_broken(p.nan_where_broken(result))
     if pair.function in _declining:
         _tell_of_nan(pair, p, q, result)
     return result
+
+
+def _evaluated(pair: Pair, p: Distribution, q: Distribution, shape: tuple[int, ...], unit: float) -> Any:
+    """What the function of a pair says of two batches, in units of so many nats."""
+    if not (pair.compiled or isinstance(pair.function, ByForm)):
+        _refuse_devices(p, q)
+        found = pair.function(p, q)
+        if found is NotImplemented:
+            raise _missing(type(p), type(q))
+        result = _of_shape(pair, found, shape, np.result_type(p.dtype, q.dtype))
+        return result if unit == 1.0 else result / result.dtype.type(unit)
+    formula, of_p, of_q = pair.function, pair.p.parameters, pair.q.parameters
+    if isinstance(formula, ByForm):
+        formula, of_p, of_q = formula.choose(p, q)
+    try:
+        return over(formula, p, of_p, q, of_q, unit)
+    except Exception as reason:
+        if not (type(reason).__module__.startswith("numba.") or isinstance(reason, RecursionError)):
+            raise
+        raise _refusal(pair, reason) from None
 
 
 def _tell_of_nan(pair: Pair, p: Distribution, q: Distribution, result: Any) -> None:
@@ -300,6 +308,19 @@ def common_shape(p: Distribution, q: Distribution) -> tuple[int, ...]:
         raise ValueError(f"p, q: batch shapes {p.batch_shape} and {q.batch_shape} do not broadcast") from None
 
 
+class Missing(NotImplementedError):
+    """No pair serves two families."""
+
+
+def _missing(p: type, q: type) -> Missing:
+    """What to say where that is so."""
+    fitting = (pair for pair in registered_pairs() if issubclass(p, pair.p) and pair.p is not Distribution)
+    served = dict.fromkeys(pair.q.__name__ for pair in fitting)
+    others = f"registered for {p.__name__}: {', '.join(served)}" if served else f"nothing is, for {p.__name__}"
+    methods = "method='quadrature' (of numbers), 'sum' (of integers), 'bounds' (of mixtures), 'monte_carlo'"
+    return Missing(f"KL({p.__name__} || {q.__name__}) is not registered; {others}; {methods} are other ways")
+
+
 def find(p: type, q: type) -> Pair:
     """The pair that serves two families."""
     known = _found  # that of this moment: another thread may register a pair meanwhile
@@ -309,12 +330,7 @@ def find(p: type, q: type) -> Pair:
         pass
     fitting = [pair for pair in tuple(_pairs.values()) if issubclass(p, pair.p) and issubclass(q, pair.q)]
     if not fitting:
-        served = [pair.q.__name__ for pair in registered_pairs() if issubclass(p, pair.p)]
-        others = f"registered for {p.__name__}: {', '.join(served)}" if served else f"nothing is, for {p.__name__}"
-        methods = "method='quadrature' (of numbers), 'sum' (of integers), 'bounds' (of mixtures), 'monte_carlo'"
-        raise NotImplementedError(
-            f"KL({p.__name__} || {q.__name__}) is not registered; {others}; {methods} are other ways"
-        )
+        raise _missing(p, q)
     left = min(fitting, key=lambda pair: (p.__mro__.index(pair.p), q.__mro__.index(pair.q)))
     right = min(fitting, key=lambda pair: (q.__mro__.index(pair.q), p.__mro__.index(pair.p)))
     if left is not right:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -48,7 +48,7 @@ class TransformedDistribution(Holder):
 
     def __init__(self, base_distribution: Distribution, transforms: Any) -> None:
         base = distribution("TransformedDistribution", "base_distribution", base_distribution)
-        chain = (transforms,) if isinstance(transforms, Transform) else tuple(transforms)
+        chain = tuple(transforms) if isinstance(transforms, Iterable) else (transforms,)
         for found in chain:
             if not isinstance(found, Transform):
                 raise TypeError(

@@ -87,16 +87,116 @@ def test_it_is_infinite_to_whatever_is_continuous(q):
     np.testing.assert_array_equal(kl.kl_divergence(D.Delta([0.0, 1.0]), q), math.inf)
 
 
-def test_vectors():
-    p = D.Independent(D.Delta([0.0, 1.0]), 1)
-    for q in (
+@pytest.mark.parametrize(
+    "q",
+    [
         D.MultivariateNormal([0.0, 1.0], np.eye(2)),
         D.LowRankMultivariateNormal([0.0, 1.0], [[1.0], [1.0]], [1.0, 1.0]),
-    ):
-        assert kl.kl_divergence(p, q) == kl.kl_divergence(q, p) == math.inf
+        D.Dirichlet([1.0, 1.0]),
+        D.VonMisesFisher([0.0, 1.0], 2.0),
+        D.SphericalUniform(2),
+        D.PowerSpherical([0.0, 1.0], 2.0),
+        D.NormalGamma(0.0, 1.0, 1.0, 1.0),
+        D.Independent(D.Normal([0.0, 1.0], 1.0), 1),
+        D.Mixture(D.Categorical([0.5, 0.5]), D.MultivariateNormal(np.eye(2), np.eye(2))),
+        of(D.MultivariateNormal([0.0, 1.0], np.eye(2)), D.ExpTransform()),
+        of(D.MultivariateNormal([0.0], [[1.0]]), D.StickBreakingTransform()),
+        D.MatrixNormal(np.eye(2), np.eye(2), np.eye(2)),
+        D.Wishart(3.0, np.eye(2)),
+        D.InverseWishart(3.0, np.eye(2)),
+    ],
+    ids=lambda q: type(q).__name__,
+)
+def test_vectors_and_matrices_are_infinitely_far_from_what_is_continuous(q):
+    axes = len(q.event_shape)
+    place = [0.0, 1.0] if axes == 1 else np.eye(2)
+    p = D.Independent(D.Delta(place), axes)
+    assert kl.kl_divergence(p, q) == kl.kl_divergence(q, p) == math.inf
+    batch = D.Independent(D.Delta(np.stack([np.asarray(place)] * 3)[:, None]), axes)
+    for found in (kl.kl_divergence(batch, q), kl.kl_divergence(q, batch)):
+        np.testing.assert_array_equal(found, np.full((3, 1), math.inf))
+
+
+def test_vectors_of_counts():
+    p = D.Independent(D.Delta([0.0, 1.0]), 1)
     assert kl.kl_divergence(p, D.Independent(D.Poisson([2.0, 1.0]), 1)) == 3.0
-    with pytest.raises(ValueError, match=r"a draw of Delta is a number, one of Dirichlet has the shape \(2,\)"):
-        kl.kl_divergence(D.Delta(0.5), D.Dirichlet([1.0, 1.0]))
+    nested = D.Independent(D.Independent(D.Delta([[0.0, 1.0], [1.0, 0.0]]), 1), 1)
+    assert kl.kl_divergence(nested, D.Independent(D.Poisson([[2.0, 1.0], [1.0, 2.0]]), 2)) == 6.0
+    components = D.Independent(D.Poisson([[1.0, 2.0], [2.0, 1.0]]), 1)
+    q = D.Mixture(D.Categorical([0.25, 0.75]), components)
+    expected = -math.log(0.25 * 2.0 + 0.75 * 1.0) + 3.0
+    assert kl.kl_divergence(p, q) == pytest.approx(expected, rel=4e-16)
+    q = of(D.Independent(D.Binomial([2.0, 2.0], 0.5), 1), D.AffineTransform(0.0, [1.0, 0.5]))
+    assert kl.kl_divergence(p, q) == pytest.approx(math.log(16.0), rel=4e-16)
+    assert kl.kl_divergence(D.Independent(D.Delta([0.0, 0.75]), 1), q) == math.inf
+
+
+def test_batches_of_vectors_broadcast():
+    counts = np.array([[3.0, 0.0, 1.0], [2.0, 2.0, 0.0], [1.0, 1.0, 1.0]])
+    p = D.Independent(D.Delta(counts), 1)
+    q = D.Multinomial(4, logits=np.log([[0.25, 0.25, 0.5], [1.0, 1.0, 2.0]])[:, None])
+    with np.errstate(divide="ignore"):
+        expected = -np.log([4 * 0.25**3 * 0.5, 6 * 0.25**4, 0.0])
+    np.testing.assert_allclose(kl.kl_divergence(p, q), [expected, expected], rtol=1e-15)
+    vectors = D.Independent(D.Delta(np.eye(3)), 1)
+    found = kl.kl_divergence(vectors, D.OneHotCategorical([0.25, 0.25, 0.5]))
+    np.testing.assert_allclose(found, np.log([4.0, 4.0, 2.0]), rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("p", "v", "alone"),
+    [
+        (D.Poisson([0.0, 1e-300]), 0.0, [True, False]),
+        (D.Poisson(0.0), 1.0, False),
+        (D.Binomial(3, [0.0, 1.0, 0.5]), 3.0, [False, True, False]),
+        (D.Bernoulli(logits=800.0), 1.0, False),
+        (D.Geometric([1.0, 0.5]), 0.0, [True, False]),
+        (D.NegativeBinomial(2.0, [0.0, 0.5]), 0.0, [True, False]),
+        (D.Categorical([[0.0, 1.0], [1e-300, 1.0]]), 1.0, [True, False]),
+        (D.Categorical([0.0, 1.0]), 2.0, False),
+        (D.Categorical(logits=[[800.0, -math.inf, 0.0], [0.0, -math.inf, -math.inf]]), 0.0, [False, True]),
+        (D.Mixture(D.Categorical([0.5, 0.5]), D.Delta([[2.0, 2.0], [2.0, 3.0]])), 2.0, [True, False]),
+        (of(D.Poisson([0.0, 1.0]), D.AffineTransform(1.0, 2.0)), 1.0, [True, False]),
+        (D.OneHotCategorical([[0.0, 1.0], [0.5, 0.5]]), [0.0, 1.0], [True, False]),
+        (D.Multinomial(2, [[0.0, 1.0], [0.5, 0.5]]), [0.0, 2.0], [True, False]),
+        (Positive(1.0), 1.0, False),
+    ],
+    ids=lambda x: type(x).__name__,
+)
+def test_to_one_place_it_is_infinite_unless_all_mass_is_there(p, v, alone):
+    q = D.Independent(D.Delta(v), 1) if np.ndim(v) else D.Delta(v)
+    found = kl.kl_divergence(p, q)
+    np.testing.assert_array_equal(found, np.where(alone, 0.0, math.inf))
+    assert np.shape(found) == np.shape(alone)
+
+
+def test_an_independent_of_no_axes_is_its_base():
+    alone = D.Independent(D.Poisson([1.0, 2.0]), 0)
+    np.testing.assert_array_equal(kl.kl_divergence(D.Delta(0.0), alone), [1.0, 2.0])
+    np.testing.assert_array_equal(kl.kl_divergence(alone, D.Delta(0.0)), [math.inf, math.inf])
+    np.testing.assert_array_equal(kl.kl_divergence(D.Independent(D.Delta(0.0), 0), D.Poisson([1.0, 2.0])), [1.0, 2.0])
+    assert kl.kl_divergence(D.Independent(D.Normal(1.0, 1.0), 0), D.Normal()) == 0.5
+    with pytest.raises(NotImplementedError, match=r"none serves p with events of shape \(\) and q with \(2,\)"):
+        kl.kl_divergence(D.Delta(0.0), D.Independent(D.Poisson([1.0, 2.0]), 1))
+
+
+def test_what_does_not_fit():
+    array = D.Independent(D.Delta(np.eye(2)), 2)
+    for p, q, text in (
+        (D.Delta(0.5), D.Dirichlet([1.0, 1.0]), r"a draw of Delta is a number, one of Dirichlet has the shape \(2,\)"),
+        (D.Dirichlet([1.0, 1.0]), D.Delta(0.5), r"a draw of Delta is a number, one of Dirichlet has the shape \(2,\)"),
+        (array, D.Dirichlet([1.0, 1.0]), r"Independent is an array of the shape \(2, 2\), one of Dirichlet has the"),
+        (D.Independent(D.Delta([1.0]), 1), D.Normal(), r"is an array of the shape \(1,\), one of Normal is a number"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            kl.kl_divergence(p, q)
+    normals = D.Independent(D.Normal([0.0, 1.0], 1.0), 1)
+    with pytest.raises(
+        NotImplementedError, match=r"KL\(Independent \|\| Dirichlet\) is not registered; registered for"
+    ):
+        kl.kl_divergence(normals, D.Dirichlet([1.0, 1.0]))
+    with pytest.raises(NotImplementedError, match=r"KL\(Dirichlet \|\| Independent\) is not registered"):
+        kl.kl_divergence(D.Dirichlet([1.0, 1.0]), normals)
 
 
 def test_what_nothing_is_known_of():

@@ -98,7 +98,7 @@ def is_over_numbers(family, rng):
     try:
         one = drawn(family, rng)
         return one.event_shape == () and not one.circular and not one.support.discrete
-    except (TypeError, ValueError, AttributeError):
+    except (TypeError, ValueError, AttributeError, NotImplementedError):
         return False
 
 
@@ -342,6 +342,18 @@ def test_vectors_have_no_integral():
         by("quadrature", *VECTORS[0])
     with pytest.raises(NotImplementedError, match="p: no density, NormalGamma"):
         by("monte_carlo", D.NormalGamma(0.0, 1.0, 1.0, 1.0), D.NormalGamma(0.0, 1.0, 1.0, 2.0), samples=10)
+
+
+def test_a_circle_stretched_has_no_integral():
+    with pytest.raises(NotImplementedError, match=r"p: scipy.stats.vonmises\(2.0, 0.0, 2.0\) lies on a circle"):
+        by("quadrature", stats.vonmises(2.0, scale=2.0), stats.norm())
+
+
+def test_draws_at_which_a_density_is_beyond_the_range_are_told_of():
+    with pytest.warns(RuntimeWarning, match=r"the mean over draws is .*: a density is beyond the range"):
+        value, spread = by("monte_carlo", D.Beta(1.0, 0.05), D.Beta(1.0, 1.0), samples=20_000, rng=1)
+    assert math.isnan(value)
+    assert spread == math.inf
 
 
 def test_frozen_distributions_that_are_not_here():

@@ -83,6 +83,7 @@ def test_a_location_that_does_not_fit_is_refused(p, q, words):
         (stats.expon(3.0), "loc is 3.0; one that both have is taken off, but loc is 3.0 of p and 1.0 of q"),
         (stats.norm, r"p: scipy.stats.norm is not frozen: call it with its parameters"),
         (stats.norm("a"), "p: Normal: loc must be real numbers, not <U1"),
+        (D.Normal, "p: a distribution like the other argument, not the class Normal; call that"),
     ],
 )
 def test_errors_say_what_to_do(p, words):
@@ -196,6 +197,12 @@ class TestTorch:
         torch.testing.assert_close(kl.kl_divergence(p, q), of.kl_divergence(p, q), rtol=1e-12, atol=0.0)
         stick = D.StickBreakingTransform()(numbers.numpy())
         torch.testing.assert_close(torch.from_numpy(stick), of.StickBreakingTransform()(numbers), rtol=1e-14, atol=0.0)
+
+    def test_a_tensor_without_numbers_is_refused(self):
+        numbers = self.torch.ones(2, device="meta")
+        p = self.of.Normal(numbers, numbers, validate_args=False)
+        with pytest.raises(ValueError, match="p: a parameter is a tensor on the device 'meta', which holds no numbers"):
+            kl.kl_divergence(p, self.of.Normal(0.0, 1.0))
 
     def test_every_class_is_converted_or_refused_with_a_reason(self):
         torch, of = self.torch, self.of

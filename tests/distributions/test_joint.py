@@ -77,6 +77,8 @@ def test_what_is_shown_refused_and_kept():
         p.distributions = ()
     with pytest.raises(TypeError, match=r"Joint: distributions\[1\] must be a Distribution, not float"):
         D.Joint([D.Normal(), 1.0])
+    with pytest.raises(TypeError, match="Joint: distributions must be a list of Distribution objects, not Normal"):
+        D.Joint(D.Normal())
     with pytest.raises(ValueError, match="Joint: distributions must be one or more"):
         D.Joint([])
     with pytest.raises(ValueError, match=r"do not broadcast: \[\(2,\), \(3,\)\]"):

@@ -10,7 +10,7 @@ import pytest
 from mpmath import mp, mpf
 
 import klnumba as kl
-from klnumba.distributions import Beta, Kumaraswamy, kl_divergence_grad
+from klnumba.distributions import Beta, Kumaraswamy, Laplace, kl_divergence_grad
 from tests.reference.further_distributions import kumaraswamy, kumaraswamy_beta
 
 REACHED = 1e-13  # relative; 4e-14 at most
@@ -138,6 +138,12 @@ def test_only_the_ratio_of_first_exponents_counts():
     near = kl.kl_divergence(Kumaraswamy(2.0, 3.0), Kumaraswamy(5.0, 0.7))
     far = kl.kl_divergence(Kumaraswamy(2.0 * 2.0**300, 3.0), Kumaraswamy(5.0 * 2.0**300, 0.7))
     assert far == near
+
+
+def test_nan_to_laplace_is_told_of():
+    with pytest.warns(RuntimeWarning, match=r"KL.Kumaraswamy .. Laplace.: 1 of 2 are NaN"):
+        found = kl.kl_divergence(Kumaraswamy([1e20, 2.0], [1e300, 3.0]), Laplace(1e-300, 1e-30))
+    assert np.isnan(found).tolist() == [True, False]
 
 
 def test_what_is_told_of_nan():

@@ -122,6 +122,11 @@ CASES = {
         (1000.0, 0.999, 2000.0, 0.5),
         (600.0, 1.0, 1000.0, 0.6),
         (1000.0, 0.3, 1020.0, 0.2942),
+        # of a draw more or two, and the same mean
+        (500.0, 0.0318201103173671, 501.0, 0.03175659712312086),
+        (763.0, 0.9926397119654928, 764.0, 0.9913404453267946),
+        (2.0, 0.00012154987238979271, 3.0, 8.103324825986181e-05),
+        (600.0, 1e-4, 602.0, 1e-4 * 600.0 / 602.0),
     ],
     ("Binomial.logits", "Binomial.logits"): [(24.0, 36.0, 1000024.0, -10.63745)],
     ("Binomial", "NegativeBinomial"): [(1000.0, 0.9, 1e4, 0.08256880733944955), (12.0, 1.0 - 1.3e-13, 35.1, 0.2547)],
@@ -269,6 +274,39 @@ def test_all_digits_where_sizes_are_far_apart(pair, case):
     assert error(float(value), true_value(*pair, case)) <= 5e-14
 
 
+def binomials_near_the_mean(n, p, m, q):
+    """KL of many draws from a few more: the sum of the counts within 40 standard deviations, by their ratios."""
+    n, p, m, q = map(mpf, (n, p, m, q))
+    odds, reach = p / (1 - p), 40 * mp.sqrt(n * p * (1 - p)) + 60
+    first, last = max(0, int(n * p - reach)), min(int(n), int(n * p + reach))
+
+    def log_mass(k, n, p):
+        ways = mp.loggamma(n + 1) - mp.loggamma(k + 1) - mp.loggamma(n - k + 1)
+        return ways + k * mp.log(p) + (n - k) * mp.log(1 - p)
+
+    mass, delta = mp.exp(log_mass(first, n, p)), log_mass(first, n, p) - log_mass(first, m, q)
+    turn = mp.log(odds) - mp.log(q / (1 - q))
+    total = mass * delta
+    for k in range(first, last):
+        mass *= odds * (n - k) / (k + 1)
+        delta += turn + mp.log((n - k) / (m - k))
+        total += mass * delta
+    return total
+
+
+@pytest.mark.parametrize("moved", [0.0, 1e-9, -1e-5])
+@pytest.mark.parametrize(
+    ("n", "p", "more"),
+    [(3e4, 1e-4, 1), (3e4, 0.03, 1), (3e4, 0.8, 1), (1e5, 1e-5, 1), (1e6, 2e-6, 10), (1e9, 2e-6, 10), (1e12, 2e-11, 1)],
+)
+def test_many_draws_and_a_few_more_of_nearly_the_same_mean(n, p, more, moved):
+    """Divergences down to 1e-31."""
+    case = (n, p, n + more, p * n / (n + more) * (1.0 + moved))
+    (value,) = evaluate("Binomial", "Binomial", [case])
+    with mp.workdps(60):
+        assert error(float(value), binomials_near_the_mean(*case)) <= 5e-15
+
+
 # Those that keep the bound of 1e-13, and no better.
 NEAR_THE_BOUND = {
     ("Kumaraswamy", "Laplace"): [
@@ -295,7 +333,6 @@ BEYOND = {
         ((4.963830095553451, 36.11107582775757, 0.09733520563524234, 0.04176464302180601), 3e-13),
         ((4.024643299502255, 45.61074852467187, 0.06381983704704008, 0.029920810720489608), 5e-13),
     ],
-    ("Binomial", "Binomial"): [((500.0, 0.0318201103173671, 501.0, 0.03175659712312086), 3e-13)],
 }
 
 

@@ -89,6 +89,8 @@ def test_what_is_no_distribution_is_refused():
         D.Mixture(D.Normal(), D.Normal([0, 1]))
     with pytest.raises(TypeError, match="transforms must be Transform objects, not function"):
         D.TransformedDistribution(D.Normal(), [lambda x: x])
+    with pytest.raises(TypeError, match="transforms must be Transform objects, not int"):
+        D.TransformedDistribution(D.Normal(), 3)
 
 
 def test_without_validation_a_matrix_is_factored_when_it_is_needed():

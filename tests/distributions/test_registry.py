@@ -22,6 +22,7 @@ from klnumba.formulas import special
 from klnumba.formulas.special import excess_of_products
 from tests.kernels import sub
 from tests.reference.distributions import CLOSED
+from tests.reference.pair_formulas import ALWAYS
 from tests.reference.vector_distributions import PAIRS
 
 
@@ -44,12 +45,11 @@ def rayleigh(scale_p, scale_q):
 def test_every_pair_is_in_the_tests():
     known = {pair for pair in CLOSED if "." not in "".join(pair)}
     vectors = {(pair.p.partition(".")[0], pair.q.partition(".")[0]) for pair in PAIRS}
-    elsewhere = {("Delta", q) for q in ("Categorical", "Distribution", "Mixture", "TransformedDistribution")}
     # the examples of the docstrings register families of their own
     ours = [pair for pair in D.registered_pairs() if getattr(D, pair.p.__name__, None) is pair.p]
     for pair in ours:
         name = (pair.p.__name__, pair.q.__name__)
-        assert name in known | vectors | elsewhere or pair.function.__name__ == "infinite"
+        assert name in known | vectors | set(ALWAYS) or pair.function.__name__ == "infinite"
     registered = {(pair.p.__name__, pair.q.__name__) for pair in ours}
     assert known - registered == {("Chi2", "Chi2")}  # served by that of Gamma
     assert vectors <= registered
@@ -63,6 +63,17 @@ def test_a_compiled_pair_of_the_user(own):
     result = kl.kl_divergence(Rayleigh(a), Rayleigh(b))
     np.testing.assert_allclose(result[10:], ((a / b) ** 2 - 1 - 2 * np.log(a / b))[10:], rtol=1e-6)
     np.testing.assert_allclose(result[:10], 2e-18, rtol=1e-6)
+
+
+def test_a_pair_of_the_user_for_some_parameters_only(own):
+    @D.register_kl(Rayleigh, D.Normal)
+    def of_standard(p, q):
+        return 0.25 * np.asarray(p.scale) if np.all(q.loc == 0.0) else NotImplemented
+
+    assert kl.kl_divergence(Rayleigh(2.0), D.Normal()) == 0.5
+    text = r"KL\(Rayleigh \|\| Normal\) is not registered; registered for Rayleigh: Normal; method="
+    with pytest.raises(NotImplementedError, match=text):
+        kl.kl_divergence(Rayleigh(2.0), D.Normal(1.0, 1.0))
 
 
 def test_an_edited_formula_of_the_user_is_not_found_in_the_cache(tmp_path):

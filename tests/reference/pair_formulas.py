@@ -106,15 +106,27 @@ AS = {
 }
 
 
+PLACES = ("Delta", "Independent")  # the second of the first, where no other pair serves it
+ALWAYS = {
+    ("Delta", "Distribution"): "∞",
+    ("Delta", "Independent"): "that of the base",
+    ("Independent", "Distribution"): "∞",
+    ("Independent", "Delta"): "that of the base",
+    ("Distribution", "Delta"): "0 or ∞",
+    ("Distribution", "Independent"): "0 or ∞",
+    ("Categorical", "Delta"): "0 or ∞",
+}
+
+
 def formula(p: str, q: str) -> str:
     """The formula of a pair."""
     if p == q:
         return SAME[p]
     if (p, q) in AS:
         return SAME[AS[p, q]]
-    if (p, q) == ("Delta", "Distribution"):
-        return "∞"
-    return "−log of q's probability of v" if p == "Delta" else f"{CROSS[q]} − H"
+    if (p, q) in ALWAYS:
+        return ALWAYS[p, q]
+    return "−log of q's probability of v" if p in PLACES else f"{CROSS[q]} − H"
 
 
 DIRECTIONS = {"PowerSpherical", "VonMisesFisher"}
@@ -159,6 +171,15 @@ CONDITIONS = {
     ("Delta", "Delta"): "infinite unless the places are equal",
     **{("Delta", q): "infinite unless v is a count that q has" for q in CROSS if q not in DIRECTIONS},
     ("Delta", "Distribution"): f"q is continuous, else {REFUSED}",
+    **dict.fromkeys((PLACES, PLACES[::-1]), f"the Independent is of no axes, else {REFUSED}"),
+    ("Independent", "Distribution"): f"the Independent is of Delta, and q continuous, else {REFUSED}",
+    **{
+        ("Independent", q): f"the Independent is of Delta, else {REFUSED}"
+        for q in ("Mixture", "Multinomial", "OneHotCategorical", "TransformedDistribution")
+    },
+    ("Categorical", "Delta"): "infinite unless p has all its mass at v",
+    ("Distribution", "Delta"): "infinite unless p has all its mass at v",
+    ("Distribution", "Independent"): f"the Independent is of Delta, else {REFUSED}; infinite unless all mass is there",
     ("TransformedDistribution", "TransformedDistribution"): f"equal transforms, or known families, else {REFUSED}",
     ("Joint", "Joint"): f"as many blocks of equal event shapes, with a pair each, else {REFUSED}",
     ("Independent", "Independent"): f"equal event shapes, and a pair of the bases, else {REFUSED}",

@@ -7,7 +7,7 @@ of p and those of q, each a tuple of arrays.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import product
+from itertools import pairwise, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from mpmath import mp, mpf
 
 from tests.reference.distributions import beta, gamma, normal
 from tests.reference.entropies import x_log
+from tests.reference.more_distributions import delta_poisson
 
 DIGITS = 130
 DIGITS_OF_MASSES = 500  # 1e-200 and its square
@@ -50,6 +51,12 @@ NAMES: dict[str, tuple[str, ...]] = {
     "TransformedDistribution": ("loc", "scale"),  # of a Normal by exp
     "Geometric": ("probs",),
     "NegativeBinomial": ("total_count", "probs"),
+    "Delta": ("v",),
+    "Independent.Delta": ("v",),  # one axis
+    "Mixture": ("weights", "rates"),  # of Poisson
+    "Mixture.vectors": ("weights", "rates"),
+    "TransformedDistribution.Poisson": ("rate", "scale"),
+    "TransformedDistribution.vectors": ("rate", "scale"),
 }
 
 
@@ -72,7 +79,7 @@ def number(x: Any) -> Any:
 
 
 def vector(x: Any) -> list[Any]:
-    return [mpf(float(v)) for v in np.asarray(x)]
+    return [v if isinstance(v, mpf) else mpf(float(v)) for v in np.asarray(x)]
 
 
 def matrix(x: Any) -> Any:
@@ -123,6 +130,50 @@ def multinomial(one: Callable[[Values, Values], Any]) -> Callable[[Values, Value
         return mpf(0) if p[0] == 0 else number(p[0]) * one(p, q)
 
     return run
+
+
+def surprise(chance: Any) -> Any:
+    return -mp.log(chance) if chance else INF
+
+
+def delta_categorical(p: Values, q: Values) -> Any:
+    chances = shares(vector(q[0]))
+    inside = p[0] in range(len(chances))
+    return surprise(chances[int(p[0])]) if inside else INF
+
+
+def delta_categorical_logits(p: Values, q: Values) -> Any:
+    return delta_categorical(p, ([mp.exp(x) for x in vector(q[0])],))
+
+
+def delta_one_hot(p: Values, q: Values) -> Any:
+    v = list(p[0])
+    return delta_categorical((v.index(1.0),), q) if sorted(v) == [0.0] * (len(v) - 1) + [1.0] else INF
+
+
+def delta_multinomial(p: Values, q: Values) -> Any:
+    v, n = vector(p[0]), number(q[0])
+    if any(x < 0 or x != mp.floor(x) for x in v) or mp.fsum(v) != n:
+        return INF
+    total = -mp.loggamma(n + 1)
+    for x, chance in zip(v, shares(vector(q[1])), strict=True):
+        total += mp.loggamma(x + 1) + (x * surprise(chance) if x else 0)
+    return total
+
+
+def of_counts(v: Any, rates: Any) -> Any:
+    """Minus the logarithm of the probability of one count of a Poisson distribution, or of several."""
+    return mp.fsum(delta_poisson(x, rate) for x, rate in zip(vector(v), vector(rates), strict=True))
+
+
+def delta_mixture(p: Values, q: Values) -> Any:
+    parts = zip(shares(vector(q[0])), q[1], strict=True)
+    return surprise(mp.fsum(w * mp.exp(-of_counts(np.atleast_1d(p[0]), np.atleast_1d(rates))) for w, rates in parts))
+
+
+def delta_transformed(p: Values, q: Values) -> Any:
+    v, rates, scales = (np.atleast_1d(x) for x in (*p, *q))
+    return of_counts([x / s for x, s in zip(vector(v), vector(scales), strict=True)], rates)
 
 
 def dirichlet(p: Values, q: Values) -> Any:
@@ -326,6 +377,58 @@ def counted(counts: list[float], rows: Callable[[], Iterator[Case]]) -> Callable
             yield (n, *p), (n, *q)
             if i < 5:
                 yield (n, *p), (n + 1, *q)
+
+    return run
+
+
+NEARLY_SURE = [[1e-200, 1.0], [1e-20, 1.0, 0.0]]
+
+
+def places_of_one(table: list[Any], as_vectors: bool = False) -> Callable[[], Iterator[Case]]:
+    """Every category of each row, and what is none."""
+
+    def run() -> Iterator[Case]:
+        for row in map(np.asarray, table):
+            rows = np.eye(len(row))
+            yield from (((rows[i] if as_vectors else float(i),), (row,)) for i in range(len(row)))
+            for off in (rows[0] + rows[1], -rows[0], 0.5 * rows[0]) if as_vectors else (-1.0, 0.5, float(len(row))):
+                yield (off,), (row,)
+
+    return run
+
+
+def places_of_counts() -> Iterator[Case]:
+    """Counts that are likely, all of one category, and what cannot be."""
+    rng = np.random.default_rng(18)
+    for row in map(np.asarray, MASSES + NEARLY_SURE):
+        for n in (0.0, 1.0, 2.0, 10.0, 1e3, 1e6, 1e12):
+            likely = rng.multinomial(int(n), row / row.max() / (row / row.max()).sum()).astype(float)
+            last = np.eye(len(row))[-1]
+            for v in (likely, n * last, n * last[::-1], likely + last):
+                yield (v,), (n, row)
+
+
+def places_of_mixtures() -> Iterator[Case]:
+    """From nearly sure to unlikely."""
+    for weights in ([1.0, 3.0], [0.5, 0.0], [1e-200, 1.0]):
+        for rates in ([1e-20, 3e-20], [0.0, 2.0], [0.3, 1.0], [2.0, 30.0], [1e3, 2e3], [1e6, 1.0]):
+            for v in (0.0, 1.0, 3.0, 10.0, 1e3, 1e6, 0.5, -1.0):
+                yield (v,), (np.asarray(weights), np.asarray(rates))
+
+
+def places_of_scaled() -> Iterator[Case]:
+    """Whole multiples of the scale, and what is none."""
+    for rate, scale in product((1e-20, 0.3, 2.0, 1e3, 1e6), (0.5, -2.0, 3.0)):
+        yield from (((scale * k,), (rate, scale)) for k in (0.0, 1.0, 3.0, 1e3, 1e6, 0.5, -1.0))
+
+
+def vectors_of(cases: Callable[[], Iterator[Case]]) -> Callable[[], Iterator[Case]]:
+    """The numbers of two neighbouring cases as vectors, with the weights of the first."""
+
+    def run() -> Iterator[Case]:
+        for (p, q), (other, (_, more)) in pairwise(cases()):
+            weights_or_rate = q[0] if np.ndim(q[0]) else np.array([q[0], 0.5])
+            yield (np.array([*p, *other]),), (weights_or_rate, np.stack([q[1], more], -1))
 
     return run
 
@@ -654,6 +757,20 @@ PAIRS = [
         multinomial(categorical_logits),
         counted([10, 1e6], rows_of(LOGITS, additive=True)),
     ),
+    Pair("Delta", "Categorical", delta_categorical, places_of_one(MASSES + NEARLY_SURE)),
+    Pair("Delta", "Categorical.logits", delta_categorical_logits, places_of_one(LOGITS)),
+    Pair("Delta", "Mixture", delta_mixture, places_of_mixtures, note="of Poisson"),
+    Pair(
+        *("Delta", "TransformedDistribution.Poisson", delta_transformed, places_of_scaled),
+        note="of Poisson",
+    ),
+    Pair("Independent.Delta", "Mixture.vectors", delta_mixture, vectors_of(places_of_mixtures), note="of Poisson"),
+    Pair(
+        *("Independent.Delta", "TransformedDistribution.vectors", delta_transformed, vectors_of(places_of_scaled)),
+        note="of Poisson",
+    ),
+    Pair("Independent.Delta", "OneHotCategorical", delta_one_hot, places_of_one(MASSES + NEARLY_SURE, True)),
+    Pair("Independent.Delta", "Multinomial", delta_multinomial, places_of_counts),
     Pair("Dirichlet", "Dirichlet", dirichlet, rows_of(CONCENTRATIONS)),
     Pair("Beta", "Dirichlet", betas, two_parts(True)),
     Pair("Dirichlet", "Beta", betas, two_parts(False)),
@@ -706,6 +823,6 @@ def truth(pair: Pair, case: Case) -> Any:
     """KL(p || q) to at least 60 digits."""
     if pair.p == pair.q and same(*case):
         return mpf(0)
-    masses = pair.p.startswith(("Categorical", "OneHot", "Multinomial"))
-    with mp.workdps(DIGITS_OF_LOGITS if pair.p.endswith("logits") else DIGITS_OF_MASSES if masses else DIGITS):
+    masses = pair.q.startswith(("Categorical", "OneHot", "Multinomial", "Mixture"))
+    with mp.workdps(DIGITS_OF_LOGITS if pair.q.endswith("logits") else DIGITS_OF_MASSES if masses else DIGITS):
         return pair.truth(*case)

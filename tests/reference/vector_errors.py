@@ -23,6 +23,15 @@ def build(name: str, values: Values) -> Any:
     """One distribution."""
     family = name.partition(".")[0]
     given = dict(zip(NAMES[name], values, strict=True))
+    if name == "Independent.Delta":
+        return distributions.Independent(distributions.Delta(**given), 1)
+    axes = int(name.endswith(".vectors"))
+    if "rate" in given and family == "TransformedDistribution":
+        counts = distributions.Independent(distributions.Poisson(given["rate"]), axes)
+        return distributions.TransformedDistribution(counts, [distributions.AffineTransform(0.0, given["scale"])])
+    if family == "Mixture":
+        chosen = distributions.Categorical(given["weights"])
+        return distributions.Mixture(chosen, distributions.Independent(distributions.Poisson(given["rates"]), axes))
     if family == "Independent":
         return distributions.Independent(distributions.Normal(**given), 1)
     if family == "Joint":
