@@ -134,6 +134,11 @@ def over_poisson_few(k: float, n: float, p: float) -> float:
     return total + (k * p - (n - k) * phi(-p))
 
 
+def log_of_rest(k: float, n: float) -> float:
+    """log(1 - k/n) for k < n."""
+    return log1p(-k / n) if k + k < n else log((n - k) / n)
+
+
 def over_poisson(k: float, n: float, p: float, other: float, above: float) -> float:
     """log of the ratio of the binomial probability of k and the Poisson probability of the same mean.
 
@@ -145,7 +150,7 @@ def over_poisson(k: float, n: float, p: float, other: float, above: float) -> fl
     if left == 0.0:
         return (HALF_LOG_2PI + 0.5 * log(n) + stirling(n)) - n * other
     apart = bregman(left, n * other, above, 0.0)
-    return (stirling(n) - stirling(left) - 0.5 * log1p(-k / n)) - apart
+    return (stirling(n) - stirling(left) - 0.5 * log_of_rest(k, n)) - apart
 
 
 def poisson_log_mass(k: float, rate: float) -> float:
@@ -272,7 +277,7 @@ def fewer_of_more(
     mean = n * p
     mean_low = fma(n, p, -mean) + n * p_low
     d = difference_of_products(n, p, m, q) + (n * p_low - m * q_low)
-    close = abs(d) <= min(0.5 * mean, math.sqrt(mean)) and other >= ALIKE * rest
+    close = abs(d) <= min(0.5 * mean, math.sqrt(mean * other)) and other >= ALIKE * rest
     shift = log_ratio(mean, m * q, d) if close else 0.0
     remainders = stirling_drop(n, m - n)
     step = step_of_sum(n, p, other)
@@ -292,7 +297,7 @@ def fewer_of_more(
             left = m - k
             if left > 0.0 and not (k <= FEW and q < 0.5):
                 apart = cell_of(left, m, rest, log_rest, (mean - k) + (mean_low - d))
-                above_q = (stirling(m) - stirling(left) - 0.5 * log1p(-k / m)) - apart
+                above_q = (stirling(m) - stirling(left) - 0.5 * log_of_rest(k, m)) - apart
             else:
                 above_q = over_poisson(k, m, q, rest, above - d)
             if close:

@@ -274,24 +274,48 @@ def test_all_digits_where_sizes_are_far_apart(pair, case):
     assert error(float(value), true_value(*pair, case)) <= 5e-14
 
 
-def binomials_near_the_mean(n, p, m, q):
-    """KL of many draws from a few more: the sum of the counts within 40 standard deviations, by their ratios."""
-    n, p, m, q = map(mpf, (n, p, m, q))
+def near_the_mean(n, p, delta, turn):
+    """KL from a binomial distribution: a sum over the counts within 40 standard deviations, by their ratios.
+
+    `delta` is the log-ratio of the probabilities at the first count, `turn` what it changes by from k to k + 1.
+    """
+    n, p = mpf(n), mpf(p)
     odds, reach = p / (1 - p), 40 * mp.sqrt(n * p * (1 - p)) + 60
     first, last = max(0, int(n * p - reach)), min(int(n), int(n * p + reach))
-
-    def log_mass(k, n, p):
-        ways = mp.loggamma(n + 1) - mp.loggamma(k + 1) - mp.loggamma(n - k + 1)
-        return ways + k * mp.log(p) + (n - k) * mp.log(1 - p)
-
-    mass, delta = mp.exp(log_mass(first, n, p)), log_mass(first, n, p) - log_mass(first, m, q)
-    turn = mp.log(odds) - mp.log(q / (1 - q))
+    delta = delta(first)
+    mass = mp.exp(log_mass(first, n, p))
     total = mass * delta
     for k in range(first, last):
         mass *= odds * (n - k) / (k + 1)
-        delta += turn + mp.log((n - k) / (m - k))
+        delta += turn(k)
         total += mass * delta
     return total
+
+
+def log_mass(k, n, p):
+    """That of a binomial distribution."""
+    n, p = mpf(n), mpf(p)
+    ways = mp.loggamma(n + 1) - mp.loggamma(k + 1) - mp.loggamma(n - k + 1)
+    return ways + k * mp.log(p) + (n - k) * mp.log(1 - p)
+
+
+def log_odds(p):
+    return mp.log(mpf(p) / (1 - mpf(p)))
+
+
+def binomials_near_the_mean(n, p, m, q):
+    """That to one of more draws."""
+    moved = log_odds(p) - log_odds(q)
+    return near_the_mean(
+        n, p, lambda k: log_mass(k, n, p) - log_mass(k, m, q), lambda k: moved + mp.log((mpf(n) - k) / (mpf(m) - k))
+    )
+
+
+def to_counts_near_the_mean(n, p, log_q, turn_q):
+    """That to a distribution of `log_q`, which changes by turn_q(k) from k to k + 1."""
+    return near_the_mean(
+        n, p, lambda k: log_mass(k, n, p) - log_q(k), lambda k: log_odds(p) + mp.log((mpf(n) - k) / (k + 1)) - turn_q(k)
+    )
 
 
 @pytest.mark.parametrize("moved", [0.0, 1e-9, -1e-5])
@@ -305,6 +329,45 @@ def test_many_draws_and_a_few_more_of_nearly_the_same_mean(n, p, more, moved):
     (value,) = evaluate("Binomial", "Binomial", [case])
     with mp.workdps(60):
         assert error(float(value), binomials_near_the_mean(*case)) <= 5e-15
+
+
+@pytest.mark.parametrize(
+    ("failures", "more", "others"),
+    [(0.5, 1, 1.5), (0.5, 1, 0.51), (0.5, 5, 1.0), (0.5, 40, 0.65), (5.0, 1, 6.0), (5.0, 40, 4.0), (50.0, 1, 51.0),
+     (300.0, 5, 600.0), (300.0, 40, 390.0), (300.0, 40, 240.0)],
+)  # fmt: skip
+@pytest.mark.parametrize("n", [1e4, 1e6, 1e10])
+def test_many_draws_of_which_few_fail(n, failures, more, others):
+    """Where p is close to 1 the failures tell how far q's mass lies from p's."""
+    case = (n, 1.0 - failures / n, n + more, 1.0 - others / (n + more))
+    (value,) = evaluate("Binomial", "Binomial", [case])
+    with mp.workdps(60):
+        assert error(float(value), binomials_near_the_mean(*case)) <= 1e-13
+
+
+@pytest.mark.parametrize("failures", [0.5, 5.0, 300.0])
+@pytest.mark.parametrize("n", [1e3, 1e5, 1e9])
+def test_many_draws_of_which_few_fail_to_counts_without_end(n, failures):
+    p = 1.0 - failures / n
+    with mp.workdps(60):
+        rate = mpf(n) - 1
+        found = {
+            ("Poisson", (n - 1.0,)): to_counts_near_the_mean(
+                n, p, lambda k: k * mp.log(rate) - rate - mp.loggamma(k + 1), lambda k: mp.log(rate / (k + 1))
+            ),
+            ("Geometric", (0.25,)): to_counts_near_the_mean(
+                n, p, lambda k: mp.log(0.25) + k * mp.log(0.75), lambda k: mp.log(0.75)
+            ),
+            ("NegativeBinomial", (3.5, 0.75)): to_counts_near_the_mean(
+                *(n, p),
+                lambda k: mp.log(0.75) * k + 3.5 * mp.log(0.25) + mp.loggamma(k + 3.5) - mp.loggamma(3.5)
+                - mp.loggamma(k + 1),
+                lambda k: mp.log(0.75) + mp.log((k + mpf(3.5)) / (k + 1)),
+            ),
+        }  # fmt: skip
+        for (q, numbers), exact in found.items():
+            (value,) = evaluate("Binomial", q, [(n, p, *numbers)])
+            assert error(float(value), exact) <= 2e-14, q
 
 
 # Those that keep the bound of 1e-13, and no better.
