@@ -137,7 +137,7 @@ def log_normal_laplace(loc_p: float, scale_p: float, loc_q: float, scale_q: floa
     if loc_q > 0.0:
         apart, lost = log_ratio_beyond(loc_q, 1.0, loc_p)
         d = (apart + lost) / scale_p
-        if scale_p < 0.5 and abs(d) < 40.0:
+        if scale_p < 0.5 and (abs(d) < 40.0 or abs(d) * scale_p < 1.0):
             entropy = log_normal_entropy(-d * scale_p, 1.0)
             return narrow_to_laplace(narrow_distance(d, scale_p), loc_q, 1.0 / scale_p, scale_q, entropy, 0.0)
         distance = off * math.erf(HALF_SQRT_2 * d) - mean * math.erf(HALF_SQRT_2 * (d - scale_p))

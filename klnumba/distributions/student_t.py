@@ -13,7 +13,6 @@ from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.normal import Normal
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import exp, log, log1p, two_sum
-from klnumba.formulas.log_cells import phi
 from klnumba.formulas.ranges import in_range, product
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
@@ -104,7 +103,7 @@ def student_t_negentropy(df: float) -> float:
     x = 0.5 * df
     there = stirling_bregman(x, x + 0.5, 0.5)
     back = stirling_bregman(x + 0.5, x, -0.5)
-    parts = 0.5 * phi(-2.0 / df) + 0.125 / (x * (x + 0.5)) + 0.5 * stirling_slope(x)
+    parts = 0.5 * excess(df, df - 2.0, -2.0) + 0.125 / (x * (x + 0.5)) + 0.5 * stirling_slope(x)
     return parts - (0.5 * excess(x + 0.5, x, -0.5) + back + df * (there + back))
 
 

@@ -35,10 +35,14 @@ from klnumba.formulas.elementary import (
     exp_rest_f32,
     two_sum,
 )
+from klnumba.formulas.primitives import fma
 
 LOWEST = 2.0**17
 NEAR = 1.375  # |delta| from which on the polynomial does not serve
 BIASED_F32 = ROUNDER_F32 + np.float32(127.0)
+SIGNED_F32 = ROUNDER_F32 + np.float32(256.0)
+SIGNED_BITS = np.int32(SIGNED_F32.view(np.int32) >> 9 << 9)  # of the last nine any exponent may be
+LN2_F32 = np.float32(0.6931471805599453)  # n of it are wrong by n*2**-28.9
 
 # (expm1(r) - r)/r**2 for |r| <= 1.375: degree 14, relative error 2**-53.1, and degree 8, 2**-27.2
 # (tests/reference/coefficients.py, psi_near).
@@ -71,6 +75,16 @@ M0, M1, M2, M3, M4, M5, M6, M7, M8 = (
     np.float32(2.481166120560374e-05),
     np.float32(2.8630147426156327e-06),
     np.float32(2.7848335548696923e-07),
+)
+
+
+# (expm1(r) - r)/r**2 for |r| <= ln(2)/2: degree 4, relative error 2**-22.8, so that of e**r is 2**-26.9
+# (tests/reference/coefficients.py, exp_quick_f32).
+Q1, Q2, Q3, Q4 = (
+    np.float32(0.16666577756404877),
+    np.float32(0.04166685417294502),
+    np.float32(0.008363146334886551),
+    np.float32(0.0013901288621127605),
 )
 
 
@@ -107,6 +121,39 @@ def power_f32(x: np.float32) -> np.float32:
     r = (a - n * LN2_HI_F32) - n * LN2_LO_F32
     y = ONE_F32 + r * (ONE_F32 + r * (HALF_F32 + r * exp_rest_f32(r)))
     return y * np.int32(np.float32(t).view(np.int32) << np.int32(23)).view(np.float32)
+
+
+def quick_numbers(unit: float) -> tuple[np.float32, ...]:
+    """What `quick_power` computes with, for a unit between -2 and -1 that has few bits."""
+    half, q1, q2, q3, q4 = 0.5 * unit, Q1 * unit, Q2 * unit, Q3 * unit, Q4 * unit
+    return np.float32(unit), np.float32(half), np.float32(q1), np.float32(q2), np.float32(q3), np.float32(q4)
+
+
+def quick_power(x: np.float32, numbers: tuple[np.float32, ...]) -> tuple[np.float32, np.int32]:
+    """(e**x times -unit, bits that tell whether x was in range), with `quick_numbers`.
+
+    The exponent is added to the bits, which takes no multiplication; the 256 in it turn the sign of the unit. Beyond
+    +-177 the bits differ from `SIGNED_BITS`; short of that, what float32 does not hold is negative or not finite,
+    and what is denormal is another number as small.
+    """
+    unit, half, q1, q2, q3, q4 = numbers
+    t = x * LOG2_E_F32 + SIGNED_F32
+    r = np.float32(fma(SIGNED_F32 - t, LN2_F32, x))
+    y = unit + r * (unit + r * (half + r * (q1 + r * (q2 + r * (q3 + r * q4)))))
+    bits = np.float32(t).view(np.int32)
+    power = np.int32(np.float32(y).view(np.int32)) + np.int32(bits << np.int32(23))
+    return np.int32(power).view(np.float32), bits
+
+
+def slight_gap(x: np.float32, y: np.float32, shift: np.float32) -> np.float32:
+    """x - y - shift, where the shift is no larger than that is on the whole: nor is then the rounding of x - y."""
+    return (x - y) - shift
+
+
+def any_gap(x: np.float32, y: np.float32, shift: np.float32) -> np.float32:
+    """x - y - shift."""
+    gap, e = two_sum(x, -y)
+    return (gap - shift) + e
 
 
 def logit_cells(power: Callable[..., Any], psi: Callable[..., Any], real: Any) -> tuple[Any, Any]:

@@ -7,8 +7,9 @@ machine instruction in its place.
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import SupportsFloat
 
 
-def fma(x: float, y: float, z: float) -> float:
+def fma(x: SupportsFloat, y: SupportsFloat, z: SupportsFloat) -> float:
     """x*y + z with a single rounding."""
-    return float(Fraction(x) * Fraction(y) + Fraction(z))
+    return float(Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z)))

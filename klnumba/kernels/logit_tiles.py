@@ -9,15 +9,30 @@ import math
 from typing import Any
 
 import numpy as np
+from numba.core.registry import cpu_target
 
 from klnumba.formulas.elementary import exp
-from klnumba.formulas.logit_cells import NEAR, NEAR_CELLS, any_cell
-from klnumba.kernels.compiler import helper, part, prefetch_next, scalar
+from klnumba.formulas.logit_cells import (
+    NEAR,
+    NEAR_CELLS,
+    SIGNED_BITS,
+    any_cell,
+    any_gap,
+    psi_f32,
+    quick_numbers,
+    quick_power,
+    slight_gap,
+)
+from klnumba.kernels.compiler import helper, part, prefetch_next, reordering, scalar
+from klnumba.kernels.registers import fuses
 from klnumba.kernels.tiles import BUFFER, SMALL, TILE, WHOLE, copy, fill, sum_of_sixteens, vector_sum
 
 HEAVY = 1.0 / 16.0  # the share of a sum so far from which on a term counts as large: a tile has 16 of a sum at most
 NEARLY = 1.0 - 2.0**-20  # the share of a sum that is left at least when it is rounded to float32
 ZERO = -1000.0  # a logarithm whose exponential is zero
+# Quick sums of p times a unit, which differs from tile to tile, so that additions of alike cells round differently.
+UNITS, STRIDE = 1024, 633
+LARGE = 0.25  # a share of a sum above which a term is not left to quick sums
 
 _exp = scalar(exp)
 _any_cell = scalar(any_cell("float64"))
@@ -90,6 +105,65 @@ def tile_loop(dtype: Any) -> Any:
         return far
 
     return tile
+
+
+def quick_sums(gap: Any) -> Any:
+    """The sums over near cells, kept in registers. Of the numbers compared the bits are: they have the same order."""
+    power, gap, psi = scalar(quick_power), scalar(gap), scalar(psi_f32)
+    limit, mask = np.float32(NEAR).view(np.int32), np.int32(np.iinfo(np.int32).max)
+    infinite = np.float32(math.inf).view(np.uint32)
+
+    @reordering
+    def sums(x: Any, y: Any, shift: Any, numbers: Any) -> Any:
+        """(P, D, G, the largest p, the largest cell, whether all are near and in range)."""
+        mass = odd = cells = np.float32(0.0)
+        far = large = seen = np.int32(0)
+        top = np.uint32(0)  # of negative numbers the bits are larger
+        for k in range(x.size):
+            p, bits = power(x[k], numbers)
+            delta = gap(x[k], y[k], shift)
+            d = p * delta
+            g = d * (delta * psi(-delta))
+            mass += p
+            odd += d
+            cells += g
+            size = np.int32(np.float32(delta).view(np.int32) & mask)  # that of NaN is the largest
+            far = size if size > far else far
+            size = np.float32(g).view(np.int32)
+            large = size if size > large else large
+            p_bits = np.float32(p).view(np.uint32)
+            top = p_bits if p_bits > top else top
+            seen = np.int32(seen | bits)
+        near = far < limit and top < infinite and np.int32(seen >> np.int32(9) << np.int32(9)) == SIGNED_BITS
+        return mass, odd, cells, np.uint32(top).view(np.float32), np.int32(large).view(np.float32), near
+
+    return sums
+
+
+def quick_tile(dtype: Any) -> Any:
+    """(P, D, G, True) of a tile of near cells of float32; whether they are near, and whether none is large."""
+    numbers = scalar(quick_numbers)
+    slight, other = quick_sums(slight_gap), quick_sums(any_gap)
+
+    @part
+    def quick(x: Any, y: Any, shift: Any, slightly: Any, mass: Any, cells: Any, turn: Any) -> Any:
+        unit = 1.0 + (turn * STRIDE % UNITS) / UNITS
+        by = np.float32(shift)
+        if slightly:
+            more, odd, g, top, large, near = slight(x, y, by, numbers(-unit))
+        else:
+            more, odd, g, top, large, near = other(x, y, by, numbers(-unit))
+        per = 1.0 / unit
+        more, odd, g = np.float64(more) * per, np.float64(odd) * per, np.float64(g) * per
+        top, large = np.float64(top) * per, np.float64(large) * per
+        light = top < LARGE * (mass + more) and (large < LARGE * (max(cells, 0.0) + g) or g == 0.0)
+        return more, odd, g, near and more + g < math.inf, light
+
+    @part
+    def never(x: Any, y: Any, shift: Any, slightly: Any, mass: Any, cells: Any, turn: Any) -> Any:
+        return 0.0, 0.0, 0.0, False, False
+
+    return quick if dtype == np.float32 and fuses(cpu_target.target_context) else never
 
 
 @helper

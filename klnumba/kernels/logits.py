@@ -30,7 +30,7 @@ from klnumba.formulas.log_cells import phi
 from klnumba.formulas.logit_cells import LOGIT_CELLS
 from klnumba.formulas.special import exp_excess
 from klnumba.kernels.compiler import part, scalar
-from klnumba.kernels.logit_tiles import exact, placing, summing
+from klnumba.kernels.logit_tiles import exact, placing, quick_tile, summing
 from klnumba.kernels.tiles import TILE, sum_of_sixteens
 
 LEAST = {"float64": 2.0**-100, "float32": 2.0**-50}  # KL from which on no cell that counts is too small for the dtype
@@ -41,6 +41,9 @@ HEAD = 2 * TILE  # the cells from which the first guess is made
 MOVES = 4  # the sums are moved after so many times as many cells as told the guess, and so on, and at the end
 FAR = 0.5  # a guess so far off is of no use: the row is begun again
 RIGHT = 64.0  # a guess of which the square of the error is so many times below KL, and below 1, is left as it is
+SLIGHT = 2.0  # the square of a guess is at most so many times the cells' mean: it is no larger than deltas are
+LONG = 16 * TILE  # cells of a row whose tiles are so many that the roundings of their quick sums level out
+PAUSE = 4  # tiles until quick sums are tried again
 LOST = 2.0  # KL is at least so many times what its sums lost when they were moved
 READS = 6
 FULL = TILE // 2  # large cells that may wait
@@ -54,7 +57,7 @@ _exp_excess = scalar(exp_excess)
 
 
 def guessing(dtype: Any) -> Any:
-    """The log-ratio of the sums of the first `HEAD` cells, or 0 where they tell none."""
+    """The log-ratio of the sums of the first cells, or 0 where they tell none."""
     real, place, powers = dtype.type, placing(dtype), scalar(LOGIT_CELLS[dtype.name][0])
 
     @part
@@ -63,10 +66,10 @@ def guessing(dtype: Any) -> Any:
             ps[k], qs[k] = powers(x[k], y[k], real(1.0))
 
     @part
-    def guess(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, store: Any, work: Any, view: Any) -> Any:
+    def guess(p: Any, o: Any, q: Any, u: Any, head: Any, inverse: Any, store: Any, work: Any, view: Any) -> Any:
         mass = other = 0.0
-        for start in range(0, min(d, HEAD), TILE):
-            count = min(TILE, d - start)
+        for start in range(0, head, TILE):
+            count = min(TILE, head - start)
             x, y = place(p, o + start, q, u + start, count, 0.0, inverse, work, view)
             ps, qs = store[0, : x.size], store[1, : x.size]
             exponentials(x, y, ps, qs)
@@ -101,7 +104,7 @@ def moving(dtype: Any) -> Any:
 
 def reading(dtype: Any) -> Any:
     """A read of a row: (P, D, G, the last guess, what G lost on the way to it, where it was broken off)."""
-    place, summed = placing(dtype), summing(dtype)
+    place, summed, quick = placing(dtype), summing(dtype), quick_tile(dtype)
     better, moved = moving(dtype)
 
     @part
@@ -112,10 +115,17 @@ def reading(dtype: Any) -> Any:
         mass = rest = odd = cells = low = lost = 0.0
         heavy = heavy_odd = heavy_cells = 0.0
         far, start, n = False, 0, 0
+        again = TILE if d >= LONG else d
         while start < d:
-            count = min(TILE, d - start)
+            count, done = min(TILE, d - start), False
+            whole, all_cells = heavy + mass, heavy_cells + cells
             x, y = place(p, o + start, q, u + start, count, shift, inverse, work, view)
-            more, c, g, far, n = summed(x, y, shift, far, store, heavy + mass, heavy_cells + cells, space, n)
+            if start >= again and count == TILE and not far:
+                slight = shift * shift * whole <= SLIGHT * all_cells
+                more, c, g, near, light = quick(x, y, shift, slight, whole, all_cells, start // TILE)
+                done, again = near and light, again if near else start + PAUSE * TILE
+            if not done:
+                more, c, g, far, n = summed(x, y, shift, far, store, whole, all_cells, space, n)
             odd += c
             mass, e = _two_sum(mass, more)
             rest += e
@@ -160,8 +170,8 @@ def rows(dtype: Any) -> Callable[..., None]:
     ) -> None:  # fmt: skip
         for r in range(n):
             o, u, flag[r] = a + r * ps, b + r * qs, 1
-            shift = guess(p, o, q, u, d, inverse, store, work, view)
-            stop = HEAD
+            stop = min(d, HEAD) if d < LONG else HEAD // 4
+            shift = guess(p, o, q, u, stop, inverse, store, work, view)
             for _ in range(READS):
                 mass, odd, cells, shift, lost, stop = read(
                     p, o, q, u, d, inverse, shift, stop * MOVES, store, work, view, space

@@ -35,6 +35,11 @@ def looks_ahead(context: Any) -> bool:
     return str(context.codegen().magic_tuple()[1]).startswith("znver")
 
 
+def fuses(context: Any) -> bool:
+    """Whether the processor multiplies and adds in one step."""
+    return "+fma" in features(context) or str(context.codegen().magic_tuple()[0]).startswith(("aarch64", "arm64"))
+
+
 def features(context: Any) -> list[str]:
     """What the processor that is compiled for has, as LLVM names it."""
     return str(context.codegen().magic_tuple()[-1]).split(",")

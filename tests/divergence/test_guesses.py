@@ -4,36 +4,37 @@ import numpy as np
 import pytest
 
 import klnumba as kl
-from klnumba.kernels.logits import HEAD, MOVES, TILE
+from klnumba.kernels.logits import HEAD, LONG, MOVES, TILE
 from tests.reference import mp
 from tests.reference.accuracy_table import BOUNDS, bound
 
 CELLS = 3 * MOVES * HEAD // 2 + 37  # the sums are moved once on the way, and at the end
+MANY = LONG + 1061  # tiles are added up quickly
 
 
-def noisy(rng, spread=3.0, noise=0.3, cells=CELLS):
+def noisy(rng, cells, spread=3.0, noise=0.3):
     x = spread * rng.standard_normal(cells)
     return x, x + noise * rng.standard_normal(cells)
 
 
-def one_part_elsewhere(rng, start, stop, by):
+def one_part_elsewhere(rng, cells, start, stop, by):
     """q is raised in one part of the row, so that guesses from before and after differ."""
-    x, y = noisy(rng)
+    x, y = noisy(rng, cells)
     y[start:stop] += by
     return x, y
 
 
-def without(rng, start, stop, x_too):
+def without(rng, cells, start, stop, x_too):
     """A part that q, and maybe p, lacks; p is small there."""
-    x, y = noisy(rng)
+    x, y = noisy(rng, cells)
     y[start:stop] = -np.inf
     if x_too:
         x[start:stop] = -np.inf
     return x, y
 
 
-def peaks(rng, places, height):
-    x, y = noisy(rng, 1.0)
+def peaks(rng, cells, places, height):
+    x, y = noisy(rng, cells, 1.0)
     x[places] += height
     y[places] += height
     return x, y
@@ -42,48 +43,60 @@ def peaks(rng, places, height):
 def but_for(places, value, level):
     """A row of p as ever, and q of one level but for some cells."""
 
-    def row(rng):
-        y = np.full(CELLS, level)
+    def row(rng, cells):
+        y = np.full(cells, level)
         y[places] = value
-        return noisy(rng)[0], y
+        return noisy(rng, cells)[0], y
 
     return row
 
 
-def lacking_and_close(rng):
+def ladder(rng, cells, level, drop=0.0):
+    """One cell a tile is large, or too small for float32; the others are at one level, of many sizes of q."""
+    x = np.full(cells, level)
+    x[7::TILE] = -drop
+    return x, x + 0.3 * rng.standard_normal(cells)
+
+
+def lacking_and_close(rng, cells):
     """Two rows that differ by a constant and by its rounding, with a cell that both lack."""
-    x = noisy(rng)[0].astype("float32")
+    x = noisy(rng, cells)[0].astype("float32")
     y = x + np.float32(2.0)
     x[0] = y[0] = -np.inf
     return x, y
 
 
 ROWS = {
-    "the head lies high in q": lambda rng: one_part_elsewhere(rng, 0, HEAD, 6.0),
-    "the head lies low in q": lambda rng: one_part_elsewhere(rng, 0, HEAD, -11.0),
-    "all but the head and the end": lambda rng: one_part_elsewhere(rng, HEAD, CELLS - 100, 9.0),
-    "the last cell": lambda rng: one_part_elsewhere(rng, CELLS - 1, CELLS, 14.0),
-    "every other tile": lambda rng: (lambda x, y: (x, y + 2.0 * (np.arange(CELLS) // TILE % 2)))(*noisy(rng)),
-    "a head without mass": lambda rng: without(rng, 0, HEAD, True),
-    "a masked end": lambda rng: without(rng, CELLS - 3000, CELLS, True),
-    "a zero of q": lambda rng: without(rng, 7, 8, False),
-    "one cell is nearly all": lambda rng: peaks(rng, [5000], 25.0),
-    "one cell in the head, a larger one later": lambda rng: peaks(rng, [3, 6000], np.array([15.0, 22.0])),
-    "many large cells": lambda rng: peaks(rng, slice(4000, 4400), 12.0),
-    "a constant": lambda rng: (lambda x, y: (x, y + 11.0))(*noisy(rng, noise=1e-3)),
-    "far apart": lambda rng: noisy(rng, 8.0, 8.0),
-    "q is in the last cell": but_for([CELLS - 1], 0.0, -70.0),
-    "q is in the last cell, far above": but_for([CELLS - 1], 0.0, -1e4),
-    "q is in a few cells": but_for(slice(HEAD, CELLS, 300), 0.0, -1e3),
+    "the head lies high in q": lambda rng, cells: one_part_elsewhere(rng, cells, 0, HEAD, 6.0),
+    "the head lies low in q": lambda rng, cells: one_part_elsewhere(rng, cells, 0, HEAD, -11.0),
+    "all but the head and the end": lambda rng, cells: one_part_elsewhere(rng, cells, HEAD, cells - 100, 9.0),
+    "the last cell": lambda rng, cells: one_part_elsewhere(rng, cells, cells - 1, cells, 14.0),
+    "every other tile": lambda rng, cells: (lambda x, y: (x, y + 2.0 * (np.arange(cells) // TILE % 2)))(
+        *noisy(rng, cells)
+    ),
+    "one large cell a tile, the others just below its last bit": lambda rng, cells: ladder(rng, cells, -17.0),
+    "every tile has cells out of range": lambda rng, cells: ladder(rng, cells, 0.0, 260.0),
+    "a head without mass": lambda rng, cells: without(rng, cells, 0, HEAD, True),
+    "a masked end": lambda rng, cells: without(rng, cells, cells - 3000, cells, True),
+    "a zero of q": lambda rng, cells: without(rng, cells, 7, 8, False),
+    "one cell is nearly all": lambda rng, cells: peaks(rng, cells, [5000], 25.0),
+    "one cell in the head, a larger one later": lambda rng, cells: peaks(rng, cells, [3, 6000], np.array([15.0, 22.0])),
+    "many large cells": lambda rng, cells: peaks(rng, cells, slice(4000, 4400), 12.0),
+    "a constant": lambda rng, cells: (lambda x, y: (x, y + 11.0))(*noisy(rng, cells, noise=1e-3)),
+    "far apart": lambda rng, cells: noisy(rng, cells, 8.0, 8.0),
+    "q is in the last cell": but_for([-1], 0.0, -70.0),
+    "q is in the last cell, far above": but_for([-1], 0.0, -1e4),
+    "q is in a few cells": but_for(slice(HEAD, None, 300), 0.0, -1e3),
     "a cell that both lack": lacking_and_close,
-    "tiny differences": lambda rng: noisy(rng, 3.0, 1e-6),
+    "tiny differences": lambda rng, cells: noisy(rng, cells, 3.0, 1e-6),
 }
 
 
 @pytest.mark.parametrize("dtype", BOUNDS)
 @pytest.mark.parametrize("row", ROWS)
-def test_misleading_rows(row, dtype):
-    x, y = (a.astype(dtype) for a in ROWS[row](np.random.default_rng([8, len(row)])))
+@pytest.mark.parametrize("cells", [CELLS, MANY])
+def test_misleading_rows(row, cells, dtype):
+    x, y = (a.astype(dtype) for a in ROWS[row](np.random.default_rng([8, len(row)]), cells))
     value = kl.kl_divergence(x, y, kind="logit", dtype=dtype)
     truth = mp.kl_divergence(x, y, kind="logit")
     assert value == truth if truth == np.inf else mp.ulp_error(value, truth, dtype) <= bound("logit", dtype)
@@ -91,7 +104,7 @@ def test_misleading_rows(row, dtype):
     assert halved == value  # exactly: the temperature is a power of two
 
 
-@pytest.mark.parametrize("cells", [300, TILE, 2 * TILE - 1, CELLS])
+@pytest.mark.parametrize("cells", [300, TILE, 2 * TILE - 1, CELLS, MANY])
 @pytest.mark.parametrize(("every", "by"), [(2, 2.0**-23), (2, 1e-3), (10_000, 1e-3)])
 def test_float32_rows_of_alike_cells(cells, every, by):
     """Additions of alike cells all round the same way."""
@@ -103,10 +116,10 @@ def test_float32_rows_of_alike_cells(cells, every, by):
 
 
 @pytest.mark.parametrize("dtype", BOUNDS)
-@pytest.mark.parametrize("cells", [TILE - 1, HEAD + 1, 5 * HEAD + 17])
+@pytest.mark.parametrize("cells", [TILE - 1, HEAD + 1, 5 * HEAD + 17, MANY])
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_a_cell_that_is_no_logarithm(dtype, cells, value):
-    x, y = (a.astype(dtype) for a in noisy(np.random.default_rng(9), cells=cells))
+    x, y = (a.astype(dtype) for a in noisy(np.random.default_rng(9), cells))
     for place in (0, cells // 2, cells - 1):
         for which in (x, y):
             kept, which[place] = which[place], value

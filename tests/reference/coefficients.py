@@ -75,6 +75,7 @@ TARGETS = {
     "log_f32": Target(log_remainder, mp.mpf(0), SQRT_HALF_Z, np.float32, mp.mpf(2) ** -21),
     "exp_f64": Target(exp_remainder, -HALF_LN2, HALF_LN2, np.float64, mp.mpf(2) ** -52),
     "exp_f32": Target(exp_remainder, -HALF_LN2, HALF_LN2, np.float32, mp.mpf(2) ** -23),
+    "exp_quick_f32": Target(exp_remainder, -HALF_LN2, HALF_LN2, np.float32, mp.mpf(2) ** -20),
 }
 
 

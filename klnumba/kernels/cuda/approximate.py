@@ -40,7 +40,7 @@ def quotient(a: np.float32, b: np.float32) -> np.float32:
     """a/b, of whose digits the last may be off by one, where 1/b is a normal number."""
     inverse: Any = reciprocal(b)
     s: Any = a * inverse
-    return fma(fma(-s, b, a), inverse, s)  # type: ignore[return-value, arg-type]
+    return fma(fma(-s, b, a), inverse, s)  # type: ignore[return-value]
 
 
 class _Quotients(ast.NodeTransformer):

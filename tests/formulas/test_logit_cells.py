@@ -1,0 +1,62 @@
+"""The exponential of quick sums, and the polynomials of near cells."""
+
+from __future__ import annotations
+
+import mpmath
+import numpy as np
+import pytest
+
+from klnumba.formulas import logit_cells
+from klnumba.kernels.compiler import scalar
+from tests.reference import coefficients
+
+SETS = {
+    "psi_near_f64": [f"N{i}" for i in range(15)],
+    "psi_near_f32": [f"M{i}" for i in range(9)],
+    "exp_quick_f32": ["Q1", "Q2", "Q3", "Q4"],
+}
+UNITS = [-1.0, -1.125, -1.5, -1.9990234375]
+LARGEST_ERROR = 1.5 * 2.0**-24  # relative; the largest seen is 1.22 of them
+OF_LN2 = abs(float(mpmath.log(2)) - float(logit_cells.LN2_F32))  # what each power of two adds
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_coefficients_are_those_of_the_generator(name):
+    with mpmath.workdps(50):
+        made, error = coefficients.smallest(coefficients.TARGETS[name])
+    made = [float(c) for c in made]
+    if name.startswith("exp"):  # the first one is written out
+        assert made.pop(0) == 0.5
+    assert [float(getattr(logit_cells, c)) for c in SETS[name]] == made
+    assert error <= coefficients.TARGETS[name].tolerance
+
+
+def powers(x, unit):
+    power, numbers = scalar(logit_cells.quick_power), logit_cells.quick_numbers(unit)
+    found = [power(v, numbers) for v in x]
+    return np.array([p for p, _ in found], "float32"), np.array([bits for _, bits in found], "int32")
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_quick_power_within_its_range(unit):
+    x = np.random.default_rng(0).uniform(-30, 30, 2000).astype("float32")
+    found, bits = powers(x, unit)
+    truth = [mpmath.exp(mpmath.mpf(float(v))) * -unit for v in x]
+    errors = [float(abs(p / t - 1)) for p, t in zip(found.tolist(), truth, strict=True)]
+    assert (errors <= LARGEST_ERROR + OF_LN2 * np.round(np.abs(x) / np.log(2))).all()
+    assert (bits >> 9 << 9 == logit_cells.SIGNED_BITS).all()
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_quick_power_tells_what_it_cannot_do(unit):
+    """Out of range: by its bits, or by a sign or a number that is not finite; never by another number."""
+    rng = np.random.default_rng(1)
+    sizes = np.concatenate(
+        [rng.uniform(89.5, 400, 1500), 2.0 ** rng.uniform(7, 17, 300), [177.0, 177.5, 355.0, np.inf]]
+    )
+    x = np.concatenate([sizes, -sizes, [np.nan]]).astype("float32")
+    found, bits = powers(x, unit)
+    seen = (bits >> 9 << 9 != logit_cells.SIGNED_BITS) | (found.view("uint32") >= np.float32(np.inf).view("uint32"))
+    tiny = (found >= 0) & (found < 2.0**-125) & (x < 0)
+    assert (seen | tiny).all()
+    assert seen[np.abs(x) > 178].all()
