@@ -18,6 +18,7 @@ from klnumba.formulas.ranges import product, times_excess
 from klnumba.formulas.special import (
     EULER,
     digamma,
+    excess,
     excess_of_products,
     log_gamma,
     log_gamma_bregman,
@@ -77,12 +78,12 @@ def root_to_gamma(a: float, c: float) -> float:
 
 def inverse_to_gamma(a: float, c: float) -> float:
     """The same of inverses, for a > 1."""
-    return power_to_gamma(a, 1.0, phi(-1.0 / a) + stirling_slope(a), c)
+    return power_to_gamma(a, 1.0, excess(a, a - 1.0, -1.0) + stirling_slope(a), c)
 
 
 def inverse_square_to_gamma(a: float, c: float) -> float:
     """The same of inverse squares, for a > 2."""
-    return power_to_gamma(a, 4.0, phi(-1.0 / a) + phi(-2.0 / a) + 2.0 * stirling_slope(a), c)
+    return power_to_gamma(a, 4.0, excess(a, a - 1.0, -1.0) + excess(a, a - 2.0, -2.0) + 2.0 * stirling_slope(a), c)
 
 
 def phi_beyond_square(t: float) -> float:

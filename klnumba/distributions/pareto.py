@@ -19,11 +19,11 @@ from klnumba.distributions.registry import register_kl
 from klnumba.formulas.cumulants import log_pareto_moment
 from klnumba.formulas.divergences import log_ratio
 from klnumba.formulas.elementary import exp, log, log1p
-from klnumba.formulas.log_cells import phi
 from klnumba.formulas.logarithms import log_less
 from klnumba.formulas.ranges import in_range, product, ratio_of_products, times_excess
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
+    excess,
     excess_of_nearly,
     excess_of_products,
     exp_excess,
@@ -114,7 +114,7 @@ def pareto_gamma(scale: float, alpha: float, shape: float, rate: float) -> float
     unit, low, k = product(rate, scale)
     means = times_excess(shape, unit, alpha, shape, alpha - 1.0, low / unit, k)
     rest = (HALF_LOG_2PI - 0.5 * log(shape)) + (stirling(shape) + (log(alpha) - 1.0))
-    return means + (shape * phi(-1.0 / alpha) + rest)
+    return means + (shape * excess(alpha, alpha - 1.0, -1.0) + rest)
 
 
 @register_kl(Pareto, Normal, compiled=True)
@@ -128,7 +128,7 @@ def pareto_normal(scale_p: float, alpha: float, loc: float, scale_q: float) -> f
     above, _, n = product(scale_p, 1.0)
     width = above / below
     variances = excess_of_nearly(width * (alpha / (alpha - 2.0)), width, 1.0, 1.0, 0.0, 2 * (n - k))
-    rest = phi(-1.0 / alpha) - 0.5 * log1p(-2.0 / alpha)
+    rest = excess(alpha, alpha - 1.0, -1.0) - 0.5 * log_ratio(alpha - 2.0, alpha, -2.0)
     return 0.5 * (variances + t * t) + (rest + (HALF_LOG_2PI - 0.5))
 
 
