@@ -11,7 +11,7 @@ tell. Where the guess was so far off that digits are lost, the row is read again
 
 Float32 rows are computed in float32 arithmetic and added up in float64. The few cells that hold most of a sum are
 taken out and computed in float64, so that only errors of many small cells are left, which level out unless the cells
-are alike.
+are alike. In long rows the sums of most tiles are kept in registers (`logit_tiles.quick_tile`).
 
 A row that is too close for that, whose logits are far from zero, or that holds a zero of q where p has none, is
 flagged and left to `kernels.logs`.
