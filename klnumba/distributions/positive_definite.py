@@ -20,9 +20,11 @@ import numpy as np
 
 from klnumba.distributions.constraint import REAL, Constraint
 from klnumba.distributions.evaluate import evaluate_rows
-from klnumba.formulas.elementary import log
+from klnumba.formulas.elementary import log, two_sum
 from klnumba.formulas.log_cells import phi
+from klnumba.formulas.primitives import fma
 
+CANCELLED = 2.0**14  # errors of 2**-53 whose squares add up to so much of a sum of squares may cost it 2**-45
 NEAR = 0.05  # from here on the factors do; below, every eigenvalue of R is between 0.7 and 1.4
 
 WIDE = 12  # from here on whole rows are combined, which vectorises; below, the loops would cost more than they do
@@ -142,6 +144,53 @@ def take_four(row: Any, k: Any, x: Any, n: int, width: int) -> None:
         row[m] -= (k[0] * first[m] + k[1] * second[m]) + (k[2] * third[m] + k[3] * fourth[m])
 
 
+def eliminate_twofold(k: Any, x: Any, low: Any, n: int, width: int) -> None:
+    """(x + low)/k in the place of both, with twice the digits."""
+    for i in range(n):
+        c = k[i * n + i]
+        for m in range(width):
+            left, lost = x[i * width + m], low[i * width + m]
+            for j in range(i):
+                factor_of_row, above = k[i * n + j], x[j * width + m]
+                taken = factor_of_row * above
+                left, e = two_sum(left, -taken)
+                lost += e - (fma(factor_of_row, above, -taken) + factor_of_row * low[j * width + m])
+            share = left / c
+            x[i * width + m], low[i * width + m] = two_sum(share, (fma(-share, c, left) + lost) / c)
+
+
+def flat(k: Any, n: int) -> bool:
+    """Whether the rows of a triangle are so small beside its diagonal that an elimination loses little."""
+    most = 4.0 if n <= 4 else 1.0 if n <= WIDE else 0.0  # errors grow by some (1 + most)**n, or n where that is 1
+    for i in range(n):
+        beside = 0.0
+        for j in range(i):
+            beside += abs(k[i * n + j])
+        if not beside <= most * k[i * n + i]:
+            return False
+    return True
+
+
+def error_of_elimination(k: Any, sizes: Any, errors: Any) -> float:
+    """About the sum of the squares of the rounding errors of x/k, in units of that of 1, given those of x/k's rows.
+
+    A row's own errors are as large as its terms, and as in LINPACK's estimate of a condition they have the sign that
+    makes most of those of the rows above.
+    """
+    n = sizes.size
+    total = 0.0
+    for i in range(n):
+        sizes[i] = math.sqrt(sizes[i])
+        c = k[i * n + i]
+        made, carried = c * sizes[i], 0.0
+        for j in range(i):
+            made += abs(k[i * n + j]) * sizes[j]
+            carried += k[i * n + j] * errors[j]
+        errors[i] = (-made - carried if carried > 0.0 else made - carried) / c
+        total += errors[i] * errors[i]
+    return total
+
+
 def mirror(x: Any, n: int) -> None:
     """Exchange rows and columns."""
     for i in range(n):
@@ -166,24 +215,48 @@ def finite_or_infinite(x: float) -> float:
     return x if x == x else math.inf
 
 
+def difference_of_triangles(a: Any, b: Any, x: Any, low: Any, n: int) -> None:
+    """a - b as the sum of two numbers each."""
+    for i in range(n):
+        for j in range(i + 1):
+            x[i * n + j], low[i * n + j] = two_sum(a[i * n + j], -b[i * n + j])
+        for j in range(i + 1, n):
+            x[i * n + j] = low[i * n + j] = 0.0
+
+
 def excess_of_factors(room: Any, a: Any, b: Any, ratio: Any, more: Any) -> float:
     """The excess of `ratio` times the product of a over that of b, given more = ratio - 1."""
     n = int(math.sqrt(a.size))
+    x, rest = room[: n * n], room[n * n :]
     for i in range(n):
         for j in range(i + 1):
-            room[i * n + j] = a[i * n + j] - b[i * n + j]
+            x[i * n + j] = a[i * n + j] - b[i * n + j]
         for j in range(i + 1, n):
-            room[i * n + j] = 0.0
-    eliminate_triangle(b, room, n)
-    root = math.sqrt(ratio[0])
+            x[i * n + j] = 0.0
+    eliminate_triangle(b, x, n)
+    sizes, errors = rest[:n], rest[n : 2 * n]
+    total = excess_of_quotient(a, b, x, sizes, ratio[0], more[0])
+    if not flat(b, n) and ratio[0] * error_of_elimination(b, sizes, errors) > CANCELLED * total:
+        difference_of_triangles(a, b, x, rest, n)
+        eliminate_twofold(b, x, rest, n, n)
+        total = excess_of_quotient(a, b, x, sizes, ratio[0], more[0])
+    return finite_or_infinite(total)
+
+
+def excess_of_quotient(a: Any, b: Any, x: Any, sizes: Any, ratio: float, more: float) -> float:
+    """`excess_of_factors`, given (a - b)/b; of its rows, the squares of the lengths are left in `sizes`."""
+    n = sizes.size
+    root = math.sqrt(ratio)
     total = 0.0
     for i in range(n):
         squares = 0.0
         for j in range(i):
-            x = root * room[i * n + j]
-            squares += x * x
-        total += excess_of_squares(a[i * n + i], b[i * n + i], ratio[0], more[0]) + squares
-    return finite_or_infinite(total)
+            y = root * x[i * n + j]
+            squares += y * y
+        own = x[i * n + i]
+        sizes[i] = squares + own * own
+        total += excess_of_squares(a[i * n + i], b[i * n + i], ratio, more) + squares
+    return total
 
 
 def excess_of_near(room: Any, difference: Any, b: Any, ratio: Any, more: Any) -> float:
@@ -225,13 +298,27 @@ def excess_of_matrices(room: Any, difference: Any, a: Any, b: Any, ratio: Any, m
 def distance(room: Any, p: Any, q: Any, b: Any) -> float:
     """The square of the length of (p - q)/b."""
     n = p.size
+    x, rest = room[:n], room[n:]
     for i in range(n):
-        room[i] = p[i] - q[i]
-    eliminate(b, room, n, 1)
-    total = 0.0
-    for i in range(n):
-        total += room[i] * room[i]
+        x[i] = p[i] - q[i]
+    eliminate(b, x, n, 1)
+    sizes, errors = rest[:n], rest[n:]
+    total = sum_of_squares(x, sizes)
+    if not flat(b, n) and error_of_elimination(b, sizes, errors) > CANCELLED * total:
+        for i in range(n):
+            x[i], rest[i] = two_sum(p[i], -q[i])
+        eliminate_twofold(b, x, rest, n, 1)
+        total = sum_of_squares(x, sizes)
     return finite_or_infinite(total)
+
+
+def sum_of_squares(x: Any, squares: Any) -> float:
+    """The sum of the squares, which are left apart too."""
+    total = 0.0
+    for i in range(x.size):
+        squares[i] = x[i] * x[i]
+        total += squares[i]
+    return total
 
 
 def distance_by_inverse(room: Any, p: Any, q: Any, b: Any) -> float:
@@ -298,15 +385,15 @@ def excess(
     """
     n = a.shape[-1]
     if difference is None:
-        return evaluate_rows(excess_of_factors, [a, b, ratio, more], [2, 2, 0, 0], shape, room=n * n)
+        return evaluate_rows(excess_of_factors, [a, b, ratio, more], [2, 2, 0, 0], shape, room=2 * n * (n + 1))
     columns = [difference, a, b, ratio, more]
-    return evaluate_rows(excess_of_matrices, columns, [2, 2, 2, 0, 0], shape, room=n * n)
+    return evaluate_rows(excess_of_matrices, columns, [2, 2, 2, 0, 0], shape, room=2 * n * (n + 1))
 
 
 def mahalanobis(shape: tuple[int, ...], p: np.ndarray, q: np.ndarray, b: np.ndarray, inverse: bool = False) -> Any:
     """The squares of the distances from p to q in units of b: the factor of a covariance, or of its inverse."""
     formula = distance_by_inverse if inverse else distance
-    return evaluate_rows(formula, [p, q, b], [1, 1, 2], shape, room=p.shape[-1])
+    return evaluate_rows(formula, [p, q, b], [1, 1, 2], shape, room=3 * p.shape[-1])
 
 
 def trace_of_ratio(shape: tuple[int, ...], a: np.ndarray, b: np.ndarray) -> Any:

@@ -161,6 +161,25 @@ def test_a_scaled_matrix_of_any_size(n):
     assert float(back) == pytest.approx(exact, rel=1e-13)
 
 
+STEEP = [[0.6894432431875768, 0.0], [1898003129822.119, 1.1225865982343453]]
+FIRST = [[1.956660234992019, 0.0], [154854312.97767997, 0.6471588395584795]]
+NEXT = [[1.9566602388616516, 0.0], [154854313.28393105, 0.6471588408383476]]
+
+
+@pytest.mark.parametrize(
+    ("mean", "p", "q", "exact"),
+    [
+        ([0.0, 0.0], FIRST, NEXT, 2.7422030742697843e-17),
+        ([1.0845633490790867, 2985749227921.5005], STEEP, STEEP, 1.4778569790655403),
+        ([1.0, 79142157.7483592], NEXT, NEXT, 0.130598793445107),
+    ],
+)
+def test_numbers_below_the_diagonal_that_dwarf_it(mean, p, q, exact):
+    """Where little is left of them, that is taken in twice the digits."""
+    one, other = D.MultivariateNormal([0.0, 0.0], scale_tril=p), D.MultivariateNormal(mean, scale_tril=q)
+    assert float(kl.kl_divergence(one, other)) == pytest.approx(exact, rel=1e-14)
+
+
 def test_a_far_matrix_with_a_difference_takes_the_factors():
     near = np.array([[1.0, 0.0], [0.0, 1.0]])
     far = np.array([[1.0, 0.999], [0.999, 1.0]])

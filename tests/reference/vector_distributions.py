@@ -449,6 +449,11 @@ def triangle(rng: np.random.Generator, n: int, spread: float) -> np.ndarray:
     return np.tril(rng.uniform(-0.5, 0.5, (n, n)), -1) * own[:, None] / np.sqrt(n) + np.diag(own)
 
 
+def steep(rng: np.random.Generator, n: int, slope: float) -> np.ndarray:
+    """A factor with numbers below its diagonal that are so many times those on it."""
+    return np.tril(slope * rng.normal(size=(n, n)), -1) + np.diag(rng.uniform(0.5, 2.0, n))
+
+
 def definite(rng: np.random.Generator, n: int, condition: float) -> np.ndarray:
     """A symmetric matrix with eigenvalues from 1 to `condition`."""
     turn, _ = np.linalg.qr(rng.normal(size=(n, n)))
@@ -523,6 +528,10 @@ def of_covariance(condition: float, near: bool = True, heads: Any = means) -> Ca
 
 def of_factor(spread: float, near: bool = True, heads: Any = means) -> Callable[[], Iterator[Case]]:
     return matrices(triangle, spread, False, heads, near=near)
+
+
+def of_steep_factor(slope: float, heads: Any = means) -> Callable[[], Iterator[Case]]:
+    return matrices(steep, slope, False, heads)
 
 
 def mixed(p: Any, q: Any) -> Callable[[], Iterator[Case]]:
@@ -744,6 +753,8 @@ WISHARTS = [
     ("InverseWishart", inverse_wishart),
 ]
 
+OF_TRIANGLES = wishart("Wishart.scale_tril")
+
 PAIRS = [
     Pair("Categorical", "Categorical", categorical, rows_of(MASSES)),
     Pair("Categorical.logits", "Categorical.logits", categorical_logits, rows_of(LOGITS, additive=True)),
@@ -776,6 +787,8 @@ PAIRS = [
     Pair("Dirichlet", "Beta", betas, two_parts(False)),
     of_normals(TRIL, TRIL, of_factor(10.0)),
     of_normals(TRIL, TRIL, of_factor(1e6), note="diagonal from 1 to 1e6"),
+    of_normals(TRIL, TRIL, of_steep_factor(1e3), note="1e3 times the diagonal below it"),
+    of_normals(TRIL, TRIL, of_steep_factor(1e8), note="1e8 times the diagonal below it"),
     of_normals(COV, COV, of_covariance(10.0), note="condition 10"),
     of_normals(COV, COV, of_covariance(1e3), note="condition 1e3", bound=3e-13),
     of_normals(COV, COV, of_covariance(1e6), note="condition 1e6", bound=3e-10),
@@ -792,7 +805,8 @@ PAIRS = [
     *(
         Pair(name, name, formula, cases, note=note)
         for name, formula, cases, note in (
-            ("Wishart.scale_tril", wishart("Wishart.scale_tril"), of_factor(10.0, heads=degrees), ""),
+            ("Wishart.scale_tril", OF_TRIANGLES, of_factor(10.0, heads=degrees), ""),
+            ("Wishart.scale_tril", OF_TRIANGLES, of_steep_factor(1e8, degrees), "1e8 times the diagonal below it"),
             *((name, formula, of_covariance(10.0, heads=degrees), "condition 10") for name, formula in WISHARTS),
         )
     ),
