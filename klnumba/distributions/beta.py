@@ -16,11 +16,12 @@ from klnumba.distributions.laplace import Laplace, narrow_to_laplace, to_laplace
 from klnumba.distributions.normal import Normal
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.cumulants import beta_moment
-from klnumba.formulas.elementary import log, log1p, two_sum
+from klnumba.formulas.elementary import log, log1p, split_exponent, two_sum
 from klnumba.formulas.exponents import difference_over_twofold, exp_excess_of_difference
 from klnumba.formulas.integrals import beta_distance
 from klnumba.formulas.kumaraswamy_cells import log_beta
 from klnumba.formulas.log_cells import phi
+from klnumba.formulas.primitives import fma
 from klnumba.formulas.quick import quick_difference, quick_log_gamma_bregman, with_quick_form
 from klnumba.formulas.ranges import FAR, TINY, difference_over, product, times_excess
 from klnumba.formulas.special import (
@@ -34,6 +35,7 @@ from klnumba.formulas.special import (
     excess_of_nearly,
     log_gamma_bregman,
     log_of_products,
+    power_of_two,
     stirling,
     stirling_bregman,
     stirling_slope,
@@ -140,24 +142,36 @@ def quick_beta_beta(a: float, b: float, c: float, d: float) -> tuple[float, bool
     return value, serves & one_serves & other_serves & both_serve
 
 
+def larger_unit(most: float) -> float:
+    """The power of two that takes exponents, of which this is the largest, to 2**-85 if only their ratios count."""
+    if most >= 1e-120:
+        return 1.0
+    _, k = split_exponent(most)
+    return power_of_two(np.int64(-85) - k)
+
+
 @register_kl(Beta, Beta, compiled=True)
 @with_quick_form(quick_beta_beta)
 def beta_beta(a: float, b: float, c: float, d: float) -> float:
     """The remainders of log-gamma of both exponents, less that of their sum, each split by Stirling's formula."""
+    larger = larger_unit(max(max(a, b), max(c, d)))
+    a, b, c, d = a * larger, b * larger, c * larger, d * larger
     s = a + b
     unit = 2.0**-500 if s > 1e150 else 2.0**500 if s < 1e-150 else 1.0  # keeps the products in range
     off = difference_of_products(a * unit, d, c * unit, b) / (s * unit)
     return beta_apart(a, b, c, d, c - a, d - b, off)
 
 
-def mean_log(a: float, b: float) -> float:
-    """E log X of a beta variable."""
+def mean_log(times: float, a: float, b: float) -> float:
+    """So many times E log X of a beta variable."""
     s = a + b
+    if s < 1e-30:
+        return -(times * (b / s)) / a
     if b < a:
-        return digamma_bregman(a, s, b) - trigamma(a) * b
+        return times * (digamma_bregman(a, s, b) - trigamma(a) * b)
     if a < 1.0:
-        return digamma(a) - digamma(s)
-    return log_of_products(a, 1.0, s, 1.0) + ((0.5 / s - stirling_slope(s)) - (0.5 / a - stirling_slope(a)))
+        return times * (digamma(a) - digamma(s))
+    return times * (log_of_products(a, 1.0, s, 1.0) + ((0.5 / s - stirling_slope(s)) - (0.5 / a - stirling_slope(a))))
 
 
 def log_beta_of(a: float, b: float) -> float:
@@ -171,11 +185,10 @@ def beta_extreme(a: float, b: float, c: float, d: float) -> float:
     """`beta_beta` where terms of the other form leave the range of numbers; of fewer digits where it is small."""
     if a == c and b == d:
         return 0.0
-    log_1, log_0 = mean_log(a, b), mean_log(b, a)
     if min(a, b) >= 1.0:
-        found = (log_beta_of(c, d) - beta_entropy(a, b)) - ((c - 1.0) * log_1 + (d - 1.0) * log_0)
+        found = (log_beta_of(c, d) - beta_entropy(a, b)) - (mean_log(c - 1.0, a, b) + mean_log(d - 1.0, b, a))
     else:
-        found = (log_beta_of(c, d) - log_beta_of(a, b)) + ((a - c) * log_1 + (b - d) * log_0)
+        found = (log_beta_of(c, d) - log_beta_of(a, b)) + (mean_log(a - c, a, b) + mean_log(b - d, b, a))
     return max(found, 0.0) if found == found else math.inf
 
 
@@ -229,14 +242,14 @@ def beta_gamma(a: float, b: float, shape: float, rate: float) -> float:
     d = shape - a
     means = times_excess(shape, a, rate, shape, s, -low / s, 0)
     if FEW * b < a and FEW * s < shape and a * b < 0.1:  # of the slopes at a and s only the difference counts
-        slopes = -(mean_log(a, b) + log1p(b / a))
+        slopes = -(mean_log(1.0, a, b) + log1p(b / a))
         variances = 0.5 * excess(s, b, -a) - 0.5 * log(shape / a)
         beyond = (stirling(shape) - stirling(a)) + d * slopes
     else:
         variances = 0.5 * excess_of_nearly(b, shape, a, s, -low / s, 0)
         beyond = stirling_bregman(a, shape, d) + d * stirling_slope(s)
     found = means + (variances + (beta_beyond_gamma(a, b) + beyond))
-    ordinary = found < math.inf and max(a, b, shape) < 1.0 / TINY
+    ordinary = abs(found) < math.inf and max(a, b, shape) < 1.0 / TINY
     return found if ordinary else means + beta_gamma_extreme(a, b, shape)
 
 
@@ -244,7 +257,7 @@ def beta_gamma_extreme(a: float, b: float, shape: float) -> float:
     """KL to the gamma distribution of this shape and the same mean, for any exponents; of fewer digits where small."""
     s = a + b
     size = (HALF_LOG_2PI - 0.5 * log(shape)) + stirling(shape)
-    rest = (a - shape) * mean_log(a, b) + (b - 1.0) * mean_log(b, a)
+    rest = mean_log(a - shape, a, b) + mean_log(b - 1.0, b, a)
     found = size - shape * log_of_products(s, 1.0, a, 1.0) + (rest - log_beta_of(a, b))
     return max(found, 0.0) if found == found else math.inf
 
@@ -316,12 +329,22 @@ def beta_laplace(a: float, b: float, loc: float, scale: float) -> float:
     return to_laplace(distance, 1.0, scale, entropy + deviation, distance)
 
 
+def entropy_in_units(a: float, b: float, unit: float) -> float:
+    """That of X/unit, from its standard deviation, of which no logarithms of both cancel."""
+    s = a + b
+    deviation = math.sqrt(a / s) * math.sqrt(b / s) / math.sqrt(1.0 + s) / unit
+    if not 1e-250 < deviation < 1e250:
+        return beta_entropy(a, b) - log(unit)
+    return log(deviation) + ((0.5 + HALF_LOG_2PI) - beta_negentropy(a, b))
+
+
 @register_kl(Beta, Gumbel, compiled=True)
 def beta_gumbel(a: float, b: float, loc: float, scale: float) -> float:
     """exp(v) - 1 - v, v the logarithm of E exp((loc - X)/scale), a confluent hypergeometric function, and the rest."""
-    peak, low, size, mean = beta_moment(a, b, 1.0 / scale)
+    z = 1.0 / scale
+    peak, low, size, mean = beta_moment(a, b, z, fma(-z, scale, 1.0) / scale)
     off, rest = difference_over_twofold(loc, peak, scale)
     if abs(off + size) == math.inf:
         return math.inf
     rise = exp_excess_of_difference(size, 0.0, -off, low / scale - rest)
-    return rise + ((1.0 - beta_entropy(a, b)) + (log(scale) + (size + mean)))
+    return rise + ((1.0 - entropy_in_units(a, b, scale)) + (size + mean))

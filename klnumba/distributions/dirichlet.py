@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.distributions.beta import Beta, beta_apart, beta_beta
+from klnumba.distributions.beta import Beta, beta_apart, beta_beta, larger_unit
 from klnumba.distributions.constraint import POSITIVE
 from klnumba.distributions.distribution import Parameter, Support
 from klnumba.distributions.evaluate import evaluate, evaluate_rows
@@ -124,9 +124,12 @@ def stick_by_stick(room: Any, p: Any, q: Any) -> float:
         s = a + rest
         _, k = split_exponent(s)
         unit = power_of_two(-k)  # keeps the products in range
-        off = difference_of_products(a * unit, more, first * unit, rest)
-        off += a * unit * more_low - (first_low * unit * rest + first * unit * rest_low)
-        total, low = two_sum(total, beta_apart(a, rest, c, other, first, more, off / (s * unit)))
+        larger = larger_unit(max(s, c + other))
+        above, left = more * larger, rest * larger
+        off = difference_of_products(a * unit, above, first * unit, left)
+        off += a * unit * (more_low * larger) - (first_low * unit * left + first * unit * (rest_low * larger))
+        share = beta_apart(a * larger, left, c * larger, other * larger, first * larger, above, off / (s * unit))
+        total, low = two_sum(total, share)
         total_low += low
         rest, low = two_sum(rest, a)
         rest_low += low

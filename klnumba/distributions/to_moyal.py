@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from klnumba.distributions.beta import Beta, beta_entropy, beta_gumbel
+from klnumba.distributions.beta import Beta, beta_gumbel, entropy_in_units
 from klnumba.distributions.exponential import Exponential, exponential_entropy, exponential_gumbel
 from klnumba.distributions.gamma import Gamma, gamma_entropy, gamma_gumbel
 from klnumba.distributions.gumbel import Gumbel, gumbel_entropy, gumbel_gumbel, laplace_gumbel, normal_gumbel
@@ -20,7 +20,6 @@ from klnumba.distributions.normal import Normal, normal_entropy
 from klnumba.distributions.pareto import Pareto, pareto_entropy, pareto_gumbel
 from klnumba.distributions.registry import register_kl
 from klnumba.distributions.uniform import Uniform, uniform_gumbel
-from klnumba.formulas.elementary import log
 from klnumba.formulas.exponents import difference_over_twofold
 from klnumba.formulas.ranges import in_range
 from klnumba.formulas.special import EULER, LN2, log_gamma_bregman, log_of_products
@@ -105,7 +104,7 @@ def uniform_moyal(low: float, high: float, loc: float, scale: float) -> float:
 @register_kl(Beta, Moyal, compiled=True)
 def beta_moyal(a: float, b: float, loc: float, scale: float) -> float:
     """Half that to the Gumbel distribution of q's parameters, and half of log(2*pi*scale) less the entropy."""
-    return from_gumbel(beta_gumbel(a, b, loc, scale), beta_entropy(a, b), log(scale))
+    return from_gumbel(beta_gumbel(a, b, loc, scale), entropy_in_units(a, b, scale), 0.0)
 
 
 @register_kl(Pareto, Moyal, compiled=True)

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import math
 
-from klnumba.formulas.divergences import generalized_kl
-from klnumba.formulas.elementary import exp, expm1, log, two_sum
-from klnumba.formulas.exponents import UNBOUNDED
-from klnumba.formulas.integrals import log_beta_density, log_of_mean_density
-from klnumba.formulas.kumaraswamy_cells import log_blend_excess
+from klnumba.formulas.divergences import bregman
+from klnumba.formulas.elementary import exp, expm1, log, log1p, two_sum
+from klnumba.formulas.integrals import log_of_mean_density
+from klnumba.formulas.log_cells import phi
 from klnumba.formulas.ranges import TINY
-from klnumba.formulas.special import exp_excess
 from klnumba.formulas.twofold import over, plus, times
 
 STEP = 1.0 / 64.0
@@ -23,45 +21,51 @@ FARTHEST = 94.0  # v/size begins at 1e-41: beyond, a peak lies before the first 
 SMALL = 50.0  # up to here the sum serves
 
 
-def one_side(m: float, rest: float, tilt: float, s: float, peak: float, tail: float) -> float:
+def one_side(m: float, rest: float, a: float, b: float, peak: float, tail: float) -> float:
     """The integral of the density of a beta variable times exp(-z*X), over the odds, relative to that at the peak m.
 
-    At the peak the slopes of both are the same, `tilt`. The nodes reach as far as the wider of peak and tail. Where
-    that is many units of the log-odds, or many peaks, the steps are shorter: exp(-z*X) ends within a unit.
+    The nodes reach as far as the wider of peak and tail. Where that is many units of the log-odds, or many peaks, the
+    steps are shorter: exp(-z*X) ends within a unit.
     """
     size = max(peak, tail)
     apart = log(size / min(peak, 1.0))
     step = STEP / float(math.ceil(1.0 + 0.5 * (apart if apart < FARTHEST else FARTHEST)))
-    return sum_beside(step, size, m, rest, tilt, s) * step
+    return sum_beside(step, size, m, rest, a, b) * step
 
 
-def sum_beside(step: float, size: float, m: float, rest: float, tilt: float, s: float) -> float:
+def sum_beside(step: float, size: float, m: float, rest: float, a: float, b: float) -> float:
     """The integrand over all nodes of one side."""
     total = 0.0
     t = FIRST
     while t <= LAST:
-        total += beside(t, size, m, rest, tilt, s)
+        total += beside(t, size, m, rest, a, b)
         t += step
     return total
 
 
-def beside(t: float, size: float, m: float, rest: float, tilt: float, s: float) -> float:
-    """The integrand at a node."""
+def beside(t: float, size: float, m: float, rest: float, a: float, b: float) -> float:
+    """The integrand at a node.
+
+    At a peak the slope of -z*x is minus that of the density. What is lost between it and the place of the odds
+    exp(-v)*m/rest is therefore a*phi(f - 1) + b*phi(g - 1), f and g the factors that take m and rest there.
+    """
     small = exp(-t)
     v = size * exp(t - small)
+    left = rest + m * exp(-v)
     fall = -expm1(-v)
-    straight = exp_excess(-v)
-    left = rest + m * exp(-v)  # 1 - m*fall
-    lost = s * log_blend_excess(rest, m, v) + tilt * (straight - m * fall * (fall / left))
-    return exp(-lost) * (v * (1.0 + small))
+    down = fall * (rest / left)
+    fallen = phi(-down) if down < 0.5 else (v + log(left)) - down
+    return exp(-(a * fallen + b * phi(fall * m / left))) * (v * (1.0 + small))
 
 
-def beta_moment(a: float, b: float, z: float) -> tuple[float, float, float, float]:
+def beta_moment(a: float, b: float, z: float, z_low: float) -> tuple[float, float, float, float]:
     """(m, low, c, d): E exp(-z*X) = exp(c - z*(m + low)) of a beta variable, for z > 0, and d = z*(E X - m - low).
+
+    `z_low` is the rounding error of z, which counts where z is about a + b.
 
     Examples
     --------
-    >>> m, low, c, d = beta_moment(1.0, 1.0, 2.0)
+    >>> m, low, c, d = beta_moment(1.0, 1.0, 2.0, 0.0)
     >>> round(float(c - 2.0 * m), 12)
     -0.838560638429
     """
@@ -75,43 +79,52 @@ def beta_moment(a: float, b: float, z: float) -> tuple[float, float, float, floa
             total += term
             n += 1.0
         return 1.0, 0.0, log(1.0 + total), -z * (b / s)
-    root = math.hypot(s - z, 2.0 * math.sqrt(b) * math.sqrt(z))
+    gap = (max(a, b) - z) + min(a, b) - z_low
+    root = math.hypot(gap, 2.0 * math.sqrt(b) * math.sqrt(z))
     m = 2.0 * a / (s + z + root)
-    rest = 2.0 * b / (s - z + root) if s > z else (z - s + root) / (2.0 * z)
-    tilt = z * m * rest
-    curvature = m * rest * s + tilt * (1.0 - 2.0 * m)
+    rest = 2.0 * b / (gap + root) if gap > 0.0 else (root - gap) / (2.0 * z)
+    curvature = m * rest * root
     if curvature < TINY:  # X lies at an end, but for less than what counts
         return (0.0, 0.0, log(b / s + (a / s) * exp(-z)), z * (a / s)) if m < rest else (1.0, 0.0, 0.0, -z * (b / s))
     size = 1.0 / math.sqrt(curvature)
-    integral = one_side(m, rest, tilt, s, size, 1.0 / a)
-    integral += one_side(rest, m, -tilt, s, size, 1.0 / b)
-    if s + z < UNBOUNDED:
-        return peak_in_two(a, b, z, m, rest, log(integral))
-    return m, 0.0, log_beta_density(a, b, m, rest) + log(integral), z * (tilt / s)
+    integral = one_side(m, rest, a, b, size, 1.0 / a)
+    integral += one_side(rest, m, b, a, size, 1.0 / b)
+    over_mean = z * m * rest  # a - s*m, in which few digits of m would be left where that is close to a/s
+    apart = away(a, s, m, over_mean, 0.0) + away(b, s, rest, -over_mean, 0.0)
+    beside_end = a * phi(-rest) if rest <= m else math.inf
+    slope = (a - z) - z_low
+    if beside_end + abs(slope) * rest + b < apart:
+        shares = b * log(rest * (s / b)) - a * log1p(-b / s)
+        at_end = (log_of_mean_density(a, b) + log(integral)) + (shares - beside_end - slope * rest)
+        return 1.0, 0.0, at_end, -z * (b / s)
+    return at_peak(a, b, z, m, rest, over_mean, log(integral))
 
 
-def peak_in_two(
-    a: float, b: float, z: float, m: float, rest: float, integral: float
+def away(x: float, s: float, share: float, d: float, low: float) -> float:
+    """x*log(x/y) - x + y for y = s*share, which may be below the range, given x - y = d + low."""
+    unit = 2.0**500 if s * share < 1e-250 else 1.0
+    return bregman(x * unit, s * unit * share, d * unit, low * unit) / unit
+
+
+def at_peak(
+    a: float, b: float, z: float, m: float, rest: float, over_mean: float, integral: float
 ) -> tuple[float, float, float, float]:
-    """What `beta_moment` gives, m and rest the sums of two numbers each: thousands of units of c show their roundings.
+    """What `beta_moment` gives, of a peak that is the sum of two numbers: thousands of units of c show its rounding.
 
-    The smaller one is taken as it is, and the integral, which hardly moves with them, is given by its logarithm.
+    The integral, which hardly moves with it, is given by its logarithm.
     """
-    low = left = 0.0
-    if m < rest:
-        rest, left = two_sum(1.0, -m)
-    else:
+    lost = low = 0.0
+    s, s_low = two_sum(a, b)
+    if m >= rest:
+        rest, rest_low = over(*two_sum(b, over_mean), s, s_low)
         m, low = two_sum(1.0, -rest)
-    s, lost = two_sum(a, b)
-    apart = twofold_kl(a, *times(s, lost, m, low)) + twofold_kl(b, *times(s, lost, rest, left))
-    mean, mean_low = over(a, 0.0, s, lost)
-    off, off_low = plus(mean, mean_low, -m, -low)
-    return m, low, (log_of_mean_density(a, b) + integral) - apart, z * off + z * off_low
-
-
-def twofold_kl(x: float, y: float, low: float) -> float:
-    """x*log(x/(y + low)) - x + y + low of positive numbers."""
-    return generalized_kl(x, y) + low * ((y - x) / y)
+        low -= rest_low
+    elif over_mean < 0.5 * a:
+        m, low = over(*two_sum(a, -over_mean), s, s_low)
+    else:
+        over_mean, lost = plus(a, 0.0, *times(-s, -s_low, m, 0.0))
+    apart = away(a, s, m, over_mean, lost) + away(b, s, 1.0 - m if m < rest else rest, -over_mean, -lost)
+    return m, low, (log_of_mean_density(a, b) + integral) - apart, z * (over_mean / s)
 
 
 def log_pareto_moment(alpha: float, z: float) -> float:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from klnumba.formulas.divergences import LEAST, bregman, generalized_kl
+from klnumba.formulas.divergences import LEAST, bregman
 from klnumba.formulas.elementary import exp, expm1, log, log1p, two_sum
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.power_distances import FIRST, INVERSE_SQRT_2PI, LAST, STEP, density_at, power_distance
@@ -106,14 +106,8 @@ def gamma_distance(shape: float, y: float, off: float) -> float:
     return off if y <= 0.0 else power_distance(shape, 1.0, y, y, off, off)
 
 
-def log_beta_density(a: float, b: float, m: float, rest: float) -> float:
-    """log of m**a*rest**b over the beta function."""
-    s = a + b
-    return log_of_mean_density(a, b) - (generalized_kl(a, s * m) + generalized_kl(b, s * rest))
-
-
 def log_of_mean_density(a: float, b: float) -> float:
-    """The same at m = a/(a + b)."""
+    """log of m**a*(1 - m)**b over the beta function at m = a/(a + b)."""
     s = a + b
     return (0.5 * (log(a / s) + log(b)) - HALF_LOG_2PI) - (stirling(a) + stirling(b) - stirling(s))
 

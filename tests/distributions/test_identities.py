@@ -152,6 +152,19 @@ def test_dirichlet_is_a_beta_and_the_dirichlet_of_the_rest():
     )
 
 
+@pytest.mark.parametrize("unit", [2.0**-200, 2.0**-500, 2.0**-900])
+def test_of_tiny_concentrations_only_the_ratios_count(unit):
+    """Though their squares be beyond the range."""
+    rng = np.random.default_rng(4)
+    a = 1e-25 * 10.0 ** rng.uniform(-3.0, 3.0, (N, 3))
+    c = np.where(rng.uniform(size=(N, 1)) < 0.5, a * (1.0 + 10.0 ** rng.uniform(-12.0, -1.0, (N, 3))), a[::-1])
+    assert_agree(
+        kl.kl_divergence(D.Dirichlet(a), D.Dirichlet(c)),
+        kl.kl_divergence(D.Dirichlet(a * unit), D.Dirichlet(c * unit)),
+        rtol=2e-14,
+    )
+
+
 @pytest.mark.parametrize("family", [D.Categorical, D.OneHotCategorical, lambda logits: D.Multinomial(1, logits=logits)])
 def test_a_draw_of_two_is_bernoulli(family):
     rng = np.random.default_rng(3)
