@@ -18,7 +18,7 @@ from klnumba.formulas.twofold import over, plus, times
 STEP = 1.0 / 64.0
 FIRST, LAST = -4.5, 5.5  # where exp(t - exp(-t)) is 1e-41, and 244
 FARTHEST = 94.0  # v/size begins at 1e-41: beyond, a peak lies before the first node and nodes closer find no more
-SMALL = 50.0  # up to here the sum serves
+SMALL = 8.0  # up to here the sum serves; its parts are as large
 
 
 def one_side(m: float, rest: float, a: float, b: float, peak: float, tail: float) -> float:

@@ -331,12 +331,12 @@ def beta_moment(a: Number, b: Number, z: Number) -> Number:
     """
     if z < mpf(10) ** -9:
         return series(lambda k: -(a + k) / (a + b + k) * z)
-    if 100 * (a + 150) * (b + 150) < z:
+    if 100 * (a + 150) * (b + 1) < z:
         size = mp.exp(mp.loggamma(a + b) - mp.loggamma(b) - a * mp.log(z))
         return size * series(lambda k: (a + k) * (1 - b + k) / z)
     if z < 10**6 and max(a, b) <= 10**9:
         return mp.exp(-z) * mp.hyp1f1(b, a + b, z, maxterms=10**6)
-    if not mpf(10) ** -30 < min(a, b) < max(a, b) < mpf(10) ** 31:
+    if min(a, b) < mpf(10) ** -30 or max(a, b) > mpf(10) ** 31:
         raise ValueError("a, b: too large or small")
     with mp.workdps(130):
         return mp.exp(log_beta_moment(a, b, z) - z)
