@@ -12,3 +12,4 @@ def own(monkeypatch):
     """A registry of our own that is gone after the test."""
     monkeypatch.setattr(registry, "_pairs", dict(registry._pairs))
     monkeypatch.setattr(registry, "_found", {})
+    monkeypatch.setattr(registry, "_served", {})

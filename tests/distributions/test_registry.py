@@ -38,6 +38,10 @@ def twice(x):
     return 2.0 * x
 
 
+def first_place(loc_p, scale_p, loc_q, scale_q):
+    return loc_p
+
+
 def rayleigh(scale_p, scale_q):
     return 0.5 * twice(excess_of_products(scale_p, scale_p, scale_q, scale_q))
 
@@ -179,6 +183,20 @@ def test_a_new_registration_is_seen_at_once(own):
     assert kl.kl_divergence(D.Normal(1.0, 1.0), D.Normal()) == 0.5
     D.register_kl(D.Normal, D.Normal, replace=True)(lambda p, q: 7.0)
     assert kl.kl_divergence(D.Normal(1.0, 1.0), D.Normal()) == 7.0
+
+
+def test_what_one_pair_was_served_by_is_forgotten_at_a_registration(own):
+    """Single distributions keep the way to their compiled formula."""
+    p, q = D.Normal(1.0, 1.0), D.Normal()
+    for found in (kl.kl_divergence(p, q) for _ in range(2)):
+        assert found == 0.5
+    D.register_kl(D.Normal, D.Normal, compiled=True, replace=True)(first_place)
+    for found in (kl.kl_divergence(p, q) for _ in range(2)):
+        assert found == 1.0
+    assert kl.kl_divergence(p, D.Normal([0.0, 1.0], 1.0)).tolist() == [1.0, 1.0]
+    assert kl.kl_divergence(p, q, base=2.0) == 1.0 / math.log(2.0)
+    with pytest.raises(ValueError, match="base"):
+        kl.kl_divergence(p, q, base=-1.0)
 
 
 @pytest.mark.parametrize("types", [(3, D.Normal), (D.Normal, "Normal"), (int, float), (D.Normal(), D.Normal)])
