@@ -157,7 +157,8 @@ def beta_beta(a: float, b: float, c: float, d: float) -> float:
     larger = larger_unit(max(max(a, b), max(c, d)))
     a, b, c, d = a * larger, b * larger, c * larger, d * larger
     s = a + b
-    unit = 2.0**-500 if s > 1e150 else 2.0**500 if s < 1e-150 else 1.0  # keeps the products in range
+    _, k = split_exponent(s)
+    unit = power_of_two(-k)  # keeps the products in range
     off = difference_of_products(a * unit, d, c * unit, b) / (s * unit)
     return beta_apart(a, b, c, d, c - a, d - b, off)
 

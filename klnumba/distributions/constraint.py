@@ -20,6 +20,7 @@ class Constraint:
     text: str
     holds: Callable[[np.ndarray], Any]
     after: Constraint | None = None
+    kept: Callable[[np.ndarray], np.ndarray] | None = None  # what numbers are kept as that keep it nearly
 
     def broken(self, values: np.ndarray) -> list[np.ndarray]:
         """Where the rule is broken, and that which it stands on."""

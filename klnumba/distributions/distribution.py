@@ -113,6 +113,10 @@ class Distribution(Parametric):
                     parameter.constraint.check(owner, name, value)
             if not any(map(on_device, values.values())):
                 self._validate()
+        for name, value in values.items():
+            kept = getattr(type(self), name).constraint.kept
+            if kept is not None and not on_device(value):
+                values[name] = kept(value)
 
     def _batch_shape(self, values: dict[str, np.ndarray]) -> tuple[int, ...]:
         """The shape to which the batches of the parameters broadcast."""

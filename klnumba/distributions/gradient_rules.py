@@ -95,6 +95,12 @@ def mean_log_and_1(low: Any, above: Any, width: Any) -> Any:
     return found + chain(Twofold(0.0), (low, Twofold(math.inf))) if low == 0.0 else found
 
 
+@rule(beta.larger_unit)
+def larger_unit(most: Any) -> float:
+    """None: slopes are beyond the range where the numbers are far within it."""
+    return 1.0
+
+
 @rule(beta.one_small)
 def one_small(a: Any, b: Any, c: Any, d: Any, first: Any, second: Any) -> Any:
     """Its text rearranges the textbook form for the digits of float64; with twice as many, that form will do."""

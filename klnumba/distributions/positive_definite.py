@@ -24,7 +24,7 @@ from klnumba.formulas.elementary import log, two_sum
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.primitives import fma
 
-CANCELLED = 2.0**14  # errors of 2**-53 whose squares add up to so much of a sum of squares may cost it 2**-45
+CANCELLED = 2.0**12  # errors of 2**-53 whose squares add up to so much of a sum of squares may cost it 2**-46
 NEAR = 0.05  # from here on the factors do; below, every eigenvalue of R is between 0.7 and 1.4
 
 WIDE = 12  # from here on whole rows are combined, which vectorises; below, the loops would cost more than they do
@@ -43,6 +43,13 @@ def _symmetric(matrices: np.ndarray) -> Any:
     return (np.abs(matrices - transposed(matrices)) <= allowed).all((-1, -2))
 
 
+def _mirrored(matrices: np.ndarray) -> np.ndarray:
+    """The lower triangles and what they are mirrored."""
+    if np.array_equal(matrices, transposed(matrices)):
+        return matrices
+    return np.tril(matrices) + transposed(np.tril(matrices, -1))
+
+
 def _lower(matrices: np.ndarray) -> Any:
     diagonal = np.diagonal(matrices, axis1=-2, axis2=-1)
     return (diagonal > 0).all(-1) & (np.triu(matrices, 1) == 0).all((-1, -2))
@@ -59,7 +66,7 @@ def _definite(matrices: np.ndarray) -> Any:
     return found
 
 
-SYMMETRIC = Constraint("a symmetric matrix", _symmetric, REAL)
+SYMMETRIC = Constraint("a symmetric matrix", _symmetric, REAL, _mirrored)
 POSITIVE_DEFINITE = Constraint("positive definite", _definite)
 LOWER_CHOLESKY = Constraint("a lower triangular matrix with a positive diagonal", _lower, REAL)
 

@@ -16,8 +16,9 @@ from klnumba.formulas.ranges import TINY
 from klnumba.formulas.twofold import over, plus, times
 
 STEP = 1.0 / 64.0
-FIRST, LAST = -4.5, 5.5  # where exp(t - exp(-t)) is 1e-41, and 244
-FARTHEST = 94.0  # v/size begins at 1e-41: beyond, a peak lies before the first node and nodes closer find no more
+FIRST, LAST = -5.2, 5.5  # where exp(t - exp(-t)) is 1e-81, and 244
+FARTHEST = 186.0  # v/size begins at 1e-81: beyond, a peak lies before the first node and nodes closer find no more
+RARE, LONGEST = 1e-10, 600.0  # where X is all but 1 the sum is of that alone which is not
 SMALL = 8.0  # up to here the sum serves; its parts are as large
 
 
@@ -36,10 +37,8 @@ def one_side(m: float, rest: float, a: float, b: float, peak: float, tail: float
 def sum_beside(step: float, size: float, m: float, rest: float, a: float, b: float) -> float:
     """The integrand over all nodes of one side."""
     total = 0.0
-    t = FIRST
-    while t <= LAST:
-        total += beside(t, size, m, rest, a, b)
-        t += step
+    for i in range(int((LAST - FIRST) / step) + 1):
+        total += beside(FIRST + i * step, size, m, rest, a, b)
     return total
 
 
@@ -70,7 +69,8 @@ def beta_moment(a: float, b: float, z: float, z_low: float) -> tuple[float, floa
     -0.838560638429
     """
     s = a + b
-    if z <= SMALL or (z <= 0.5 * s and z * (b / s) <= SMALL):
+    rare = b < RARE and z <= LONGEST
+    if z <= SMALL or rare or (z <= 0.5 * s and z * (b / s) <= SMALL):
         term = 1.0
         total = 0.0
         n = 0.0

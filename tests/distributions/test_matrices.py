@@ -165,10 +165,20 @@ STEEP = [[0.6894432431875768, 0.0], [1898003129822.119, 1.1225865982343453]]
 FIRST = [[1.956660234992019, 0.0], [154854312.97767997, 0.6471588395584795]]
 NEXT = [[1.9566602388616516, 0.0], [154854313.28393105, 0.6471588408383476]]
 
+# errors of two rows that a third takes with weights of other signs than the estimate of them
+OPPOSED = [
+    [0.8059421501173103, 0.0, 0.0, 0.0],
+    [33.949416053103604, 0.7336487667438035, 0.0, 0.0],
+    [30.807254456531936, 0.0, 1.0050781912741342, 0.0],
+    [0.0, 31.899319333081205, -48.159687347339634, 0.850957094864415],
+]
+FAR_ALIKE = [0.3868223354639474, 16.293440179744156, 14.786181160445627, 0.4001057111437041]
+
 
 @pytest.mark.parametrize(
     ("mean", "p", "q", "exact"),
     [
+        (FAR_ALIKE, OPPOSED, OPPOSED, 0.24697429315035460735),
         ([0.0, 0.0], FIRST, NEXT, 2.7422030742697843e-17),
         ([1.0845633490790867, 2985749227921.5005], STEEP, STEEP, 1.4778569790655403),
         ([1.0, 79142157.7483592], NEXT, NEXT, 0.130598793445107),
@@ -176,8 +186,26 @@ NEXT = [[1.9566602388616516, 0.0], [154854313.28393105, 0.6471588408383476]]
 )
 def test_numbers_below_the_diagonal_that_dwarf_it(mean, p, q, exact):
     """Where little is left of them, that is taken in twice the digits."""
-    one, other = D.MultivariateNormal([0.0, 0.0], scale_tril=p), D.MultivariateNormal(mean, scale_tril=q)
+    one, other = D.MultivariateNormal(np.zeros(len(mean)), scale_tril=p), D.MultivariateNormal(mean, scale_tril=q)
     assert float(kl.kl_divergence(one, other)) == pytest.approx(exact, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda m: D.MultivariateNormal(np.zeros(3), covariance_matrix=m),
+        lambda m: D.MultivariateNormal(np.zeros(3), precision_matrix=m),
+        lambda m: D.Wishart(5.0, m),
+        lambda m: D.InverseWishart(5.0, m),
+        lambda m: D.MatrixNormal(np.zeros((3, 3)), m, np.eye(3)),
+    ],
+)
+def test_the_lower_triangle_alone_is_read(make):
+    first = np.array([[2.0, 0.5, 0.1], [0.5, 1.0, 0.2], [0.1, 0.2, 1.5]])
+    second = first * (1 + 1e-6)
+    other = second * (1 + 5e-7 * np.triu([[0, 1, -1], [0, 0, 1], [0, 0, 0]]))
+    assert kl.kl_divergence(make(second), make(other)) == 0.0
+    assert kl.kl_divergence(make(first), make(second)) == kl.kl_divergence(make(first), make(other)) > 0.0
 
 
 def test_a_far_matrix_with_a_difference_takes_the_factors():
