@@ -43,7 +43,7 @@ def _symmetric(matrices: np.ndarray) -> Any:
     return (np.abs(matrices - transposed(matrices)) <= allowed).all((-1, -2))
 
 
-def _mirrored(matrices: np.ndarray) -> np.ndarray:
+def _mirrored(matrices: np.ndarray) -> Any:
     """The lower triangles and what they are mirrored."""
     if np.array_equal(matrices, transposed(matrices)):
         return matrices
