@@ -44,10 +44,11 @@ def _symmetric(matrices: np.ndarray) -> Any:
 
 
 def _mirrored(matrices: np.ndarray) -> Any:
-    """The lower triangles and what they are mirrored."""
+    """The lower triangles and what they are mirrored; what is not symmetric stays so, and is told from it."""
     if np.array_equal(matrices, transposed(matrices)):
         return matrices
-    return np.tril(matrices) + transposed(np.tril(matrices, -1))
+    mirrored = np.tril(matrices) + transposed(np.tril(matrices, -1))
+    return np.where(_symmetric(matrices)[..., None, None], mirrored, matrices)
 
 
 def _lower(matrices: np.ndarray) -> Any:

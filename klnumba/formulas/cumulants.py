@@ -69,16 +69,8 @@ def beta_moment(a: float, b: float, z: float, z_low: float) -> tuple[float, floa
     -0.838560638429
     """
     s = a + b
-    rare = b < RARE and z <= LONGEST
-    if z <= SMALL or rare or (z <= 0.5 * s and z * (b / s) <= SMALL):
-        term = 1.0
-        total = 0.0
-        n = 0.0
-        while term > 1e-34 * total:  # what derivatives need
-            term *= z * ((b + n) / ((s + n) * (n + 1.0)))
-            total += term
-            n += 1.0
-        return 1.0, 0.0, log(1.0 + total), -z * (b / s)
+    if z <= SMALL or (b < RARE and z <= LONGEST) or (z <= 0.5 * s and z * (b / s) <= SMALL):
+        return 1.0, 0.0, log(1.0 + sum_of_moments(b, s, z)), -z * (b / s)
     gap = (max(a, b) - z) + min(a, b) - z_low
     root = math.hypot(gap, 2.0 * math.sqrt(b) * math.sqrt(z))
     m = 2.0 * a / (s + z + root)
@@ -87,23 +79,26 @@ def beta_moment(a: float, b: float, z: float, z_low: float) -> tuple[float, floa
     if curvature < TINY:  # X lies at an end, but for less than what counts
         return (0.0, 0.0, log(b / s + (a / s) * exp(-z)), z * (a / s)) if m < rest else (1.0, 0.0, 0.0, -z * (b / s))
     size = 1.0 / math.sqrt(curvature)
-    integral = one_side(m, rest, a, b, size, 1.0 / a)
-    integral += one_side(rest, m, b, a, size, 1.0 / b)
+    integral = log(one_side(m, rest, a, b, size, 1.0 / a) + one_side(rest, m, b, a, size, 1.0 / b))
     over_mean = z * m * rest  # a - s*m, in which few digits of m would be left where that is close to a/s
-    apart = away(a, s, m, over_mean, 0.0) + away(b, s, rest, -over_mean, 0.0)
-    beside_end = a * phi(-rest) if rest <= m else math.inf
-    slope = (a - z) - z_low
-    if beside_end + abs(slope) * rest + b < apart:
+    fallen = a * phi(-rest) if rest <= m else math.inf
+    fall = ((a - z) - z_low) * rest
+    if fallen + abs(fall) + b < away(a, b, s, m, rest, over_mean, 0.0):  # the terms from the end are the smaller ones
         shares = b * log(rest * (s / b)) - a * log1p(-b / s)
-        at_end = (log_of_mean_density(a, b) + log(integral)) + (shares - beside_end - slope * rest)
-        return 1.0, 0.0, at_end, -z * (b / s)
-    return at_peak(a, b, z, m, rest, over_mean, log(integral))
+        return 1.0, 0.0, (log_of_mean_density(a, b) + integral) + (shares - fallen - fall), -z * (b / s)
+    return at_peak(a, b, z, m, rest, over_mean, integral)
 
 
-def away(x: float, s: float, share: float, d: float, low: float) -> float:
-    """x*log(x/y) - x + y for y = s*share, which may be below the range, given x - y = d + low."""
-    unit = 2.0**500 if s * share < 1e-250 else 1.0
-    return bregman(x * unit, s * unit * share, d * unit, low * unit) / unit
+def sum_of_moments(b: float, s: float, z: float) -> float:
+    """E exp(z*(1 - X)) - 1, the sum of z**n/n! times the moments of 1 - X."""
+    term = 1.0
+    total = 0.0
+    n = 0.0
+    while term > 1e-34 * total:  # what derivatives need
+        term *= z * ((b + n) / ((s + n) * (n + 1.0)))
+        total += term
+        n += 1.0
+    return total
 
 
 def at_peak(
@@ -119,12 +114,25 @@ def at_peak(
         rest, rest_low = over(*two_sum(b, over_mean), s, s_low)
         m, low = two_sum(1.0, -rest)
         low -= rest_low
-    elif over_mean < 0.5 * a:
-        m, low = over(*two_sum(a, -over_mean), s, s_low)
     else:
-        over_mean, lost = plus(a, 0.0, *times(-s, -s_low, m, 0.0))
-    apart = away(a, s, m, over_mean, lost) + away(b, s, 1.0 - m if m < rest else rest, -over_mean, -lost)
-    return m, low, (log_of_mean_density(a, b) + integral) - apart, z * (over_mean / s)
+        if over_mean < 0.5 * a:
+            m, low = over(*two_sum(a, -over_mean), s, s_low)
+        else:
+            over_mean, lost = plus(a, 0.0, *times(-s, -s_low, m, 0.0))
+        rest = 1.0 - m
+    c = (log_of_mean_density(a, b) + integral) - away(a, b, s, m, rest, over_mean, lost)
+    return m, low, c, z * (over_mean / s)
+
+
+def away(a: float, b: float, s: float, m: float, rest: float, d: float, low: float) -> float:
+    """By how much the logarithm of m**a*rest**b is below that at the mean, given a - s*m = d + low."""
+    return away_from(a, s, m, d, low) + away_from(b, s, rest, -d, -low)
+
+
+def away_from(x: float, s: float, share: float, d: float, low: float) -> float:
+    """x*log(x/y) - x + y for y = s*share, which may be below the range, given x - y = d + low."""
+    unit = 2.0**500 if s * share < 1e-250 else 1.0
+    return bregman(x * unit, s * unit * share, d * unit, low * unit) / unit
 
 
 def log_pareto_moment(alpha: float, z: float) -> float:

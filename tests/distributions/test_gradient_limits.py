@@ -209,3 +209,32 @@ def test_tiny_derivatives_by_log_odds(a, b):
 @pytest.mark.parametrize("probs", [0.1829347914843733, 0.19, 0.22, 0.78])
 def test_continuous_bernoulli_to_the_end_of_its_series(probs, q, others):
     assert compare("ContinuousBernoulli", q, [(probs, *others)]).largest < 1e-13
+
+
+def test_tiny_concentrations_have_slopes_or_none():
+    """As the page says: NaN by p's where all are below 1e-150, and nowhere another number."""
+    exact = np.array([-1.962962962962963, 0.4537037037037037, 0.6333333333333333, -2.5333333333333333])
+    for u in (1e-119, 1e-125, 1e-150, 1e-200, 1e-300):
+        beta = kl_divergence_grad(D.Beta(u, 2.0 * u), D.Beta(3.0 * u, u / 3.0))[1]
+        dirichlet = kl_divergence_grad(D.Dirichlet([u, 2.0 * u]), D.Dirichlet([3.0 * u, u / 3.0]))[1]
+        for slopes in (np.array(all_derivatives(beta)), np.ravel(all_derivatives(dirichlet))):
+            known = ~np.isnan(slopes)
+            assert known.all() or u < 1e-150
+            np.testing.assert_allclose(slopes[known] * u, exact[known], rtol=1e-13)
+        assert np.isfinite(list(beta.q.values())).all()
+
+
+@pytest.mark.parametrize("slope", [1e1, 1e3, 1e5])
+def test_slopes_of_normals_by_steep_triangles_lose_what_the_condition_takes(slope):
+    """By the mean of p it is q's precision times the difference of the means."""
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        q = np.tril(slope * rng.normal(size=(3, 3)), -1) + np.diag(rng.uniform(0.5, 2.0, 3))
+        off = q @ rng.normal(size=3)
+        p = D.MultivariateNormal(off, scale_tril=np.eye(3))
+        found = kl_divergence_grad(p, D.MultivariateNormal(np.zeros(3), scale_tril=q))[1].p["loc"]
+        with mp.workdps(100):
+            inverse = mp.matrix(q.tolist()) ** -1
+            exact = np.array([float(x) for x in inverse.T * (inverse * mp.matrix(off.tolist()))])
+        lost = np.abs(found - exact).max() / np.abs(exact).max()
+        assert lost <= 1e-16 * np.linalg.cond(q) + 1e-15

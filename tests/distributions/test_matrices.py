@@ -208,6 +208,17 @@ def test_the_lower_triangle_alone_is_read(make):
     assert kl.kl_divergence(make(first), make(second)) == kl.kl_divergence(make(first), make(other)) > 0.0
 
 
+def test_an_unchecked_matrix_that_is_not_symmetric_gives_nan():
+    """In a batch, it alone."""
+    given = np.array([[[1.0, 5.0], [0.3, 1.0]], [[1.0, 0.3 * (1 + 1e-8)], [0.3, 1.0]]])
+    p = D.MultivariateNormal(np.zeros(2), given, validate_args=False)
+    value = kl.kl_divergence(p, D.MultivariateNormal(np.zeros(2), EYE))
+    assert math.isnan(value[0])
+    assert value[1] == kl.kl_divergence(
+        D.MultivariateNormal(np.zeros(2), [[1.0, 0.3], [0.3, 1.0]]), D.MultivariateNormal(np.zeros(2), EYE)
+    )
+
+
 def test_a_far_matrix_with_a_difference_takes_the_factors():
     near = np.array([[1.0, 0.0], [0.0, 1.0]])
     far = np.array([[1.0, 0.999], [0.999, 1.0]])

@@ -7,6 +7,7 @@ and with locations that are further apart than float64 reaches.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -98,6 +99,17 @@ def test_locations_further_apart_than_the_range(pair: tuple[str, str]) -> None:
 
     both = [cells(), cells()]
     assert_alike(in_units(pair, both, 1.0), in_units(pair, both, 2.0**-40))
+
+
+@pytest.mark.parametrize("exact", [8.9e307, 1.7e308])
+@pytest.mark.parametrize("name", ["Normal", "Moyal", "Logistic"])
+def test_at_the_end_of_the_range_a_divergence_is_right_or_infinite(name: str, exact: float) -> None:
+    """From 9e307 on, half of a sum that is beyond the range."""
+    scale = 1e-100
+    far = math.sqrt(2.0) * math.sqrt(exact) * scale
+    found = float(kl.kl_divergence(getattr(D, name)(0.0, scale), D.Normal(far, scale)))
+    if exact < 9e307 or found < math.inf:
+        assert found == pytest.approx(exact, rel=1e-15)
 
 
 def test_narrow_cauchy_distributions_at_both_ends() -> None:

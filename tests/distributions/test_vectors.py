@@ -7,10 +7,12 @@ import math
 
 import numpy as np
 import pytest
+from mpmath import mp
 
 import klnumba as kl
 from klnumba import distributions as D
-from tests.reference.vector_distributions import NAMES, PAIRS
+from tests.reference.distribution_errors import error
+from tests.reference.vector_distributions import NAMES, PAIRS, dirichlet, wishart
 from tests.reference.vector_errors import TABLE, build, entry, evaluate, worst
 
 PAIR = pytest.mark.parametrize("pair", PAIRS, ids=[f"{p.p}-{p.q}-{p.note}".replace(" ", "_") for p in PAIRS])
@@ -137,6 +139,20 @@ def test_against_torch(pair):
     assert checked
 
 
+@pytest.mark.parametrize("df", [5e4, 1e7, 1e10])
+def test_many_degrees_of_freedom_and_nearly_one_mean(df):
+    """What the page says of them: 5e-16 times the root of their number."""
+    rng = np.random.default_rng(17)
+    for _ in range(60):
+        delta = 10.0 ** rng.uniform(-9.0, -1.0)
+        scale = np.array([[rng.uniform(0.5, 2.0)]])
+        p, q = (df, scale), (df * (1.0 - delta) * (1.0 + 1e-3 * delta * rng.normal()), scale * (1.0 + delta / 2.0))
+        one, other = (D.Wishart(n, scale_tril=factor) for n, factor in (p, q))
+        with mp.workdps(130):
+            exact = wishart("Wishart.scale_tril")(p, q)
+        assert error(float(kl.kl_divergence(one, other)), exact) <= 5e-16 * math.sqrt(df)
+
+
 # --- categories -------------------------------------------------------------------------------------------------------
 
 
@@ -246,10 +262,6 @@ def test_stacked_parameters_broadcast():
 
 def test_a_long_dirichlet_keeps_its_digits():
     """The sum over many parts is compensated: against the sum of the remainders of log-gamma with many digits."""
-    from mpmath import mp
-
-    from tests.reference.vector_distributions import dirichlet
-
     rng = np.random.default_rng(3)
     a = rng.gamma(1.0, 2.0, 300) + 0.01
     b = a * (1 + 1e-9 * rng.normal(size=300))
