@@ -15,6 +15,7 @@ from klnumba.kernels import cpu
 from klnumba.parametric import Parametric
 
 BLOCK = 1 << 17  # cells a block at least: what a thread copies, or does, at a time
+MOST = 1 << 21  # cells of a block of rows that are used where they lie, so that Ctrl-C is heard
 
 FLOAT64 = np.dtype(np.float64)
 FLOAT32 = np.dtype(np.float32)
@@ -228,13 +229,13 @@ class Rows:
         extent = (self.n - 1) * step + self.d
         return np.lib.stride_tricks.as_strided(view, (extent,), (item,), writeable=False), 0, step
 
-    def blocks(self) -> list[Any]:
-        """The jobs of a call: slices of the rows, each for `load`; they depend on the shape alone."""
-        if self.direct is not None:
-            cells = min(max(BLOCK, self.n * self.d // 32), 16 * BLOCK)
-            rows = max(1, cells // max(self.d, 1))
-            return [(first, min(first + rows, self.n)) for first in range(0, self.n, rows)]
-        return list(self._slices())
+    def blocks(self, threads: int) -> list[Any]:
+        """The jobs of a call for so many threads: slices of the rows, each for `load`."""
+        if self.direct is None:
+            return list(self._slices())
+        cells = MOST if threads == 1 else min(max(BLOCK, self.n * self.d // 32), MOST)
+        rows = max(1, cells // max(self.d, 1))
+        return [(first, min(first + rows, self.n)) for first in range(0, self.n, rows)]
 
     def _slices(self) -> Iterator[tuple[int, int, tuple[Any, ...]]]:
         """Slices of the kept axes that hold adjacent rows, about `BLOCK` cells each."""

@@ -257,7 +257,7 @@ class Found:
                 for task, order, result in self.wanted:
                     self._keep(task, result, row, np.array([long_rows.value(task, rows, row, count, order)]))
         else:
-            threads.run(self._block, rows.blocks(), count)
+            threads.run(self._block, rows.blocks(count), count)
         if self.strict and self.bad:
             row = min(self.bad)
             raise ValueError(diagnosis(rows, self.bad[row], row))

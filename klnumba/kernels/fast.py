@@ -15,7 +15,7 @@ import numpy as np
 from klnumba.formulas.divergences import kl_unfit, no_cell
 from klnumba.formulas.elementary import sum_of_four, two_sum
 from klnumba.kernels.compiler import frozen, helper, part, prefetch_next, scalar
-from klnumba.kernels.tiles import BUFFER, SCRATCH, SPACE, STEP, TILE, copy, fill, side_by_side, vector_sum
+from klnumba.kernels.tiles import BUFFER, SCRATCH, SPACE, STEP, TILE, copy, fill, side_by_side, stretch, vector_sum
 
 SHORT = 256  # rows shorter than this are computed many at a time
 VECTORS = 32  # rows shorter than this are summed many at a time
@@ -237,16 +237,22 @@ def scaled_long_rows(cell: Callable[..., Any], finish: Callable[..., Any], dtype
 
 def flat_loop(cell: Callable[..., Any], top: Any) -> Any:
     """The cells of many short rows into a buffer; returns the least guard."""
-    cell = scalar(cell)
+    cell, few = scalar(cell), stretch(STEP)
 
     @part
     def flat(p: Any, a: Any, q: Any, b: Any, count: Any, out: Any) -> Any:
-        x = p[a : a + count]
-        y = q[b : b + count]
         guard = top
-        for k in range(count):
-            out[k], check = cell(np.float64(x[k]), np.float64(y[k]), 1.0)
-            guard = min(guard, check)
+        line, ahead = 64 // p.itemsize, AHEAD // 2 // p.itemsize
+        for start in range(0, count, few):
+            x = p[a + start : a + min(start + few, count)]
+            y = q[b + start : b + min(start + few, count)]
+            place = out[start : min(start + few, count)]
+            for k in range(ahead, ahead + few, line):
+                prefetch_next(x, k)
+                prefetch_next(y, k)
+            for k in range(x.size):
+                place[k], check = cell(np.float64(x[k]), np.float64(y[k]), 1.0)
+                guard = min(guard, check)
         return guard
 
     return flat
@@ -322,7 +328,7 @@ def short_rows(cell: Callable[..., Any], finish: Callable[..., Any]) -> Callable
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, n: Any, d: Any,
         out: Any, flag: Any, work: Any, view: Any, space: Any,
     ) -> None:  # fmt: skip
-        most, line = TILE // d, 64 // p.itemsize
+        most = TILE // d
         gs, xs, ys = space[0:TILE], space[TILE : 2 * TILE], space[2 * TILE : 3 * TILE]
         for first in range(0, n, most):
             count = min(most, n - first)
@@ -330,9 +336,6 @@ def short_rows(cell: Callable[..., Any], finish: Callable[..., Any]) -> Callable
             cells = count * d
             whole = (cells + STEP - 1) // STEP * STEP
             adjacent = (ps == d or count == 1) and (qs == d or count == 1)
-            for k in range(0, cells, line):  # the next group: a page of memory is all that hardware looks ahead
-                prefetch_next(p, o + cells + k)
-                prefetch_next(q, u + cells + k)
             if not adjacent or o + whole > p.size or u + whole > q.size:
                 side_by_side(p, o, ps, count, d, work, 0)
                 side_by_side(q, u, qs, count, d, work, BUFFER)

@@ -25,7 +25,7 @@ from klnumba.formulas.logit_cells import (
 )
 from klnumba.kernels.compiler import helper, part, prefetch_next, reordering, scalar
 from klnumba.kernels.registers import fuses
-from klnumba.kernels.tiles import BUFFER, SMALL, TILE, WHOLE, copy, fill, sum_of_sixteens, vector_sum
+from klnumba.kernels.tiles import BUFFER, SMALL, STEP, TILE, WHOLE, copy, fill, stretch, sum_of_sixteens, vector_sum
 
 HEAVY = 1.0 / 16.0  # the share of a sum so far from which on a term counts as large: a tile has 16 of a sum at most
 NEARLY = 1.0 - 2.0**-20  # the share of a sum that is left at least when it is rounded to float32
@@ -36,6 +36,19 @@ LARGE = 0.25  # a share of a sum above which a term is not left to quick sums
 
 _exp = scalar(exp)
 _any_cell = scalar(any_cell("float64"))
+
+
+def asking(dtype: Any) -> Any:
+    """Ask for the cells `TILE` behind those of a part, little by little (`stretch`)."""
+    line = 64 // dtype.itemsize
+
+    @helper
+    def ask(x: Any, y: Any, count: Any) -> None:
+        for k in range(TILE, TILE + count, line):
+            prefetch_next(x, k)
+            prefetch_next(y, k)
+
+    return ask
 
 
 def placing(dtype: Any) -> Any:
@@ -59,6 +72,9 @@ def placing(dtype: Any) -> Any:
     def placed_both(p: Any, o: Any, q: Any, u: Any, count: Any, shift: Any, inverse: Any, work: Any, view: Any) -> Any:
         if count % WHOLE == 0 and inverse == 1.0:
             return p[o : o + count], q[u : u + count]
+        for k in range(count, 2 * count, line):  # the next tile, which the loops ask for where they read the rows
+            prefetch_next(p, o + k)
+            prefetch_next(q, u + k)
         placed(q, u, count, inverse, work, BUFFER, ZERO - shift)  # which is near
         whole = placed(p, o, count, inverse, work, np.int64(0), ZERO)
         return view[0:whole], view[BUFFER : BUFFER + whole]
@@ -66,9 +82,6 @@ def placing(dtype: Any) -> Any:
     @part
     def place(p: Any, o: Any, q: Any, u: Any, count: Any, shift: Any, inverse: Any, work: Any, view: Any) -> Any:
         """The cells from o and u on: in `work`, where they are few or to be scaled."""
-        for k in range(TILE, TILE + count, line):  # the next tile, which comes when this one is computed
-            prefetch_next(p, o + k)
-            prefetch_next(q, u + k)
         return placed_both(p, o, q, u, count, shift, inverse, work, view)
 
     return place
@@ -79,16 +92,20 @@ def tile_loop(dtype: Any) -> Any:
     real = dtype.type
     bits = np.dtype(f"i{dtype.itemsize}").type
     mask, limit = bits(np.iinfo(bits).max), real(NEAR).view(bits)
+    ask, few = asking(dtype), stretch(STEP)
 
     def over(cell: Any) -> Any:
         @helper
         def cells(x: Any, y: Any, shift: Any, ratio: Any, ps: Any, ds: Any, gs: Any) -> Any:
             top = bits(0)
-            for k in range(x.size):
-                p, delta, g = cell(x[k], y[k], shift, ratio)
-                ps[k], ds[k], gs[k] = p, p * delta, g
-                size = bits(real(delta).view(bits) & mask)  # of its bits: those of NaN are the largest
-                top = size if size > top else top
+            for s in range(0, x.size, few):
+                u, v, a, b, c = x[s : s + few], y[s : s + few], ps[s : s + few], ds[s : s + few], gs[s : s + few]
+                ask(u, v, few)
+                for k in range(u.size):
+                    p, delta, g = cell(u[k], v[k], shift, ratio)
+                    a[k], b[k], c[k] = p, p * delta, g
+                    size = bits(real(delta).view(bits) & mask)  # of its bits: those of NaN are the largest
+                    top = size if size > top else top
             return top >= limit
 
         return cells
@@ -142,19 +159,24 @@ def quick_sums(gap: Any) -> Any:
 
 def quick_tile(dtype: Any) -> Any:
     """(P, D, G, True) of a tile of near cells of float32; whether they are near, and whether none is large."""
-    numbers = scalar(quick_numbers)
+    numbers, ask, half = scalar(quick_numbers), asking(dtype), stretch(TILE // 2)
     slight, other = quick_sums(slight_gap), quick_sums(any_gap)
 
     @part
     def quick(x: Any, y: Any, shift: Any, slightly: Any, mass: Any, cells: Any, turn: Any) -> Any:
         unit = 1.0 + (turn * STRIDE % UNITS) / UNITS
         by = np.float32(shift)
-        if slightly:
-            more, odd, g, top, large, near = slight(x, y, by, numbers(-unit))
-        else:
-            more, odd, g, top, large, near = other(x, y, by, numbers(-unit))
+        more = odd = g = 0.0
+        top = large = np.float32(0.0)
+        near = True  # if not, the others are not looked at
+        for s in range(0, TILE, half):
+            u, v = x[s : s + half], y[s : s + half]
+            ask(u, v, half)
+            found = slight(u, v, by, numbers(-unit)) if slightly else other(u, v, by, numbers(-unit))
+            more, odd, g = more + np.float64(found[0]), odd + np.float64(found[1]), g + np.float64(found[2])
+            top, large, near = max(top, found[3]), max(large, found[4]), near and found[5]
         per = 1.0 / unit
-        more, odd, g = np.float64(more) * per, np.float64(odd) * per, np.float64(g) * per
+        more, odd, g = more * per, odd * per, g * per
         top, large = np.float64(top) * per, np.float64(large) * per
         light = top < LARGE * (mass + more) and (large < LARGE * (max(cells, 0.0) + g) or g == 0.0)
         return more, odd, g, near and more + g < math.inf, light

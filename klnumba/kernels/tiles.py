@@ -15,9 +15,11 @@ from typing import Any
 
 import numpy as np
 from numba import types
+from numba.core.registry import cpu_target
 
 from klnumba.formulas.elementary import two_sum
 from klnumba.kernels.compiler import frozen, helper, reordering, scalar
+from klnumba.kernels.registers import looks_ahead
 
 TILE = 512
 CHUNK = 1 << 18
@@ -40,6 +42,14 @@ STATES = types.Array(types.float64, 2, "C")
 INDEX = types.Array(types.int64, 1, "C", readonly=True)
 
 _two_sum = scalar(two_sum)
+
+
+def stretch(cells: int) -> int:
+    """How many cells of a tile come between two turns of `prefetch_next`: all, where that does nothing.
+
+    A processor has few places for lines on their way (Intel's 16 a core): asked for more at once, it waits.
+    """
+    return TILE if looks_ahead(cpu_target.target_context) else cells
 
 
 def cells_of(dtype: Any) -> Any:
