@@ -52,9 +52,12 @@ class Array:
         return a < e and c < b
 
 
+_ON_HOST = (np.ndarray, np.generic, float, int, list, tuple)
+
+
 def is_on_device(x: Any) -> bool:
     """Whether an argument lies in the memory of a CUDA device; loads nothing."""
-    if x is None or isinstance(x, np.ndarray | np.generic | float | int | list | tuple):
+    if x is None or isinstance(x, _ON_HOST):
         return False
     where = getattr(type(x), "__dlpack_device__", None)
     if where is not None:

@@ -46,6 +46,28 @@ def _ask_for(values: Any, labels: Any, first: Any, sums: Any, whole: Any, layout
 
 
 @helper
+def _of_square(m: Any, e: Any) -> Any:
+    """(the first limb, what (m*2**e)**2 adds to five limbs)."""
+    low, high = product(m, m)
+    place = 2 * e + integers.BIAS
+    at = place >> 5
+    a, b, c = _moved(low, place & 31)
+    above = place + 2 * integers.HALF_BITS
+    x, y, z = _moved(high, above & 31)
+    if above >> 5 == at + 1:
+        return at, (a, b + x, c + y, z, np.int64(0))
+    return at, (a, b, c + x, y, z)
+
+
+@helper
+def _give(sums: Any, g: Any, s: Any, at: Any, limbs: Any) -> None:
+    """Add limbs to a sum, from `at` on."""
+    row = sums[g, s]
+    for k in range(len(limbs)):
+        row[at + k] += limbs[k]
+
+
+@helper
 def _group_rows(
     values: Any, first: Any, stop: Any, g: Any, thresholds: Any, counts: Any, extremes: Any, sums: Any, whole: Any,
     part: Any, layout: Any,
@@ -54,11 +76,10 @@ def _group_rows(
 
     The limbs that rows after one another add to are mostly the same, and go to memory when others come.
     """
-    k = square = np.int64(0)
-    a = b = c = np.int64(0)
-    s = t = u = v = w = np.int64(0)
-    i, rows = first, np.int64(0)
-    least, most = math.inf, -math.inf
+    zero = np.int64(0)
+    one, two = (zero, zero, zero), (zero, zero, zero, zero, zero)
+    k = square = rows = zero
+    i, least, most = first, math.inf, -math.inf
     while i < stop:
         x = values[i]
         if not 0.0 < abs(x) < math.inf:
@@ -75,52 +96,21 @@ def _group_rows(
             whole[g, SPECIALS + n] += x > thresholds[n]
         whole[g, place] += 1
         m, e = magnitude(x)
-        at = (e + integers.BIAS) >> 5
+        at, sign = (e + integers.BIAS) >> 5, np.int64(1) if x > 0.0 else np.int64(-1)
         if at != k:
-            sums[g, 0, k] += a
-            sums[g, 0, k + 1] += b
-            sums[g, 0, k + 2] += c
-            k = at
-            a = b = c = np.int64(0)
-        sign = np.int64(1) if x > 0.0 else np.int64(-1)
-        d0, d1, d2 = _moved(m, (e + integers.BIAS) & 31)
-        a += sign * d0
-        b += sign * d1
-        c += sign * d2
-        low, high = product(m, m)
-        at = (2 * e + integers.BIAS) >> 5
+            _give(sums, g, 0, k, one)
+            k, one = at, (zero, zero, zero)
+        a, b, c = _moved(m, (e + integers.BIAS) & 31)
+        one = (one[0] + sign * a, one[1] + sign * b, one[2] + sign * c)
+        at, more = _of_square(m, e)
         if at != square:
-            sums[g, 1, square] += s
-            sums[g, 1, square + 1] += t
-            sums[g, 1, square + 2] += u
-            sums[g, 1, square + 3] += v
-            sums[g, 1, square + 4] += w
-            square = at
-            s = t = u = v = w = np.int64(0)
-        d0, d1, d2 = _moved(low, (2 * e + integers.BIAS) & 31)
-        s += d0
-        t += d1
-        u += d2
-        above = 2 * e + integers.BIAS + 2 * integers.HALF_BITS
-        d0, d1, d2 = _moved(high, above & 31)
-        if above >> 5 == at + 1:
-            t += d0
-            u += d1
-            v += d2
-        else:
-            u += d0
-            v += d1
-            w += d2
+            _give(sums, g, 1, square, two)
+            square, two = at, (zero, zero, zero, zero, zero)
+        two = (two[0] + more[0], two[1] + more[1], two[2] + more[2], two[3] + more[3], two[4] + more[4])
     counts[g, FINITE] += rows
     extremes[g, 0], extremes[g, 1] = min(extremes[g, 0], least), max(extremes[g, 1], most)
-    sums[g, 0, k] += a
-    sums[g, 0, k + 1] += b
-    sums[g, 0, k + 2] += c
-    sums[g, 1, square] += s
-    sums[g, 1, square + 1] += t
-    sums[g, 1, square + 2] += u
-    sums[g, 1, square + 3] += v
-    sums[g, 1, square + 4] += w
+    _give(sums, g, 0, k, one)
+    _give(sums, g, 1, square, two)
     return i
 
 

@@ -36,14 +36,16 @@ WAITS = MOST_WAITING // 2
 
 @dataclass(slots=True)
 class Waiting:
-    """A batch that is still to be taken in: with the number of each row's group, and its load.
+    """A batch that is still to be taken in, with the number of each row's group.
 
-    The last batch has all labels that are known by then, so that rows and labels come in one step.
+    The last batch has the rows and the load of all that wait, and all labels that are known by then: they come with it
+    in one step.
     """
 
     values: Array
     weights: Array | None
     places: Array | None
+    rows: int
     load: int
     labels: Labels | None
 
@@ -106,7 +108,12 @@ class RunningStatistics(Mergeable):
     @property
     def _held(self) -> int:
         """Rows that wait."""
-        return sum(batch.values.size for batch in self._waiting)
+        return self._waiting[-1].rows if self._waiting else 0
+
+    @property
+    def _held_load(self) -> int:
+        """Their load."""
+        return self._waiting[-1].load if self._waiting else 0
 
     def _wait(self, batch: Waiting) -> None:
         self._waiting.append(batch)  # from here on its labels count
@@ -160,15 +167,17 @@ class RunningStatistics(Mergeable):
             return lambda: None
         self._check_groups(batch.labels)
         load = batch.values.size if batch.weights is None else math.ceil(batch.weights.sum())
-        check_load(self._near.load + self._afar.load + sum(one.load for one in self._waiting) + load)
+        check_load(self._near.load + self._afar.load + self._held_load + load)
         labels = places = None
         if batch.labels is not None:
             labels = Labels() if self._labels is None else self._labels.copy()
             places = labels.numbers(batch.labels)
         if isinstance(batch.values, np.ndarray) and batch.values.size <= WAITS:
-            if self._held + batch.values.size > MOST_WAITING or len(self._waiting) == MOST_BATCHES:
+            size = batch.values.size
+            if self._held + size > MOST_WAITING or len(self._waiting) == MOST_BATCHES:
                 self._take_waiting()
-            return functools.partial(self._wait, Waiting(batch.values, batch.weights, places, load, labels))
+            totals = self._held + size, self._held_load + load
+            return functools.partial(self._wait, Waiting(batch.values, batch.weights, places, *totals, labels))
         self._take_waiting()
         with uninterrupted():  # what grows does so in several steps
             return self._ready(batch, places, labels)
