@@ -47,7 +47,7 @@ _two_sum = scalar(two_sum)
 def stretch(cells: int) -> int:
     """How many cells of a tile come between two turns of `prefetch_next`: all, where that does nothing.
 
-    A processor has few places for lines on their way (Intel's 16 a core): asked for more at once, it waits.
+    A core has few places for lines on their way (Intel's twelve to sixteen): asked for more at once, it waits.
     """
     return TILE if looks_ahead(cpu_target.target_context) else cells
 
