@@ -328,7 +328,7 @@ def short_rows(cell: Callable[..., Any], finish: Callable[..., Any]) -> Callable
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, n: Any, d: Any,
         out: Any, flag: Any, work: Any, view: Any, space: Any,
     ) -> None:  # fmt: skip
-        most = TILE // d
+        most, line = TILE // d, 64 // p.itemsize
         gs, xs, ys = space[0:TILE], space[TILE : 2 * TILE], space[2 * TILE : 3 * TILE]
         for first in range(0, n, most):
             count = min(most, n - first)
@@ -337,6 +337,9 @@ def short_rows(cell: Callable[..., Any], finish: Callable[..., Any]) -> Callable
             whole = (cells + STEP - 1) // STEP * STEP
             adjacent = (ps == d or count == 1) and (qs == d or count == 1)
             if not adjacent or o + whole > p.size or u + whole > q.size:
+                for k in range(0, cells, line):  # the next group, as `flat` sees the copies alone
+                    prefetch_next(p, o + cells + k)
+                    prefetch_next(q, u + cells + k)
                 side_by_side(p, o, ps, count, d, work, 0)
                 side_by_side(q, u, qs, count, d, work, BUFFER)
                 fill(work, cells, whole - cells, 0.0)

@@ -39,7 +39,7 @@ _any_cell = scalar(any_cell("float64"))
 
 
 def asking(dtype: Any) -> Any:
-    """Ask for the cells `TILE` behind those of a part, little by little (`stretch`)."""
+    """Ask for the cells `TILE` after those of a part, little by little (`stretch`)."""
     line = 64 // dtype.itemsize
 
     @helper
@@ -52,7 +52,7 @@ def asking(dtype: Any) -> Any:
 
 
 def placing(dtype: Any) -> Any:
-    """The cells of a tile as they are computed with, those that follow asked for."""
+    """The cells of a tile as they are computed with; where they are copied, those that follow are asked for."""
     real = dtype.type
     line = 64 // dtype.itemsize
 
@@ -72,7 +72,7 @@ def placing(dtype: Any) -> Any:
     def placed_both(p: Any, o: Any, q: Any, u: Any, count: Any, shift: Any, inverse: Any, work: Any, view: Any) -> Any:
         if count % WHOLE == 0 and inverse == 1.0:
             return p[o : o + count], q[u : u + count]
-        for k in range(count, 2 * count, line):  # the next tile, which the loops ask for where they read the rows
+        for k in range(count, 2 * count, line):  # the next tile; elsewhere the loops ask for it
             prefetch_next(p, o + k)
             prefetch_next(q, u + k)
         placed(q, u, count, inverse, work, BUFFER, ZERO - shift)  # which is near
@@ -168,7 +168,7 @@ def quick_tile(dtype: Any) -> Any:
         by = np.float32(shift)
         more = odd = g = 0.0
         top = large = np.float32(0.0)
-        near = True  # if not, the others are not looked at
+        near = True  # where it is not, the sums are not used
         for s in range(0, TILE, half):
             u, v = x[s : s + half], y[s : s + half]
             ask(u, v, half)
