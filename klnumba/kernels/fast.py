@@ -14,8 +14,8 @@ import numpy as np
 
 from klnumba.formulas.divergences import kl_unfit, no_cell
 from klnumba.formulas.elementary import sum_of_four, two_sum
-from klnumba.kernels.compiler import frozen, helper, part, prefetch_next, scalar
-from klnumba.kernels.tiles import BUFFER, SCRATCH, SPACE, STEP, TILE, copy, fill, side_by_side, stretch, vector_sum
+from klnumba.kernels.compiler import frozen, helper, part, scalar
+from klnumba.kernels.tiles import BUFFER, SCRATCH, SPACE, STEP, TILE, ask, copy, fill, side_by_side, stretch, vector_sum
 
 SHORT = 256  # rows shorter than this are computed many at a time
 VECTORS = 32  # rows shorter than this are summed many at a time
@@ -46,7 +46,7 @@ def fours_loop(cell: Callable[..., Any], item: int, kind: Any, top: Any) -> Any:
     A block has `LANES` sums of cells, of p and of q. The caller's cells have `item` bytes and are computed as `kind`.
     """
     cell = scalar(cell)
-    line, ahead = 64 // item, AHEAD // item
+    ahead = AHEAD // item
     h = LANES
 
     @part
@@ -55,9 +55,7 @@ def fours_loop(cell: Callable[..., Any], item: int, kind: Any, top: Any) -> Any:
         for start in range(0, count, STEP):
             x = p[a + start : a + start + STEP]
             y = q[b + start : b + start + STEP]
-            for k in range(0, STEP, line):
-                prefetch_next(x, k + ahead)
-                prefetch_next(y, k + ahead)
+            ask(x, y, ahead, STEP)
             at = (filled + start // STEP) * SUMS
             out = work[at : at + SUMS]
             for k in range(h):
@@ -242,14 +240,12 @@ def flat_loop(cell: Callable[..., Any], top: Any) -> Any:
     @part
     def flat(p: Any, a: Any, q: Any, b: Any, count: Any, out: Any) -> Any:
         guard = top
-        line, ahead = 64 // p.itemsize, AHEAD // 2 // p.itemsize
+        ahead = AHEAD // 2 // p.itemsize  # for short rows half as far was the fastest
         for start in range(0, count, few):
             x = p[a + start : a + min(start + few, count)]
             y = q[b + start : b + min(start + few, count)]
             place = out[start : min(start + few, count)]
-            for k in range(ahead, ahead + few, line):
-                prefetch_next(x, k)
-                prefetch_next(y, k)
+            ask(x, y, ahead, few)
             for k in range(x.size):
                 place[k], check = cell(np.float64(x[k]), np.float64(y[k]), 1.0)
                 guard = min(guard, check)
@@ -328,7 +324,7 @@ def short_rows(cell: Callable[..., Any], finish: Callable[..., Any]) -> Callable
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, n: Any, d: Any,
         out: Any, flag: Any, work: Any, view: Any, space: Any,
     ) -> None:  # fmt: skip
-        most, line = TILE // d, 64 // p.itemsize
+        most = TILE // d
         gs, xs, ys = space[0:TILE], space[TILE : 2 * TILE], space[2 * TILE : 3 * TILE]
         for first in range(0, n, most):
             count = min(most, n - first)
@@ -337,9 +333,7 @@ def short_rows(cell: Callable[..., Any], finish: Callable[..., Any]) -> Callable
             whole = (cells + STEP - 1) // STEP * STEP
             adjacent = (ps == d or count == 1) and (qs == d or count == 1)
             if not adjacent or o + whole > p.size or u + whole > q.size:
-                for k in range(0, cells, line):  # the next group, as `flat` sees the copies alone
-                    prefetch_next(p, o + cells + k)
-                    prefetch_next(q, u + cells + k)
+                ask(p[o:], q[u:], cells, cells)  # the next group, as `flat` sees the copies alone
                 side_by_side(p, o, ps, count, d, work, 0)
                 side_by_side(q, u, qs, count, d, work, BUFFER)
                 fill(work, cells, whole - cells, 0.0)

@@ -23,9 +23,21 @@ from klnumba.formulas.logit_cells import (
     quick_power,
     slight_gap,
 )
-from klnumba.kernels.compiler import helper, part, prefetch_next, reordering, scalar
+from klnumba.kernels.compiler import helper, part, reordering, scalar
 from klnumba.kernels.registers import fuses
-from klnumba.kernels.tiles import BUFFER, SMALL, STEP, TILE, WHOLE, copy, fill, stretch, sum_of_sixteens, vector_sum
+from klnumba.kernels.tiles import (
+    BUFFER,
+    SMALL,
+    STEP,
+    TILE,
+    WHOLE,
+    ask,
+    copy,
+    fill,
+    stretch,
+    sum_of_sixteens,
+    vector_sum,
+)
 
 HEAVY = 1.0 / 16.0  # the share of a sum so far from which on a term counts as large: a tile has 16 of a sum at most
 NEARLY = 1.0 - 2.0**-20  # the share of a sum that is left at least when it is rounded to float32
@@ -38,23 +50,9 @@ _exp = scalar(exp)
 _any_cell = scalar(any_cell("float64"))
 
 
-def asking(dtype: Any) -> Any:
-    """Ask for the cells `TILE` after those of a part, little by little (`stretch`)."""
-    line = 64 // dtype.itemsize
-
-    @helper
-    def ask(x: Any, y: Any, count: Any) -> None:
-        for k in range(TILE, TILE + count, line):
-            prefetch_next(x, k)
-            prefetch_next(y, k)
-
-    return ask
-
-
 def placing(dtype: Any) -> Any:
     """The cells of a tile as they are computed with; where they are copied, those that follow are asked for."""
     real = dtype.type
-    line = 64 // dtype.itemsize
 
     @helper
     def placed(cells: Any, start: Any, count: Any, inverse: Any, work: Any, at: Any, none: Any) -> Any:
@@ -69,20 +67,14 @@ def placing(dtype: Any) -> Any:
         return whole
 
     @helper
-    def placed_both(p: Any, o: Any, q: Any, u: Any, count: Any, shift: Any, inverse: Any, work: Any, view: Any) -> Any:
+    def place(p: Any, o: Any, q: Any, u: Any, count: Any, shift: Any, inverse: Any, work: Any, view: Any) -> Any:
+        """The cells from o and u on: in `work`, where they are few or to be scaled."""
         if count % WHOLE == 0 and inverse == 1.0:
             return p[o : o + count], q[u : u + count]
-        for k in range(count, 2 * count, line):  # the next tile; elsewhere the loops ask for it
-            prefetch_next(p, o + k)
-            prefetch_next(q, u + k)
+        ask(p[o:], q[u:], count, count)  # the next tile; elsewhere the loops ask for it
         placed(q, u, count, inverse, work, BUFFER, ZERO - shift)  # which is near
         whole = placed(p, o, count, inverse, work, np.int64(0), ZERO)
         return view[0:whole], view[BUFFER : BUFFER + whole]
-
-    @part
-    def place(p: Any, o: Any, q: Any, u: Any, count: Any, shift: Any, inverse: Any, work: Any, view: Any) -> Any:
-        """The cells from o and u on: in `work`, where they are few or to be scaled."""
-        return placed_both(p, o, q, u, count, shift, inverse, work, view)
 
     return place
 
@@ -92,7 +84,7 @@ def tile_loop(dtype: Any) -> Any:
     real = dtype.type
     bits = np.dtype(f"i{dtype.itemsize}").type
     mask, limit = bits(np.iinfo(bits).max), real(NEAR).view(bits)
-    ask, few = asking(dtype), stretch(STEP)
+    few = stretch(STEP)
 
     def over(cell: Any) -> Any:
         @helper
@@ -100,7 +92,7 @@ def tile_loop(dtype: Any) -> Any:
             top = bits(0)
             for s in range(0, x.size, few):
                 u, v, a, b, c = x[s : s + few], y[s : s + few], ps[s : s + few], ds[s : s + few], gs[s : s + few]
-                ask(u, v, few)
+                ask(u, v, TILE, few)
                 for k in range(u.size):
                     p, delta, g = cell(u[k], v[k], shift, ratio)
                     a[k], b[k], c[k] = p, p * delta, g
@@ -159,7 +151,7 @@ def quick_sums(gap: Any) -> Any:
 
 def quick_tile(dtype: Any) -> Any:
     """(P, D, G, True) of a tile of near cells of float32; whether they are near, and whether none is large."""
-    numbers, ask, half = scalar(quick_numbers), asking(dtype), stretch(TILE // 2)
+    numbers, half = scalar(quick_numbers), stretch(TILE // 2)
     slight, other = quick_sums(slight_gap), quick_sums(any_gap)
 
     @part
@@ -171,7 +163,7 @@ def quick_tile(dtype: Any) -> Any:
         near = True  # where it is not, the sums are not used
         for s in range(0, TILE, half):
             u, v = x[s : s + half], y[s : s + half]
-            ask(u, v, half)
+            ask(u, v, TILE, half)
             found = slight(u, v, by, numbers(-unit)) if slightly else other(u, v, by, numbers(-unit))
             more, odd, g = more + np.float64(found[0]), odd + np.float64(found[1]), g + np.float64(found[2])
             top, large, near = max(top, found[3]), max(large, found[4]), near and found[5]

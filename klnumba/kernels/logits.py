@@ -30,8 +30,8 @@ from klnumba.formulas.log_cells import phi
 from klnumba.formulas.logit_cells import LOGIT_CELLS
 from klnumba.formulas.special import exp_excess
 from klnumba.kernels.compiler import part, scalar
-from klnumba.kernels.logit_tiles import asking, exact, placing, quick_tile, summing
-from klnumba.kernels.tiles import STEP, TILE, stretch, sum_of_sixteens
+from klnumba.kernels.logit_tiles import exact, placing, quick_tile, summing
+from klnumba.kernels.tiles import STEP, TILE, ask, stretch, sum_of_sixteens
 
 LEAST = {"float64": 2.0**-100, "float32": 2.0**-50}  # KL from which on no cell that counts is too small for the dtype
 # The sums that a row may have: no exponential is near overflow, and those that are zero would add nothing.
@@ -59,13 +59,13 @@ _exp_excess = scalar(exp_excess)
 def guessing(dtype: Any) -> Any:
     """The log-ratio of the sums of the first cells, or 0 where they tell none."""
     real, place, powers = dtype.type, placing(dtype), scalar(LOGIT_CELLS[dtype.name][0])
-    ask, few = asking(dtype), stretch(STEP)
+    few = stretch(STEP)
 
     @part
     def exponentials(x: Any, y: Any, ps: Any, qs: Any) -> None:
         for s in range(0, x.size, few):
             u, v, a, b = x[s : s + few], y[s : s + few], ps[s : s + few], qs[s : s + few]
-            ask(u, v, few)
+            ask(u, v, TILE, few)
             for k in range(u.size):
                 a[k], b[k] = powers(u[k], v[k], real(1.0))
 

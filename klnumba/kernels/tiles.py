@@ -18,7 +18,7 @@ from numba import types
 from numba.core.registry import cpu_target
 
 from klnumba.formulas.elementary import two_sum
-from klnumba.kernels.compiler import frozen, helper, reordering, scalar
+from klnumba.kernels.compiler import frozen, helper, prefetch_next, reordering, scalar
 from klnumba.kernels.registers import looks_ahead
 
 TILE = 512
@@ -47,9 +47,17 @@ _two_sum = scalar(two_sum)
 def stretch(cells: int) -> int:
     """How many cells of a tile come between two turns of `prefetch_next`: all, where that does nothing.
 
-    A core has few places for lines on their way (Intel's twelve to sixteen): asked for more at once, it waits.
+    A core has few places for lines on their way: asked for a whole tile at once, Intel's wait.
     """
     return TILE if looks_ahead(cpu_target.target_context) else cells
+
+
+@helper
+def ask(x: Any, y: Any, first: Any, count: Any) -> None:
+    """Ask for `count` cells of both from `first` on, where the processor does not by itself."""
+    for k in range(first, first + count, 64 // x.itemsize):
+        prefetch_next(x, k)
+        prefetch_next(y, k)
 
 
 def cells_of(dtype: Any) -> Any:

@@ -38,8 +38,8 @@ WAITS = MOST_WAITING // 2
 class Waiting:
     """A batch that is still to be taken in, with the number of each row's group.
 
-    The last batch has the rows and the load of all that wait, and all labels that are known by then: they come with it
-    in one step.
+    The last batch that waits has the rows and the load of all that do, and all labels that are known by then: they come
+    with it in one step.
     """
 
     values: Array
@@ -116,6 +116,7 @@ class RunningStatistics(Mergeable):
         return self._waiting[-1].load if self._waiting else 0
 
     def _wait(self, batch: Waiting) -> None:
+        batch.rows, batch.load = self._held + batch.rows, self._held_load + batch.load
         self._waiting.append(batch)  # from here on its labels count
         if len(self._waiting) > 1:
             self._waiting[-2].labels = None
@@ -176,8 +177,7 @@ class RunningStatistics(Mergeable):
             size = batch.values.size
             if self._held + size > MOST_WAITING or len(self._waiting) == MOST_BATCHES:
                 self._take_waiting()
-            totals = self._held + size, self._held_load + load
-            return functools.partial(self._wait, Waiting(batch.values, batch.weights, places, *totals, labels))
+            return functools.partial(self._wait, Waiting(batch.values, batch.weights, places, size, load, labels))
         self._take_waiting()
         with uninterrupted():  # what grows does so in several steps
             return self._ready(batch, places, labels)
