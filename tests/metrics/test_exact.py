@@ -14,6 +14,7 @@ import klnumba as kl
 from klnumba import fixed_point
 from klnumba.formulas import exact_integers
 from klnumba.metrics import RunningStatistics
+from klnumba.metrics.batch import Batch
 from klnumba.metrics.reading import Read
 from tests.metrics.states import SETTINGS, assert_same, merged_at_random, of_rows, pieces, taken
 
@@ -156,6 +157,22 @@ metric = KLDivergence(thresholds=(0.5,), agreement=True)
 metric.update(p[number::count], q[number::count])
 sys.stdout.buffer.write(pickle.dumps(metric))
 """
+
+
+def test_rows_are_counted_while_they_wait():
+    """Batches are kept for a while before they are taken in: reads between them change neither count nor weight."""
+    rng = np.random.default_rng(11)
+    made, rows, weight = RunningStatistics(), 0, 0.0
+    for k, size in enumerate(rng.integers(1, 3000, 200)):
+        weights = rng.integers(1, 5, size).astype(float) if k % 3 == 0 else None
+        change = made.ready(Batch.of(rng.random(size), weights))
+        if k % 7 == 0:
+            made.mean()  # takes in what waits, which the batch that is made ready does not yet
+        change()
+        rows, weight = rows + int(size), weight + (size if weights is None else weights.sum())
+        assert made.rows == rows
+    assert made.rows == made.summary().rows == rows
+    assert made.summary().weight == weight
 
 
 def test_processes():
