@@ -46,7 +46,7 @@ def fours_loop(cell: Callable[..., Any], item: int, kind: Any, top: Any) -> Any:
     A block has `LANES` sums of cells, of p and of q. The caller's cells have `item` bytes and are computed as `kind`.
     """
     cell = scalar(cell)
-    ahead = AHEAD // item
+    line, ahead = 64 // item, AHEAD // item
     h = LANES
 
     @part
@@ -55,7 +55,7 @@ def fours_loop(cell: Callable[..., Any], item: int, kind: Any, top: Any) -> Any:
         for start in range(0, count, STEP):
             x = p[a + start : a + start + STEP]
             y = q[b + start : b + start + STEP]
-            ask(x, y, ahead, STEP)
+            ask(x, y, ahead, STEP, line)
             at = (filled + start // STEP) * SUMS
             out = work[at : at + SUMS]
             for k in range(h):
@@ -240,12 +240,12 @@ def flat_loop(cell: Callable[..., Any], top: Any) -> Any:
     @part
     def flat(p: Any, a: Any, q: Any, b: Any, count: Any, out: Any) -> Any:
         guard = top
-        ahead = AHEAD // 2 // p.itemsize  # for short rows half as far was the fastest
+        line, ahead = 64 // p.itemsize, AHEAD // 2 // p.itemsize  # for short rows half as far was the fastest
         for start in range(0, count, few):
             x = p[a + start : a + min(start + few, count)]
             y = q[b + start : b + min(start + few, count)]
             place = out[start : min(start + few, count)]
-            ask(x, y, ahead, few)
+            ask(x, y, ahead, few, line)
             for k in range(x.size):
                 place[k], check = cell(np.float64(x[k]), np.float64(y[k]), 1.0)
                 guard = min(guard, check)
@@ -333,7 +333,7 @@ def short_rows(cell: Callable[..., Any], finish: Callable[..., Any]) -> Callable
             whole = (cells + STEP - 1) // STEP * STEP
             adjacent = (ps == d or count == 1) and (qs == d or count == 1)
             if not adjacent or o + whole > p.size or u + whole > q.size:
-                ask(p[o:], q[u:], cells, cells)  # the next group, as `flat` sees the copies alone
+                ask(p[o:], q[u:], cells, cells, 64 // p.itemsize)  # the next group, as `flat` sees the copies alone
                 side_by_side(p, o, ps, count, d, work, 0)
                 side_by_side(q, u, qs, count, d, work, BUFFER)
                 fill(work, cells, whole - cells, 0.0)

@@ -53,6 +53,7 @@ _any_cell = scalar(any_cell("float64"))
 def placing(dtype: Any) -> Any:
     """The cells of a tile as they are computed with; where they are copied, those that follow are asked for."""
     real = dtype.type
+    line = 64 // dtype.itemsize
 
     @helper
     def placed(cells: Any, start: Any, count: Any, inverse: Any, work: Any, at: Any, none: Any) -> Any:
@@ -71,7 +72,7 @@ def placing(dtype: Any) -> Any:
         """The cells from o and u on: in `work`, where they are few or to be scaled."""
         if count % WHOLE == 0 and inverse == 1.0:
             return p[o : o + count], q[u : u + count]
-        ask(p[o:], q[u:], count, count)  # the next tile; elsewhere the loops ask for it
+        ask(p[o:], q[u:], count, count, line)  # the next tile; elsewhere the loops ask for it
         placed(q, u, count, inverse, work, BUFFER, ZERO - shift)  # which is near
         whole = placed(p, o, count, inverse, work, np.int64(0), ZERO)
         return view[0:whole], view[BUFFER : BUFFER + whole]
@@ -84,7 +85,7 @@ def tile_loop(dtype: Any) -> Any:
     real = dtype.type
     bits = np.dtype(f"i{dtype.itemsize}").type
     mask, limit = bits(np.iinfo(bits).max), real(NEAR).view(bits)
-    few = stretch(STEP)
+    few, line = stretch(STEP), 64 // dtype.itemsize
 
     def over(cell: Any) -> Any:
         @helper
@@ -92,7 +93,7 @@ def tile_loop(dtype: Any) -> Any:
             top = bits(0)
             for s in range(0, x.size, few):
                 u, v, a, b, c = x[s : s + few], y[s : s + few], ps[s : s + few], ds[s : s + few], gs[s : s + few]
-                ask(u, v, TILE, few)
+                ask(u, v, TILE, few, line)
                 for k in range(u.size):
                     p, delta, g = cell(u[k], v[k], shift, ratio)
                     a[k], b[k], c[k] = p, p * delta, g
@@ -151,7 +152,7 @@ def quick_sums(gap: Any) -> Any:
 
 def quick_tile(dtype: Any) -> Any:
     """(P, D, G, True) of a tile of near cells of float32; whether they are near, and whether none is large."""
-    numbers, half = scalar(quick_numbers), stretch(TILE // 2)
+    numbers, half, line = scalar(quick_numbers), stretch(TILE // 2), 64 // dtype.itemsize
     slight, other = quick_sums(slight_gap), quick_sums(any_gap)
 
     @part
@@ -163,7 +164,7 @@ def quick_tile(dtype: Any) -> Any:
         near = True  # where it is not, the sums are not used
         for s in range(0, TILE, half):
             u, v = x[s : s + half], y[s : s + half]
-            ask(u, v, TILE, half)
+            ask(u, v, TILE, half, line)
             found = slight(u, v, by, numbers(-unit)) if slightly else other(u, v, by, numbers(-unit))
             more, odd, g = more + np.float64(found[0]), odd + np.float64(found[1]), g + np.float64(found[2])
             top, large, near = max(top, found[3]), max(large, found[4]), near and found[5]

@@ -59,13 +59,13 @@ _exp_excess = scalar(exp_excess)
 def guessing(dtype: Any) -> Any:
     """The log-ratio of the sums of the first cells, or 0 where they tell none."""
     real, place, powers = dtype.type, placing(dtype), scalar(LOGIT_CELLS[dtype.name][0])
-    few = stretch(STEP)
+    few, line = stretch(STEP), 64 // dtype.itemsize
 
     @part
     def exponentials(x: Any, y: Any, ps: Any, qs: Any) -> None:
         for s in range(0, x.size, few):
             u, v, a, b = x[s : s + few], y[s : s + few], ps[s : s + few], qs[s : s + few]
-            ask(u, v, TILE, few)
+            ask(u, v, TILE, few, line)
             for k in range(u.size):
                 a[k], b[k] = powers(u[k], v[k], real(1.0))
 

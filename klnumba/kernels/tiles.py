@@ -18,7 +18,7 @@ from numba import types
 from numba.core.registry import cpu_target
 
 from klnumba.formulas.elementary import two_sum
-from klnumba.kernels.compiler import frozen, helper, prefetch_next, reordering, scalar
+from klnumba.kernels.compiler import frozen, helper, part, prefetch_next, reordering, scalar
 from klnumba.kernels.registers import looks_ahead
 
 TILE = 512
@@ -52,10 +52,13 @@ def stretch(cells: int) -> int:
     return TILE if looks_ahead(cpu_target.target_context) else cells
 
 
-@helper
-def ask(x: Any, y: Any, first: Any, count: Any) -> None:
-    """Ask for `count` cells of both from `first` on, where the processor does not by itself."""
-    for k in range(first, first + count, 64 // x.itemsize):
+@part
+def ask(x: Any, y: Any, first: Any, count: Any, line: Any) -> None:
+    """Ask for `count` cells of both from `first` on, `line` to a cache line, where the processor does not by itself.
+
+    A part, though several loops have it: LLVM left a call of it in the midst of a loop over cells.
+    """
+    for k in range(first, first + count, line):
         prefetch_next(x, k)
         prefetch_next(y, k)
 
