@@ -23,7 +23,8 @@ from klnumba.formulas.logit_cells import (
     quick_power,
     slight_gap,
 )
-from klnumba.kernels.compiler import helper, part, reordering, scalar
+from klnumba.kernels.compiler import helper, part, scalar
+from klnumba.kernels.lanes import LANES, added, any_bit, largest, largest_unsigned, on_stack
 from klnumba.kernels.registers import fuses
 from klnumba.kernels.tiles import (
     BUFFER,
@@ -44,6 +45,7 @@ NEARLY = 1.0 - 2.0**-20  # the share of a sum that is left at least when it is r
 ZERO = -1000.0  # a logarithm whose exponential is zero
 # Quick sums of p times a unit, which differs from tile to tile, so that additions of alike cells round differently.
 UNITS, STRIDE = 1024, 633
+NEXT = 256  # cells on from those at work that quick sums ask for
 LARGE = 0.25  # a share of a sum above which a term is not left to quick sums
 
 _exp = scalar(exp)
@@ -122,55 +124,60 @@ def quick_sums(gap: Any) -> Any:
     power, gap, psi = scalar(quick_power), scalar(gap), scalar(psi_f32)
     limit, mask = np.float32(NEAR).view(np.int32), np.int32(np.iinfo(np.int32).max)
     infinite = np.float32(math.inf).view(np.uint32)
+    mass, odd, cells, far, large, top, seen = range(0, 7 * LANES, LANES)  # where each of seven vectors begins
+    vectors, lanes, line = on_stack(7), LANES, 16
 
-    @reordering
+    @part
+    def cell(x: Any, y: Any, shift: Any, numbers: Any) -> Any:
+        """(p, p*delta, the cell, and as bits: the size of delta, the cell, p, what `quick_power` tells)."""
+        p, bits = power(x, numbers)
+        delta = gap(x, y, shift)
+        d = p * delta
+        g = d * (delta * psi(-delta))
+        size = np.int32(np.float32(delta).view(np.int32) & mask)  # that of NaN is the largest
+        return p, d, g, size, np.float32(g).view(np.int32), np.float32(p).view(np.uint32), bits
+
+    @helper
     def sums(x: Any, y: Any, shift: Any, numbers: Any) -> Any:
         """(P, D, G, the largest p, the largest cell, whether all are near and in range)."""
-        mass = odd = cells = np.float32(0.0)
-        far = large = seen = np.int32(0)
-        top = np.uint32(0)  # of negative numbers the bits are larger
-        for k in range(x.size):
-            p, bits = power(x[k], numbers)
-            delta = gap(x[k], y[k], shift)
-            d = p * delta
-            g = d * (delta * psi(-delta))
-            mass += p
-            odd += d
-            cells += g
-            size = np.int32(np.float32(delta).view(np.int32) & mask)  # that of NaN is the largest
-            far = size if size > far else far
-            size = np.float32(g).view(np.int32)
-            large = size if size > large else large
-            p_bits = np.float32(p).view(np.uint32)
-            top = p_bits if p_bits > top else top
-            seen = np.int32(seen | bits)
-        near = far < limit and top < infinite and np.int32(seen >> np.int32(9) << np.int32(9)) == SIGNED_BITS
-        return mass, odd, cells, np.uint32(top).view(np.float32), np.int32(large).view(np.float32), near
+        state = vectors()
+        state[:] = np.float32(0.0)
+        signed, unsigned = state.view(np.int32), state.view(np.uint32)  # of negative numbers the bits are larger
+        for start in range(0, x.size, 2 * lanes):
+            u, v = x[start : start + 2 * lanes], y[start : start + 2 * lanes]
+            ask(u, v, NEXT, 2 * lanes, line)
+            for k in range(lanes):
+                p0, d0, g0, size0, g_bits0, p_bits0, bits0 = cell(u[k], v[k], shift, numbers)
+                p1, d1, g1, size1, g_bits1, p_bits1, bits1 = cell(u[lanes + k], v[lanes + k], shift, numbers)
+                state[mass + k] += p0 + p1
+                state[odd + k] += d0 + d1
+                state[cells + k] += g0 + g1
+                signed[far + k] = max(max(signed[far + k], size0), size1)
+                signed[large + k] = max(max(signed[large + k], g_bits0), g_bits1)
+                unsigned[top + k] = max(max(unsigned[top + k], p_bits0), p_bits1)
+                signed[seen + k] |= np.int32(bits0 | bits1)
+        bits = np.int32(any_bit(signed, seen) >> np.int32(9) << np.int32(9))
+        most, most_g = largest_unsigned(unsigned, top), largest(signed, large)
+        near = largest(signed, far) < limit and most < infinite and bits == SIGNED_BITS
+        p, g = np.uint32(most).view(np.float32), np.int32(most_g).view(np.float32)
+        return added(state, mass), added(state, odd), added(state, cells), p, g, near
 
     return sums
 
 
 def quick_tile(dtype: Any) -> Any:
     """(P, D, G, True) of a tile of near cells of float32; whether they are near, and whether none is large."""
-    numbers, half, line = scalar(quick_numbers), stretch(TILE // 2), 64 // dtype.itemsize
+    numbers = scalar(quick_numbers)
     slight, other = quick_sums(slight_gap), quick_sums(any_gap)
 
     @part
     def quick(x: Any, y: Any, shift: Any, slightly: Any, mass: Any, cells: Any, turn: Any) -> Any:
         unit = 1.0 + (turn * STRIDE % UNITS) / UNITS
         by = np.float32(shift)
-        more = odd = g = 0.0
-        top = large = np.float32(0.0)
-        near = True  # where it is not, the sums are not used
-        for s in range(0, TILE, half):
-            u, v = x[s : s + half], y[s : s + half]
-            ask(u, v, TILE, half, line)
-            found = slight(u, v, by, numbers(-unit)) if slightly else other(u, v, by, numbers(-unit))
-            more, odd, g = more + np.float64(found[0]), odd + np.float64(found[1]), g + np.float64(found[2])
-            top, large, near = max(top, found[3]), max(large, found[4]), near and found[5]
+        sums = slight(x, y, by, numbers(-unit)) if slightly else other(x, y, by, numbers(-unit))
         per = 1.0 / unit
-        more, odd, g = more * per, odd * per, g * per
-        top, large = np.float64(top) * per, np.float64(large) * per
+        more, odd, g = np.float64(sums[0]) * per, np.float64(sums[1]) * per, np.float64(sums[2]) * per
+        top, large, near = np.float64(sums[3]) * per, np.float64(sums[4]) * per, sums[5]
         light = top < LARGE * (mass + more) and (large < LARGE * (max(cells, 0.0) + g) or g == 0.0)
         return more, odd, g, near and more + g < math.inf, light
 

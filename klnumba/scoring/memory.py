@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import re
 import sys
 from pathlib import Path
@@ -36,10 +37,10 @@ def text(size: float) -> str:
 def resident() -> int:
     """Bytes of memory that the process holds now; where the system does not tell, the most it ever held."""
     try:
-        lines = Path("/proc/self/status").read_text().splitlines()
+        pages = Path("/proc/self/statm").read_text().split()[1]
     except OSError:
         return _from_resource()
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS:")), 0)
+    return int(pages) * mmap.PAGESIZE
 
 
 def _from_resource() -> int:

@@ -1,0 +1,68 @@
+"""Numbers that stay in registers while a loop runs: one a lane of a vector, and several such vectors.
+
+Numba has no vectors. A loop over `k` in which every lane reads and writes `cells[k]` becomes them, and an array on the
+stack, which no other array can overlap, is then held in registers from the first cell to the last. So the order of
+all additions is as written, a loop around the lanes may ask for memory ahead, and nothing is stored on the way.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+LANES = 16  # numbers of 32 bits: one vector where they are widest, several elsewhere
+
+
+def on_stack(vectors: int) -> Any:
+    """A function for a loop: a new array of so many vectors of float32, of no value yet."""
+    kind, count = types.Array(types.float32, 1, "C"), vectors * LANES
+
+    def new(typingctx: Any) -> Any:
+        def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+            from numba.np.arrayobj import populate_array  # which loads SciPy: only where something is compiled
+
+            element = context.get_data_type(types.float32)
+            with builder.goto_entry_block():
+                place = builder.alloca(ir.ArrayType(element, count))
+            place.align = 4 * LANES
+            array = context.make_array(kind)(context, builder)
+            size, step = context.get_constant(types.intp, count), context.get_constant(types.intp, 4)
+            data = builder.bitcast(place, element.as_pointer())
+            populate_array(array, data=data, shape=[size], strides=[step], itemsize=step, meminfo=None)
+            return array._getvalue()
+
+        return kind(), codegen
+
+    new.__name__ = f"stack_of_{vectors}"  # the name tells loops apart that differ in nothing else
+    return intrinsic(new)
+
+
+def _across(operation: str) -> Any:
+    """A function of one vector of an array, from `first` on: all its lanes as one number."""
+
+    @intrinsic
+    def across(typingctx: Any, cells: Any, first: Any) -> Any:
+        number = cells.dtype
+
+        def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+            array = context.make_array(signature.args[0])(context, builder, args[0])
+            element = context.get_data_type(number)
+            vector = ir.VectorType(element, LANES)
+            place = builder.bitcast(builder.gep(array.data, [args[1]]), vector.as_pointer())
+            start = [ir.Constant(element, 0.0)] if operation == "fadd" else []
+            kind = ir.FunctionType(element, [value.type for value in start] + [vector])
+            name = f"llvm.vector.reduce.{operation}.v{LANES}{'f' if start else 'i'}{number.bitwidth}"
+            function = cgutils.get_or_insert_function(builder.module, kind, name)
+            # The lanes are added in pairs, and the pairs.
+            flags = ["reassoc", "nsz"] if start else []
+            return builder.call(function, [*start, builder.load(place, align=4)], fastmath=flags)
+
+        return number(cells, types.intp), codegen
+
+    return across
+
+
+added, largest, largest_unsigned, any_bit = map(_across, ("fadd", "smax", "umax", "or"))
