@@ -30,7 +30,7 @@ from klnumba.formulas.log_cells import phi
 from klnumba.formulas.logit_cells import LOGIT_CELLS
 from klnumba.formulas.special import exp_excess
 from klnumba.kernels.compiler import part, scalar
-from klnumba.kernels.logit_tiles import exact, placing, quick_tile, summing
+from klnumba.kernels.logit_tiles import exact, has_quick_tile, placing, quick_tile, summing
 from klnumba.kernels.tiles import STEP, TILE, ask, stretch, sum_of_sixteens
 
 LEAST = {"float64": 2.0**-100, "float32": 2.0**-50}  # KL from which on no cell that counts is too small for the dtype
@@ -108,7 +108,7 @@ def moving(dtype: Any) -> Any:
 
 def reading(dtype: Any) -> Any:
     """A read of a row: (P, D, G, the last guess, what G lost on the way to it, where it was broken off)."""
-    place, summed, quick = placing(dtype), summing(dtype), quick_tile(dtype)
+    place, summed, quick, quickly = placing(dtype), summing(dtype), quick_tile(dtype), has_quick_tile(dtype)
     better, moved = moving(dtype)
 
     @part
@@ -118,16 +118,16 @@ def reading(dtype: Any) -> Any:
     ) -> Any:  # fmt: skip
         mass = rest = odd = cells = low = lost = 0.0
         heavy = heavy_odd = heavy_cells = 0.0
-        far, start, n = False, 0, 0
-        again = TILE if d >= LONG else d
+        far, start, n, ratio = False, 0, 0, _exp(shift)
+        again = TILE if quickly and d >= LONG else d
         while start < d:
             count, done = min(TILE, d - start), False
             whole, all_cells = heavy + mass, heavy_cells + cells
             x, y = place(p, o + start, q, u + start, count, shift, inverse, work, view)
-            if start >= again and count == TILE and not far:
-                slight = shift * shift * whole <= SLIGHT * all_cells
-                more, c, g, near, light = quick(x, y, shift, slight, whole, all_cells, start // TILE)
-                done, again = near and light, again if near else start + PAUSE * TILE
+            if start >= again and count == TILE:
+                slight, turn = shift * shift * whole <= SLIGHT * all_cells, start // TILE
+                more, c, g, fine, light, far = quick(x, y, shift, ratio, slight, far, whole, all_cells, turn)
+                done, again = fine and light, again if fine else start + PAUSE * TILE
             if not done:
                 more, c, g, far, n = summed(x, y, shift, far, store, whole, all_cells, space, n)
             odd += c
@@ -145,6 +145,7 @@ def reading(dtype: Any) -> Any:
                 step = -shift
                 shift = better(heavy + (mass + rest), heavy_odd + odd, heavy_cells + (cells + low), shift)
                 step += shift
+                ratio = _exp(shift)
                 if abs(step) > FAR:
                     lost = math.inf
                     break
