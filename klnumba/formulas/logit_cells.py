@@ -133,8 +133,8 @@ def quick_power(x: np.float32, numbers: tuple[np.float32, ...]) -> tuple[np.floa
     """(e**x times -unit, bits that tell whether x was in range), with `quick_numbers`.
 
     The exponent is added to the bits, which takes no multiplication; the 256 in it turn the sign of the unit. Beyond
-    +-177 the bits differ from `SIGNED_BITS`; short of that, what float32 does not hold is negative or not finite,
-    and what is denormal is another number as small.
+    +-177 the upper bits are not those of `SIGNED_BITS`; short of that, what float32 does not hold is negative or not
+    finite, and what is denormal is another number as small.
     """
     unit, half, q1, q2, q3, q4 = numbers
     t = x * LOG2_E_F32 + SIGNED_F32

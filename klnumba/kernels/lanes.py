@@ -1,8 +1,8 @@
 """Numbers that stay in registers while a loop runs: one a lane of a vector, and several such vectors.
 
 Numba has no vectors. A loop over `k` in which every lane reads and writes `cells[k]` becomes them, and an array on the
-stack, which no other array can overlap, is then held in registers from the first cell to the last. So the order of
-all additions is as written, a loop around the lanes may ask for memory ahead, and nothing is stored on the way.
+stack, which no other array can overlap, is then held in registers from the first cell to the last, as far as there are
+enough of them. So additions come in the order that is written, and a loop around the lanes may ask for memory ahead.
 """
 
 from __future__ import annotations
@@ -43,7 +43,6 @@ def on_stack(vectors: int) -> Any:
 def _across(operation: str) -> Any:
     """A function of one vector of an array, from `first` on: all its lanes as one number."""
 
-    @intrinsic
     def across(typingctx: Any, cells: Any, first: Any) -> Any:
         number = cells.dtype
 
@@ -56,13 +55,14 @@ def _across(operation: str) -> Any:
             kind = ir.FunctionType(element, [value.type for value in start] + [vector])
             name = f"llvm.vector.reduce.{operation}.v{LANES}{'f' if start else 'i'}{number.bitwidth}"
             function = cgutils.get_or_insert_function(builder.module, kind, name)
-            # The lanes are added in pairs, and the pairs.
+            # The compiler chooses the order in which lanes are added.
             flags = ["reassoc", "nsz"] if start else []
             return builder.call(function, [*start, builder.load(place, align=4)], fastmath=flags)
 
         return number(cells, types.intp), codegen
 
-    return across
+    across.__name__ = f"across_by_{operation}"
+    return intrinsic(across)
 
 
 added, largest, largest_unsigned, any_bit = map(_across, ("fadd", "smax", "umax", "or"))

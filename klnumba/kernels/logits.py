@@ -11,7 +11,7 @@ tell. Where the guess was so far off that digits are lost, the row is read again
 
 Float32 rows are computed in float32 arithmetic and added up in float64. The few cells that hold most of a sum are
 taken out and computed in float64, so that only errors of many small cells are left, which level out unless the cells
-are alike. In long rows the sums of most tiles are kept in registers (`logit_tiles.quick_tile`).
+are alike. In long rows the sums of most tiles are kept in registers (`logit_quick`).
 
 A row that is too close for that, whose logits are far from zero, or that holds a zero of q where p has none, is
 flagged and left to `kernels.logs`.
@@ -30,7 +30,8 @@ from klnumba.formulas.log_cells import phi
 from klnumba.formulas.logit_cells import LOGIT_CELLS
 from klnumba.formulas.special import exp_excess
 from klnumba.kernels.compiler import part, scalar
-from klnumba.kernels.logit_tiles import exact, has_quick_tile, placing, quick_tile, summing
+from klnumba.kernels.logit_quick import has_quick_tile, quick_tile
+from klnumba.kernels.logit_tiles import exact, placing, summing
 from klnumba.kernels.tiles import STEP, TILE, ask, stretch, sum_of_sixteens
 
 LEAST = {"float64": 2.0**-100, "float32": 2.0**-50}  # KL from which on no cell that counts is too small for the dtype
@@ -43,6 +44,7 @@ FAR = 0.5  # a guess so far off is of no use: the row is begun again
 RIGHT = 64.0  # a guess of which the square of the error is so many times below KL, and below 1, is left as it is
 SLIGHT = 2.0  # the square of a guess is at most so many times the cells' mean: it is no larger than deltas are
 LONG = 16 * TILE  # cells of a row whose tiles are so many that the roundings of their quick sums level out
+FIRST = 2 * TILE  # cells before quick sums: the first tiles have too large a share
 PAUSE = 4  # tiles until quick sums are tried again
 LOST = 2.0  # KL is at least so many times what its sums lost when they were moved
 READS = 6
@@ -119,7 +121,7 @@ def reading(dtype: Any) -> Any:
         mass = rest = odd = cells = low = lost = 0.0
         heavy = heavy_odd = heavy_cells = 0.0
         far, start, n, ratio = False, 0, 0, _exp(shift)
-        again = TILE if quickly and d >= LONG else d
+        again = FIRST if quickly and d >= LONG else d
         while start < d:
             count, done = min(TILE, d - start), False
             whole, all_cells = heavy + mass, heavy_cells + cells
@@ -185,7 +187,8 @@ def rows(dtype: Any) -> Callable[..., None]:
                     continue
                 gap = (cells - odd) / mass
                 other = mass * (1.0 + gap) * _exp(-shift)
-                if not (SMALLEST < mass < LARGEST and SMALLEST < other < LARGEST and cells < math.inf):
+                usable = SMALLEST < mass < LARGEST and SMALLEST < other < LARGEST and cells < math.inf
+                if not (usable and SMALLEST < 1.0 + gap < LARGEST):  # beyond, 1 + gap is what rounding left of it
                     break
                 bend = _phi(gap)
                 value = cells / mass - bend

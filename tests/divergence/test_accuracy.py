@@ -278,3 +278,48 @@ def test_float32_logits_against_the_same_in_float64(spread, step, cells):
     wide = kl.kl_divergence(x.astype("float64"), y.astype("float64"), kind="logit")
     narrow = kl.kl_divergence(x, y, kind="logit").astype("float64")
     assert (np.abs(narrow - wide) <= BOUNDS["float32"] * np.spacing(wide.astype("float32"))).all()
+
+
+@pytest.mark.parametrize("cells", [257, 600])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_logits_that_differ_by_a_constant_of_any_size(dtype, cells):
+    """Sums that differ by more than a float holds digits of: none of them is guessed from the others."""
+    rng = np.random.default_rng(cells)
+    for step in (-1_000, -300, -150, -110, -100, -75, -50, 50, 100, 300, 1_000):
+        for spread in (0.0, 0.01, 1.0):
+            p = rng.standard_normal(cells) * 2
+            q = (p + rng.standard_normal(cells) * spread if spread else np.zeros(cells)) + step
+            p, q = p.astype(dtype), q.astype(dtype)
+            for one, other in ((p, q), (q, p)):
+                truth, scale = mp.pair_of_rows(one, other, "logit", True)["kl_divergence"]
+                error = mp.ulp_error(kl.kl_divergence(one, other, kind="logit"), truth, dtype, scale)
+                assert error <= bound("logit", dtype), f"{error:.3g} ulp at {step}, {spread}"
+
+
+@pytest.mark.parametrize("where", ["p", "q", "both"])
+def test_float32_logits_of_any_negative_size(where):
+    """Among them those that turn the bits of a quick exponential into what a number in range has."""
+    rng = np.random.default_rng(3)
+    x = (rng.standard_normal(10_000) * 2).astype("float32")
+    y = (x + rng.standard_normal(10_000) * 0.3).astype("float32")
+    for size in (90, 150, 178, 1e4, *range(2_907_080, 2_907_470, 13), 7.267e6, 8.722e6, 1e9, 1e30):
+        p, q = x.copy(), y.copy()
+        for side in (p, q) if where == "both" else (p,) if where == "p" else (q,):
+            side[6_000:7_000] = -size
+        wide = kl.kl_divergence(p.astype("float64"), q.astype("float64"), kind="logit")
+        narrow = kl.kl_divergence(p, q, kind="logit").astype("float64")
+        assert abs(narrow - wide) <= BOUNDS["float32"] * np.spacing(np.float32(wide)), size
+
+
+@pytest.mark.parametrize("step", [0.1, 1, 3])
+def test_float32_logits_of_which_a_few_hundred_are_nearly_all(step):
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        x = rng.standard_normal(9_000) * 2 - 15
+        first = int(rng.integers(0, 9_000 - 512))
+        x[first : first + 512] += 15
+        y = (x + rng.standard_normal(9_000) * step).astype("float32")
+        x = x.astype("float32")
+        wide = kl.kl_divergence(x.astype("float64"), y.astype("float64"), kind="logit")
+        narrow = kl.kl_divergence(x, y, kind="logit").astype("float64")
+        assert abs(narrow - wide) <= BOUNDS["float32"] * np.spacing(np.float32(wide)), seed

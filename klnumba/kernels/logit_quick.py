@@ -1,0 +1,170 @@
+"""Tiles of float32 logits whose sums are kept in float32, in registers: of those that hold no large share of a sum.
+
+Where p and q are near each other one exponential a cell is enough; elsewhere there are two.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba.core.registry import cpu_target
+
+from klnumba.formulas.elementary import ONE_F32
+from klnumba.formulas.logit_cells import (
+    NEAR,
+    SIGNED_BITS,
+    any_gap,
+    psi_f32,
+    quick_numbers,
+    quick_power,
+    slight_gap,
+)
+from klnumba.kernels.compiler import helper, part, scalar
+from klnumba.kernels.lanes import LANES, added, any_bit, largest, largest_unsigned, on_stack
+from klnumba.kernels.registers import fuses
+from klnumba.kernels.tiles import ask
+
+# Sums of p and q times a unit, which differs from tile to tile, so that additions of alike cells round differently.
+UNITS, STRIDE = 1024, 633
+NEXT = 256  # cells on from those at work that are asked for
+# The share of a sum so far that a term may have, and where p and q are far apart, since it has more roundings there;
+# and that a tile may have, whose additions round one after another.
+LARGE, LARGE_FAR, MOST = 0.25, 0.125, 0.5
+NEAR_BITS = np.float32(NEAR).view(np.int32)
+
+
+@part
+def signed_bits(x: Any) -> Any:
+    return np.float32(x).view(np.int32)
+
+
+@part
+def unsigned_bits(x: Any) -> Any:
+    return np.float32(x).view(np.uint32)
+
+
+@part
+def size_bits(x: Any) -> Any:
+    """Of |x|; those of NaN are the largest."""
+    return np.int32(np.float32(x).view(np.int32) & np.int32(np.iinfo(np.int32).max))
+
+
+def near_terms(gap: Any) -> Any:
+    """(p, p*delta, the cell) where delta is small; the bits of its size, p, and bits that tell if x was in range."""
+    power, gap, psi = scalar(quick_power), scalar(gap), scalar(psi_f32)
+
+    @part
+    def terms(x: Any, y: Any, shift: Any, ratio: Any, numbers: Any) -> Any:
+        p, bits = power(x, numbers)
+        delta = gap(x, y, shift)
+        d = p * delta
+        return p, d, d * (delta * psi(-delta)), size_bits(delta), p, np.int32(bits ^ SIGNED_BITS)
+
+    return terms
+
+
+def any_terms() -> Any:
+    """The same for every delta, with q in the place of the second p, and bits of x and y."""
+    power, gap, psi = scalar(quick_power), scalar(any_gap), scalar(psi_f32)
+
+    @part
+    def terms(x: Any, y: Any, shift: Any, ratio: Any, numbers: Any) -> Any:
+        p, bits = power(x, numbers)
+        q, more = power(y, numbers)
+        delta = gap(x, y, shift)
+        d, size = p * delta, size_bits(delta)
+        small, large = d * (delta * psi(-delta)), p * (delta - ONE_F32) + q * ratio
+        return (
+            p,
+            d,
+            small if size < NEAR_BITS else large,
+            size,
+            q,
+            np.int32(np.int32(bits ^ SIGNED_BITS) | np.int32(more ^ SIGNED_BITS)),
+        )
+
+    return terms
+
+
+def quick_sums(terms: Any, both: bool) -> Any:
+    """The sums over a tile, kept in registers. Of the numbers compared the bits are: they have the same order."""
+    infinite = np.float32(math.inf).view(np.uint32)
+    mass, odd, cells, far, large, top, seen, other = range(0, 8 * LANES, LANES)  # where each of eight vectors begins
+    vectors, lanes, line = on_stack(8), LANES, 16
+
+    @helper
+    def sums(x: Any, y: Any, shift: Any, ratio: Any, numbers: Any) -> Any:
+        """(P, D, G, the largest p, the largest cell, whether all are in range, whether all are near)."""
+        state = vectors()
+        state[:] = np.float32(0.0)
+        signed, unsigned = state.view(np.int32), state.view(np.uint32)  # of negative numbers the bits are larger
+        for start in range(0, x.size, 2 * lanes):
+            u, v = x[start : start + 2 * lanes], y[start : start + 2 * lanes]
+            ask(u, v, NEXT, 2 * lanes, line)
+            for k in range(lanes):
+                p0, d0, g0, size0, q0, bits0 = terms(u[k], v[k], shift, ratio, numbers)
+                p1, d1, g1, size1, q1, bits1 = terms(u[lanes + k], v[lanes + k], shift, ratio, numbers)
+                state[mass + k] += p0 + p1
+                state[odd + k] += d0 + d1
+                state[cells + k] += g0 + g1
+                signed[far + k] = max(max(signed[far + k], size0), size1)
+                signed[large + k] = max(max(signed[large + k], signed_bits(g0)), signed_bits(g1))
+                unsigned[top + k] = max(max(unsigned[top + k], unsigned_bits(p0)), unsigned_bits(p1))
+                signed[seen + k] |= np.int32(bits0 | bits1)
+                if both:
+                    unsigned[other + k] = max(max(unsigned[other + k], unsigned_bits(q0)), unsigned_bits(q1))
+        most, most_g = largest_unsigned(unsigned, top), largest(signed, large)
+        fine = (
+            most < infinite
+            and largest_unsigned(unsigned, other) < infinite
+            and any_bit(signed, seen) >> np.int32(9) == 0
+        )
+        p, g = np.uint32(most).view(np.float32), np.int32(most_g).view(np.float32)
+        near = largest(signed, far) < NEAR_BITS
+        return added(state, mass), added(state, odd), added(state, cells), p, g, fine, near
+
+    return sums
+
+
+def quick_tile(dtype: Any) -> Any:
+    """(P, D, G) of a tile; whether all is in range, whether none of it is large, whether a cell is far."""
+    numbers = scalar(quick_numbers)
+    slight, other = quick_sums(near_terms(slight_gap), False), quick_sums(near_terms(any_gap), False)
+    every = quick_sums(any_terms(), True)
+
+    @part
+    def found(x: Any, y: Any, shift: Any, ratio: Any, slightly: Any, far: Any, known: Any) -> Any:
+        if far:  # as the tile before was
+            return every(x, y, shift, ratio, known)
+        sums = slight(x, y, shift, ratio, known) if slightly else other(x, y, shift, ratio, known)
+        return sums if sums[6] else every(x, y, shift, ratio, known)
+
+    @part
+    def quick(
+        x: Any, y: Any, shift: Any, ratio: Any, slightly: Any, far: Any, mass: Any, cells: Any, turn: Any
+    ) -> Any:  # fmt: skip
+        unit = 1.0 + (turn * STRIDE % UNITS) / UNITS
+        sums = found(x, y, np.float32(shift), np.float32(ratio), slightly, far, numbers(-unit))
+        per = 1.0 / unit
+        more, odd, g = np.float64(sums[0]) * per, np.float64(sums[1]) * per, np.float64(sums[2]) * per
+        top, large = np.float64(sums[3]) * per, np.float64(sums[4]) * per
+        share = LARGE if sums[6] else LARGE_FAR
+        whole, all_cells = mass + more, max(cells, 0.0) + g
+        light = top < share * whole and more < MOST * whole
+        light = light and ((large < share * all_cells and g < MOST * all_cells) or g == 0.0)
+        return more, odd, g, sums[5] and more + g < math.inf, light, not sums[6]
+
+    @part  # for loops that never call it
+    def never(
+        x: Any, y: Any, shift: Any, ratio: Any, slightly: Any, far: Any, mass: Any, cells: Any, turn: Any
+    ) -> Any:  # fmt: skip
+        return 0.0, 0.0, 0.0, False, False, far
+
+    return quick if has_quick_tile(dtype) else never
+
+
+def has_quick_tile(dtype: Any) -> bool:
+    """Float32 has, where a multiplication and an addition are one step."""
+    return bool(dtype == np.float32 and fuses(cpu_target.target_context))
