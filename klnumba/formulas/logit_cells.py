@@ -41,7 +41,7 @@ LOWEST = 2.0**17
 NEAR = 1.375  # |delta| from which on the polynomial does not serve
 BIASED_F32 = ROUNDER_F32 + np.float32(127.0)
 SIGNED_F32 = ROUNDER_F32 + np.float32(256.0)
-SIGNED_BITS = np.int32(SIGNED_F32.view(np.int32) >> 9 << 9)  # of the last nine any exponent may be
+SIGNED_BITS = np.int32(SIGNED_F32.view(np.int32) >> 9 << 9)  # the last nine hold the exponent
 LN2_F32 = np.float32(0.6931471805599453)  # n of it are wrong by n*2**-28.9
 
 # (expm1(r) - r)/r**2 for |r| <= 1.375: degree 14, relative error 2**-53.1, and degree 8, 2**-27.2
@@ -130,11 +130,10 @@ def quick_numbers(unit: float) -> tuple[np.float32, ...]:
 
 
 def quick_power(x: np.float32, numbers: tuple[np.float32, ...]) -> tuple[np.float32, np.int32]:
-    """(e**x times -unit, bits that tell whether x was in range), with `quick_numbers`.
+    """(e**x times -unit, bits), with `quick_numbers`; where x is within +-177, no bit but the last nine is set.
 
-    The exponent is added to the bits, which takes no multiplication; the 256 in it turn the sign of the unit. Beyond
-    +-177 the upper bits are not those of `SIGNED_BITS`; short of that, what float32 does not hold is negative or not
-    finite, and what is denormal is another number as small.
+    The exponent is added to the bits, which takes no multiplication; the 256 in it turn the sign of the unit. What
+    float32 does not hold is negative or not finite there, and what is denormal is another number as small.
     """
     unit, half, q1, q2, q3, q4 = numbers
     t = x * LOG2_E_F32 + SIGNED_F32
@@ -142,7 +141,7 @@ def quick_power(x: np.float32, numbers: tuple[np.float32, ...]) -> tuple[np.floa
     y = unit + r * (unit + r * (half + r * (q1 + r * (q2 + r * (q3 + r * q4)))))
     bits = np.float32(t).view(np.int32)
     power = np.int32(np.float32(y).view(np.int32)) + np.int32(bits << np.int32(23))
-    return np.int32(power).view(np.float32), bits
+    return np.int32(power).view(np.float32), np.int32(bits ^ SIGNED_BITS)
 
 
 def slight_gap(x: np.float32, y: np.float32, shift: np.float32) -> np.float32:

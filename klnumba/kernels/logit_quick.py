@@ -14,7 +14,6 @@ from numba.core.registry import cpu_target
 from klnumba.formulas.elementary import ONE_F32
 from klnumba.formulas.logit_cells import (
     NEAR,
-    SIGNED_BITS,
     any_gap,
     psi_f32,
     quick_numbers,
@@ -52,7 +51,7 @@ def size_bits(x: Any) -> Any:
 
 
 def near_terms(gap: Any) -> Any:
-    """(p, p*delta, the cell) where delta is small; the bits of its size, p, and bits that tell if x was in range."""
+    """(p, p*delta, the cell) where delta is small; the bits of its size, p again, and the bits of `quick_power`."""
     power, gap, psi = scalar(quick_power), scalar(gap), scalar(psi_f32)
 
     @part
@@ -60,13 +59,13 @@ def near_terms(gap: Any) -> Any:
         p, bits = power(x, numbers)
         delta = gap(x, y, shift)
         d = p * delta
-        return p, d, d * (delta * psi(-delta)), size_bits(delta), p, np.int32(bits ^ SIGNED_BITS)
+        return p, d, d * (delta * psi(-delta)), size_bits(delta), p, bits
 
     return terms
 
 
 def any_terms() -> Any:
-    """The same for every delta, with q in the place of the second p, and bits of x and y."""
+    """The same for every delta, with q in the place of the second p, and the bits of both."""
     power, gap, psi = scalar(quick_power), scalar(any_gap), scalar(psi_f32)
 
     @part
@@ -76,14 +75,7 @@ def any_terms() -> Any:
         delta = gap(x, y, shift)
         d, size = p * delta, size_bits(delta)
         small, large = d * (delta * psi(-delta)), p * (delta - ONE_F32) + q * ratio
-        return (
-            p,
-            d,
-            small if size < NEAR_BITS else large,
-            size,
-            q,
-            np.int32(np.int32(bits ^ SIGNED_BITS) | np.int32(more ^ SIGNED_BITS)),
-        )
+        return p, d, small if size < NEAR_BITS else large, size, q, np.int32(bits | more)
 
     return terms
 
@@ -116,14 +108,10 @@ def quick_sums(terms: Any, both: bool) -> Any:
                 if both:
                     unsigned[other + k] = max(max(unsigned[other + k], unsigned_bits(q0)), unsigned_bits(q1))
         most, most_g = largest_unsigned(unsigned, top), largest(signed, large)
-        fine = (
-            most < infinite
-            and largest_unsigned(unsigned, other) < infinite
-            and any_bit(signed, seen) >> np.int32(9) == 0
-        )
+        in_range = max(most, largest_unsigned(unsigned, other)) < infinite and any_bit(signed, seen) >> np.int32(9) == 0
         p, g = np.uint32(most).view(np.float32), np.int32(most_g).view(np.float32)
         near = largest(signed, far) < NEAR_BITS
-        return added(state, mass), added(state, odd), added(state, cells), p, g, fine, near
+        return added(state, mass), added(state, odd), added(state, cells), p, g, in_range, near
 
     return sums
 
