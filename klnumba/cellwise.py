@@ -35,7 +35,7 @@ def pointwise(
         return _labelled(name, x, y, out, where, dtype, align)
     first, back = take(x, names[0])
     second, other = take(y, names[1])
-    back = other if back is arrays._as_is else back
+    back = other if back is arrays.as_is else back
     if isinstance(out, tuple):
         (out,) = out
     if out is not None and not isinstance(out, np.ndarray):

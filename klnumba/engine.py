@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,10 +21,11 @@ import numpy as np
 
 from klnumba.arrays import FLOAT64, Block
 from klnumba.formulas.primitives import fma
-from klnumba.kernels import cpu, exact_short, fast, logits, threads
+from klnumba.kernels import cpu, exact_short, fast, logits, shares, threads
 
 NAMES = {"d": "float64", "f": "float32"}
 AGREE = "argmax_agree"
+FEW = 1 << 15  # rows among which those are looked for that the quick loop does not serve
 
 
 @dataclass(frozen=True)
@@ -51,15 +53,18 @@ def _inverse(temperature: float) -> tuple[float, float]:
     return inverse, fma(-inverse, temperature, 1.0) / temperature
 
 
-def values(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarray) -> None:
-    """Fill `out`, float64, with the divergence of every row of a block, or with whether the largest cells agree."""
+def values(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarray, count: int = 1) -> None:
+    """Fill `out`, float64, with the divergence of every row of a block, or with whether the largest cells agree.
+
+    More than one thread is for tasks that have a quick loop.
+    """
     if task.name == AGREE:
         out[:] = agreement(block, d)
         return
     if task.logs:
-        _logs(task, block, d, dtype, out)
+        _logs(task, block, d, dtype, out, count)
     elif task.name == "kl" and task.normalize:
-        _kl(block, d, dtype, out)
+        _kl(block, d, dtype, out, count)
     elif task.name == "kl":
         _exact("kl", task, block, d, dtype, np.arange(block.count), out, difference=True)
         rest = np.flatnonzero(np.isnan(out))
@@ -69,18 +74,46 @@ def values(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarr
         _exact(task.name, task, block, d, dtype, np.arange(block.count), out)
 
 
-def _kl(block: Block, d: int, dtype: np.dtype[Any], out: np.ndarray) -> None:
-    flag = np.empty(block.count, np.int8)
-    short, name, room = d < fast.SHORT, NAMES[dtype.char], threads.scratch(dtype)
-    loop = cpu.kl_rows(name, short)
-    loop(block.p, block.a, block.ps, block.q, block.b, block.qs, block.count, d, out, flag, *room)
-    if np.count_nonzero(flag):
-        index = _frozen(np.flatnonzero(flag))
-        room = threads.scratch(FLOAT64) if short else room
-        scaled = cpu.kl_rows_scaled(name, short)
-        scaled(block.p, block.a, block.ps, block.q, block.b, block.qs, index, d, out, flag, *room)
-        if np.count_nonzero(flag):
-            _exact("kl", Task("kl"), block, d, dtype, np.flatnonzero(flag), out)
+def is_quick(task: Task) -> bool:
+    """Whether a loop for nearly every row lets threads share the rows."""
+    if task.name != "kl" or not task.normalize:
+        return False
+    return not task.logs or math.frexp(task.inverse_temperature()[0])[0] == 0.5
+
+
+def _shared(
+    loop: Any, rest: Callable[[], tuple[Any, ...]], careful: Callable[[np.ndarray, np.ndarray], None],
+    block: Block, d: int, out: np.ndarray, count: int,
+) -> None:  # fmt: skip
+    """Run a quick loop, which takes `rest` a thread. Rows that it does not serve go to `careful`, with all flags."""
+    flag = np.zeros(block.count, np.int8)  # no thread's where another has not been yet
+    count = min(count, shares.MOST)
+    taken, rows = shares.parts(count), (*block.sides(), block.count, d, out, flag)
+
+    def work(me: int) -> None:
+        turn = shares.turn(taken, me, d)
+        if not loop(*rows, turn, *rest()):
+            return
+        for first in range(0, block.count, FEW):
+            mine = np.flatnonzero(flag[first : first + FEW] == turn[3])
+            if mine.size:
+                mine += first
+                careful(mine, flag)
+
+    threads.together(work, count)
+
+
+def _kl(block: Block, d: int, dtype: np.dtype[Any], out: np.ndarray, count: int) -> None:
+    short, name = d < fast.SHORT, NAMES[dtype.char]
+
+    def careful(index: np.ndarray, flag: np.ndarray) -> None:
+        room = threads.scratch(FLOAT64 if short else dtype)
+        cpu.kl_rows_scaled(name, short)(*block.sides(), _frozen(index), d, out, flag, *room)
+        rest = index[flag[index] != 0]
+        if rest.size:
+            _exact("kl", Task("kl"), block, d, dtype, rest, out)
+
+    _shared(cpu.kl_rows(name, short), lambda: threads.scratch(dtype), careful, block, d, out, count)
 
 
 def _exact(
@@ -90,44 +123,35 @@ def _exact(
     room = threads.scratch(FLOAT64)
     loop = cpu.exact_rows(name, NAMES[dtype.char], difference, d < exact_short.SHORT)
     loop(
-        block.p, block.a, block.ps, block.q, block.b, block.qs, _frozen(index), d,
+        *block.sides(), _frozen(index), d,
         task.normalize, task.weight, out, *room,
     )  # fmt: skip
 
 
-def _logs(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarray) -> None:
+def _logs(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarray, count: int) -> None:
     inverse, tail = task.inverse_temperature()
-    dtype_name = NAMES[dtype.char]
-    index = np.arange(block.count)
-    if task.name == "kl" and task.normalize and math.frexp(inverse)[0] == 0.5:
-        index = _logits(block, d, dtype, inverse, out)
-        if not index.size:
-            return
-    room = threads.scratch(FLOAT64)
-    for name, weight in attempts(task):
-        loop = cpu.log_rows(name, dtype_name)
-        loop(
-            block.p, block.a, block.ps, block.q, block.b, block.qs, _frozen(index), d,
-            task.normalize, inverse, tail, weight, out, *room,
-        )  # fmt: skip
-        index = np.flatnonzero(np.isnan(out))
-        if not index.size:
-            return
 
+    def careful(index: np.ndarray, flag: Any = None) -> None:
+        for name, weight in attempts(task):
+            loop = cpu.log_rows(name, NAMES[dtype.char])
+            numbers = task.normalize, inverse, tail, weight
+            loop(*block.sides(), _frozen(index), d, *numbers, out, *threads.scratch(FLOAT64))
+            index = index[np.isnan(out[index])]
+            if not index.size:
+                return
 
-def _logits(block: Block, d: int, dtype: np.dtype[Any], inverse: float, out: np.ndarray) -> np.ndarray:
-    """KL of rows of logits, fast; the rows that this does not serve."""
-    flag = np.empty(block.count, np.int8)
-    if d < fast.SHORT:
-        rows = block.p, block.a, block.ps, block.q, block.b, block.qs, block.count, d, inverse
-        cpu.short_logit_rows(NAMES[dtype.char])(*rows, out, flag, *threads.scratch(FLOAT64))
-        return np.flatnonzero(flag)
-    loop, room = cpu.logit_rows(NAMES[dtype.char]), np.empty(logits.room(), dtype)
-    loop(
-        block.p, block.a, block.ps, block.q, block.b, block.qs, block.count, d, inverse, room,
-        out, flag, *threads.scratch(dtype),
-    )  # fmt: skip
-    return np.flatnonzero(flag)
+    if not is_quick(task):
+        careful(np.arange(block.count))
+    elif d < fast.SHORT:
+        loop = cpu.short_logit_rows(NAMES[dtype.char])
+        _shared(loop, lambda: (inverse, *threads.scratch(FLOAT64)), careful, block, d, out, count)
+    else:
+        loop = cpu.logit_rows(NAMES[dtype.char])
+
+        def rest() -> tuple[Any, ...]:
+            return inverse, np.empty(logits.room(), dtype), *threads.scratch(dtype)
+
+        _shared(loop, rest, careful, block, d, out, count)
 
 
 def attempts(task: Task) -> list[tuple[str, float]]:

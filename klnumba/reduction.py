@@ -12,11 +12,13 @@ import numpy as np
 from klnumba import arrays, fixed_point, labelled, long_rows
 from klnumba.arrays import Back, Rows, one_of, take
 from klnumba.diagnosis import diagnosis
-from klnumba.engine import AGREE, Task, values
+from klnumba.engine import AGREE, Task, is_quick, values
 from klnumba.gpu.borders import any_on_device
 from klnumba.kernels import threads
 from klnumba.kernels.tiles import CHUNK
 from klnumba.labels import ALIGN
+
+KEPT = 1 << 16  # values that a thread adds up, or puts in their place, at a time
 
 STATISTICS = (
     "kl",
@@ -76,6 +78,20 @@ def reduce(
     if result is not out:
         out[...] = result
     return out
+
+
+def row_values(
+    name: str, p: Any, q: Any, kind: str, axis: Any, normalize: bool, base: float | None, temperature: float,
+    where: Any, count: int | None, invalid: str, weight: float,
+) -> tuple[np.ndarray, tuple[int, ...], Back]:  # fmt: skip
+    """A divergence of every row, flat, in float64; the shape of the rows, and the way back to the library of p."""
+    task = _task(name, kind, normalize, temperature, weight)
+    unit = unit_of(base)
+    one_of(invalid, ("nan", "raise"), "invalid")
+    rows, _, _, back = _prepare(p, q, axis, where, task, None, "strict", None)
+    found = np.empty(rows.n)
+    Found(rows, [(task, "pq", found)], unit, invalid == "raise").run(_threads(count, rows))
+    return found, rows.outer, back if rows.named is None else arrays.as_is
 
 
 def statistics(
@@ -194,7 +210,7 @@ def _prepare(
     second = first
     if q is not p:
         second, other = take(q, "q")
-        back = other if back is arrays._as_is else back
+        back = other if back is arrays.as_is else back
     shape = arrays.common_shape(first, second)
     if where is not None and where is not True:
         where = np.asarray(where)
@@ -256,6 +272,9 @@ class Found:
             for row in range(rows.n):
                 for task, order, result in self.wanted:
                     self._keep(task, result, row, np.array([long_rows.value(task, rows, row, count, order)]))
+        elif rows.direct is not None and len(self.wanted) == 1 and is_quick(self.wanted[0][0]):
+            for span in rows.spans(count):
+                self._span(span, count)
         else:
             threads.run(self._block, rows.blocks(count), count)
         if self.strict and self.bad:
@@ -267,13 +286,34 @@ class Found:
         for task, order, result in self.wanted:
             found = self._room(result, block.first, block.count)
             values(task, block.ordered(order), self.rows.d, self.rows.dtype, found)
-            self._keep(task, result, block.first, found)
+            if not self._is_kept(result):
+                self._keep(task, result, block.first, found)
+
+    def _span(self, span: Any, count: int) -> None:
+        """Rows that so many threads share; few of them have values enough to share out."""
+        block, (task, order, result) = self.rows.load(span), self.wanted[0]
+        found = self._room(result, block.first, block.count)
+        values(task, block.ordered(order), self.rows.d, self.rows.dtype, found, count)
+        if self._is_kept(result):
+            return
+
+        def keep(k: int) -> None:
+            self._keep(task, result, block.first + k, found[k : k + KEPT])
+
+        threads.run(keep, range(0, block.count, KEPT), count)
 
     def _room(self, result: np.ndarray | None, first: int, count: int) -> np.ndarray:
         """Where the values of a block go: into the result itself, where it holds float64 and no unit follows."""
-        if result is None or self.unit != 1.0 or result.dtype != np.float64 or not result.flags.carray:
+        if result is None or not self._is_direct(result):
             return np.empty(count)
         return result.reshape(-1)[first : first + count]
+
+    def _is_direct(self, result: np.ndarray) -> bool:
+        return self.unit == 1.0 and result.dtype == np.float64 and result.flags.carray
+
+    def _is_kept(self, result: np.ndarray | None) -> bool:
+        """Whether the values of a block need nothing more when they are there."""
+        return result is not None and not self.strict and self._is_direct(result)
 
     def _keep(self, task: Task, result: np.ndarray | None, first: int, found: np.ndarray) -> None:
         if self.strict:
@@ -284,7 +324,7 @@ class Found:
             found /= self.unit
         if result is None:
             self.sums[first] = fixed_point.sum_of(found)
-        elif not np.may_share_memory(result, found):
+        else:
             place = result.reshape(-1) if result.flags.c_contiguous else result.flat
             place[first : first + found.size] = found
 

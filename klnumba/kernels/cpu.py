@@ -20,6 +20,7 @@ from klnumba.kernels import (
     logits_short,
     logs,
     pointwise,
+    shares,
     words,
 )
 from klnumba.kernels.compiler import loop, once
@@ -73,12 +74,16 @@ def kl_rows(dtype: str, short: bool) -> Any:
     """KL of normalised rows in one read: fills (out, flag); a flagged row is for `exact_rows`."""
     kind = np.dtype(dtype)
     cells = cells_of(kind)
-    signature = types.void(cells, INT, INT, cells, INT, INT, INT, INT, VALUES, FLAGS, *room_of(kind))
     if short:
         built = fast.short_rows(divergences.kl_cell, finish.kl_finish)
     else:
         built = fast.long_rows(_fast_cell(dtype), finish.kl_finish, kind)
-    return loop(_name("kl", "short" if short else "long", dtype), built, signature)
+    return _shared(_name("kl", "short" if short else "long", dtype), built, cells, *room_of(kind))
+
+
+def _shared(name: str, rows: Callable[..., None], cells: Any, *rest: Any) -> Any:
+    """A loop whose rows threads share."""
+    return loop(name, rows, INT(cells, INT, INT, cells, INT, INT, INT, INT, VALUES, FLAGS, shares.TURN, *rest))
 
 
 @once
@@ -141,18 +146,14 @@ def log_rows(name: str, dtype: str) -> Any:
 def logit_rows(dtype: str) -> Any:
     """KL of long rows of logits; fills (out, flag); a flagged row is for `log_rows`."""
     cells, store = cells_of(np.dtype(dtype)), types.Array(from_dtype(np.dtype(dtype)), 2, "C")
-    signature = types.void(
-        cells, INT, INT, cells, INT, INT, INT, INT, FLOAT, store, VALUES, FLAGS, *room_of(np.dtype(dtype))
-    )
-    return loop(_name("kl", "logits", dtype), logits.rows(np.dtype(dtype)), signature)
+    rest = FLOAT, store, *room_of(np.dtype(dtype))
+    return _shared(_name("kl", "logits", dtype), logits.rows(np.dtype(dtype)), cells, *rest)
 
 
 @once
 def short_logit_rows(dtype: str) -> Any:
     """The same for short rows, in float64."""
-    cells = cells_of(np.dtype(dtype))
-    signature = types.void(cells, INT, INT, cells, INT, INT, INT, INT, FLOAT, VALUES, FLAGS, *ROOM)
-    return loop(_name("kl", "short-logits", dtype), logits_short.rows(), signature)
+    return _shared(_name("kl", "short-logits", dtype), logits_short.rows(), cells_of(np.dtype(dtype)), FLOAT, *ROOM)
 
 
 @once

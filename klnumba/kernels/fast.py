@@ -15,6 +15,7 @@ import numpy as np
 from klnumba.formulas.divergences import kl_unfit, no_cell
 from klnumba.formulas.elementary import sum_of_four, two_sum
 from klnumba.kernels.compiler import frozen, helper, part, scalar
+from klnumba.kernels.shares import flagged, take
 from klnumba.kernels.tiles import BUFFER, SCRATCH, SPACE, STEP, TILE, ask, copy, fill, side_by_side, stretch, vector_sum
 
 SHORT = 256  # rows shorter than this are computed many at a time
@@ -172,7 +173,7 @@ def row_loop(cell: Callable[..., Any], dtype: Any, kind: Any, top: Any) -> Any:
 # --- long rows --------------------------------------------------------------------------------------------------------
 
 
-def long_rows(cell: Callable[..., Any], finish: Callable[..., Any], dtype: Any) -> Callable[..., None]:
+def long_rows(cell: Callable[..., Any], finish: Callable[..., Any], dtype: Any) -> Callable[..., Any]:
     """Rows of at least `SHORT` cells. `p` starts at `a` and steps by `ps` a row; so does `q`."""
     top, normal, floor, large = constants(dtype)
     row = row_loop(cell, dtype, dtype.type, top)
@@ -180,14 +181,19 @@ def long_rows(cell: Callable[..., Any], finish: Callable[..., Any], dtype: Any) 
 
     def rows(
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, n: Any, d: Any,
-        out: Any, flag: Any, work: Any, view: Any, space: Any,
-    ) -> None:  # fmt: skip
+        out: Any, flag: Any, turn: Any, work: Any, view: Any, space: Any,
+    ) -> Any:  # fmt: skip
         state, rest = space[0:8], space[8:SPACE]
-        for r in range(n):
-            guard = row(p, a + r * ps, q, b + r * qs, d, 1.0, work, view, rest, state)
-            value = finish(state[0] + state[1], state[2] + state[3], state[4] + state[5], floor, large)
-            out[r] = value
-            flag[r] = guard < normal or not value >= 0.0
+        while True:
+            first, stop = take(turn, n, d)
+            if first == stop:
+                break
+            for r in range(first, stop):
+                guard = row(p, a + r * ps, q, b + r * qs, d, 1.0, work, view, rest, state)
+                value = finish(state[0] + state[1], state[2] + state[3], state[4] + state[5], floor, large)
+                out[r] = value
+                flag[r] = turn[3] if guard < normal or not value >= 0.0 else 0
+        return flagged(turn, flag)
 
     return rows
 
@@ -309,7 +315,7 @@ def sums(a: Any, start: Any, rows: Any, d: Any, out: Any) -> None:
         here, there = there, here
 
 
-def short_rows(cell: Callable[..., Any], finish: Callable[..., Any]) -> Callable[..., None]:
+def short_rows(cell: Callable[..., Any], finish: Callable[..., Any]) -> Callable[..., Any]:
     """Rows of fewer than `SHORT` cells, in float64.
 
     The guard is taken over the whole group; where it fails, each row of the
@@ -322,37 +328,42 @@ def short_rows(cell: Callable[..., Any], finish: Callable[..., Any]) -> Callable
 
     def rows(
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, n: Any, d: Any,
-        out: Any, flag: Any, work: Any, view: Any, space: Any,
-    ) -> None:  # fmt: skip
+        out: Any, flag: Any, turn: Any, work: Any, view: Any, space: Any,
+    ) -> Any:  # fmt: skip
         most = TILE // d
         gs, xs, ys = space[0:TILE], space[TILE : 2 * TILE], space[2 * TILE : 3 * TILE]
-        for first in range(0, n, most):
-            count = min(most, n - first)
-            x, o, y, u = p, a + first * ps, q, b + first * qs
-            cells = count * d
-            whole = (cells + STEP - 1) // STEP * STEP
-            adjacent = (ps == d or count == 1) and (qs == d or count == 1)
-            if not adjacent or o + whole > p.size or u + whole > q.size:
-                ask(p[o:], q[u:], cells, cells, 64 // p.itemsize)  # the next group, as `flat` sees the copies alone
-                side_by_side(p, o, ps, count, d, work, 0)
-                side_by_side(q, u, qs, count, d, work, BUFFER)
-                fill(work, cells, whole - cells, 0.0)
-                fill(work, BUFFER + cells, whole - cells, 0.0)
-                x, o, y, u = view, np.int64(0), view, np.int64(BUFFER)
-            guard = flat(x, o, y, u, whole, space[3 * TILE : 3 * TILE + BUFFER])
-            sums(frozen(space), np.int64(3 * TILE), count, d, gs)
-            sums(x, o, count, d, xs)
-            sums(y, u, count, d, ys)
-            values = out[first : first + count]
-            marks = flag[first : first + count]
-            for r in range(count):
-                values[r] = finish(gs[r], xs[r], ys[r], floor, large)
-            for r in range(count):
-                marks[r] = not values[r] >= 0.0
-            if guard < normal:
-                for k in range(cells):
-                    if unfit(x[o + k], y[u + k], least):
-                        flag[first + k // d] = 1
+        while True:
+            start, stop = take(turn, n, d)
+            if start == stop:
+                break
+            for first in range(start, stop, most):
+                count = min(most, stop - first)
+                x, o, y, u = p, a + first * ps, q, b + first * qs
+                cells = count * d
+                whole = (cells + STEP - 1) // STEP * STEP
+                adjacent = (ps == d or count == 1) and (qs == d or count == 1)
+                if not adjacent or o + whole > p.size or u + whole > q.size:
+                    ask(p[o:], q[u:], cells, cells, 64 // p.itemsize)  # the next group, as `flat` sees the copies alone
+                    side_by_side(p, o, ps, count, d, work, 0)
+                    side_by_side(q, u, qs, count, d, work, BUFFER)
+                    fill(work, cells, whole - cells, 0.0)
+                    fill(work, BUFFER + cells, whole - cells, 0.0)
+                    x, o, y, u = view, np.int64(0), view, np.int64(BUFFER)
+                guard = flat(x, o, y, u, whole, space[3 * TILE : 3 * TILE + BUFFER])
+                sums(frozen(space), np.int64(3 * TILE), count, d, gs)
+                sums(x, o, count, d, xs)
+                sums(y, u, count, d, ys)
+                values = out[first : first + count]
+                marks = flag[first : first + count]
+                for r in range(count):
+                    values[r] = finish(gs[r], xs[r], ys[r], floor, large)
+                for r in range(count):
+                    marks[r] = 0 if values[r] >= 0.0 else turn[3]
+                if guard < normal:
+                    for k in range(cells):
+                        if unfit(x[o + k], y[u + k], least):
+                            flag[first + k // d] = turn[3]
+        return flagged(turn, flag)
 
     return rows
 

@@ -32,6 +32,7 @@ from klnumba.formulas.special import exp_excess
 from klnumba.kernels.compiler import part, scalar
 from klnumba.kernels.logit_quick import has_quick_tile, quick_tile
 from klnumba.kernels.logit_tiles import exact, placing, summing
+from klnumba.kernels.shares import flagged, take
 from klnumba.kernels.tiles import STEP, TILE, ask, stretch, sum_of_sixteens
 
 LEAST = {"float64": 2.0**-100, "float32": 2.0**-50}  # KL from which on no cell that counts is too small for the dtype
@@ -166,35 +167,40 @@ def room() -> tuple[int, int]:
     return 4, TILE
 
 
-def rows(dtype: Any) -> Callable[..., None]:
+def rows(dtype: Any) -> Callable[..., Any]:
     """Rows of at least `fast.SHORT` cells of `dtype`."""
     least = LEAST[dtype.name]
     guess, read = guessing(dtype), reading(dtype)
 
     def loop(
-        p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, n: Any, d: Any, inverse: Any, store: Any,
-        out: Any, flag: Any, work: Any, view: Any, space: Any,
-    ) -> None:  # fmt: skip
-        for r in range(n):
-            o, u, flag[r] = a + r * ps, b + r * qs, 1
-            stop = min(d, HEAD) if d < LONG else HEAD // 4
-            shift = guess(p, o, q, u, stop, inverse, store, work, view)
-            for _ in range(READS):
-                mass, odd, cells, shift, lost, stop = read(
-                    p, o, q, u, d, inverse, shift, stop * MOVES, store, work, view, space
-                )
-                if lost == math.inf:
-                    continue
-                gap = (cells - odd) / mass
-                other = mass * (1.0 + gap) * _exp(-shift)
-                usable = SMALLEST < mass < LARGEST and SMALLEST < other < LARGEST and cells < math.inf
-                if not (usable and SMALLEST < 1.0 + gap < LARGEST):  # beyond, 1 + gap is what rounding left of it
-                    break
-                bend = _phi(gap)
-                value = cells / mass - bend
-                if LOST * (lost / mass + bend) <= value or (cells == 0.0 and odd == 0.0 and lost == 0.0):
-                    out[r] = value
-                    flag[r] = 0.0 < value < least
-                    break
+        p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, n: Any, d: Any, out: Any, flag: Any, turn: Any,
+        inverse: Any, store: Any, work: Any, view: Any, space: Any,
+    ) -> Any:  # fmt: skip
+        while True:
+            first, stop = take(turn, n, d)
+            if first == stop:
+                break
+            for r in range(first, stop):
+                o, u, flag[r] = a + r * ps, b + r * qs, turn[3]
+                read_to = min(d, HEAD) if d < LONG else HEAD // 4
+                shift = guess(p, o, q, u, read_to, inverse, store, work, view)
+                for _ in range(READS):
+                    mass, odd, cells, shift, lost, read_to = read(
+                        p, o, q, u, d, inverse, shift, read_to * MOVES, store, work, view, space
+                    )
+                    if lost == math.inf:
+                        continue
+                    gap = (cells - odd) / mass
+                    other = mass * (1.0 + gap) * _exp(-shift)
+                    usable = SMALLEST < mass < LARGEST and SMALLEST < other < LARGEST and cells < math.inf
+                    if not (usable and SMALLEST < 1.0 + gap < LARGEST):  # beyond, 1 + gap is what rounding left of it
+                        break
+                    bend = _phi(gap)
+                    value = cells / mass - bend
+                    if LOST * (lost / mass + bend) <= value or (cells == 0.0 and odd == 0.0 and lost == 0.0):
+                        out[r] = value
+                        flag[r] = turn[3] if 0.0 < value < least else 0
+                        break
+        return flagged(turn, flag)
 
     return loop

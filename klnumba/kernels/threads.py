@@ -9,10 +9,11 @@ its own pool at first use.
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -21,16 +22,98 @@ from klnumba.kernels.tiles import SCRATCH, SPACE
 
 SERIAL_CELLS = 1 << 16  # about 60 microseconds of work, twice what waking a thread costs
 
-_lock = threading.Lock()
-_pool: ThreadPoolExecutor | None = None
-_pool_size = 0
 _local = threading.local()
+
+
+class _Job:
+    """What one worker does for one call."""
+
+    def __init__(self, work: Callable[[int], None], me: int) -> None:
+        self.work: Callable[[int], None] | None = work
+        self.me = me
+        self.failure: BaseException | None = None
+        self.end = threading.Lock()
+        self.end.acquire()
+
+    def join(self) -> BaseException | None:
+        """Wait until the work is done, also where Ctrl-C comes: it reads and writes the caller's arrays.
+
+        Returns what came instead of an end, if anything.
+        """
+        try:
+            self.end.acquire()
+        except BaseException as interruption:
+            while self.work is not None:  # the lock may be ours by now
+                time.sleep(1e-4)
+            return interruption
+        failure, self.failure = self.failure, None
+        return failure
+
+
+class _Worker:
+    """A thread that waits for jobs. Bare locks wake it in half the time that a future of the library takes."""
+
+    def __init__(self) -> None:
+        self.idle = True
+        self._begin = threading.Lock()
+        self._begin.acquire()
+        threading.Thread(target=self._serve, name="klnumba", daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            self._begin.acquire()
+            job = self._job
+            try:
+                if job.work is not None:
+                    job.work(job.me)
+            except BaseException as failure:
+                job.failure = failure
+            job.work = None  # this thread holds the job until the next comes
+            self.idle = True
+            job.end.release()
+
+    def start(self, job: _Job) -> None:
+        self.idle, self._job = False, job
+        self._begin.release()
+
+
+class _Crew:
+    """The workers: as many as the largest call asked for, which calls at the same time share."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._workers: list[_Worker] = []
+        self._most = 0
+
+    def start(self, work: Callable[[int], None], count: int) -> list[_Job]:
+        """Have so many workers do this, or those that are idle; they get the numbers from 1 on."""
+        jobs: list[_Job] = []
+        with self._lock:
+            self._most = max(self._most, count)
+            for worker in self._idle():
+                jobs.append(_Job(work, len(jobs) + 1))
+                worker.start(jobs[-1])
+                if len(jobs) == count:
+                    break
+        return jobs
+
+    def _idle(self) -> Iterator[_Worker]:
+        yield from (worker for worker in self._workers if worker.idle)
+        while len(self._workers) < self._most:
+            try:
+                self._workers.append(_Worker())
+            except RuntimeError:  # the system, or an interpreter that ends, gives no more threads
+                return
+            yield self._workers[-1]
+
+
+_crew = _Crew()
 
 
 def _forget() -> None:
     """In a forked child: the parent's threads are not here."""
-    global _lock, _pool, _pool_size, _local
-    _lock, _pool, _pool_size, _local = threading.Lock(), None, 0, threading.local()
+    global _crew, _local
+    _crew, _local = _Crew(), threading.local()
 
 
 if hasattr(os, "register_at_fork"):
@@ -59,6 +142,12 @@ def choose(threads: int | None, cells: int) -> int:
         return threads
     if cells < SERIAL_CELLS or threading.current_thread() is not threading.main_thread():
         return 1
+    return _available_lately(int(time.monotonic()))
+
+
+@functools.lru_cache(maxsize=1)
+def _available_lately(second: int) -> int:
+    """`available`, which a stream of batches need not ask the system for again and again."""
     return available()
 
 
@@ -80,15 +169,6 @@ def _aligned(size: int, dtype: np.dtype[Any]) -> np.ndarray:
     raw = np.zeros(size * dtype.itemsize + line, np.uint8)
     start = -raw.ctypes.data % line
     return raw[start : start + size * dtype.itemsize].view(dtype)
-
-
-def _executor(size: int) -> ThreadPoolExecutor:
-    global _pool, _pool_size
-    with _lock:
-        if _pool is None or _pool_size < size:
-            _pool = ThreadPoolExecutor(size, thread_name_prefix="klnumba")
-            _pool_size = size
-        return _pool
 
 
 def apart(items: Sequence[Any], threads: int) -> list[Any]:
@@ -119,17 +199,23 @@ def run(function: Callable[[Any], None], items: Iterable[Any], threads: int) -> 
                 return
             yield item
 
-    def work() -> None:
+    def work(me: int) -> None:
         for item in take():
             function(item)
 
-    others = [_executor(threads - 1).submit(work) for _ in range(threads - 1)]
+    together(work, threads)
+
+
+def together(work: Callable[[int], None], threads: int) -> None:
+    """Call `work` on so many threads, each with its number, of which the caller's own is 0.
+
+    Where there are fewer threads to be had, those that come do the work of all.
+    """
+    jobs = _crew.start(work, threads - 1) if threads > 1 else []
     try:
-        work()
+        work(0)
     finally:
-        for other in others:
-            other.cancel()
-        failures = [other.exception() for other in others if not other.cancelled()]
+        failures = [job.join() for job in jobs]
     for failure in failures:
         if failure is not None:
             raise failure

@@ -26,12 +26,13 @@ class Batch:
     labels: Array | None = None
 
     @classmethod
-    def of(cls, values: Any, weights: Any = None, groups: Any = None, shape: tuple[int, ...] | None = None) -> Batch:
-        """Check the three; `shape` is that of the rows, where `values` are flat already."""
-        shape = np.shape(values) if shape is None else shape
-        if borders.is_on_device(values):
-            values = DeviceValues.of(values, "values")
-        row = values if isinstance(values, DeviceValues) else _row_values(values)
+    def of(cls, values: Any, weights: Any = None, groups: Any = None) -> Batch:
+        """Check the three."""
+        return cls.holding(as_row_values(values), weights, groups, np.shape(values))
+
+    @classmethod
+    def holding(cls, row: Array | DeviceValues, weights: Any, groups: Any, shape: tuple[int, ...]) -> Batch:
+        """Check weights and labels of flat values that are nobody else's, for rows of this shape."""
         weights, groups = _on_host(weights, "weights"), _on_host(groups, "groups")
         labels = None if groups is None else as_labels(groups, shape)
         if weights is None:
@@ -62,7 +63,10 @@ def _on_host(x: Any, name: str) -> Any:
     return host.numbers(x, name)
 
 
-def _row_values(values: Any) -> Array:
+def as_row_values(values: Any) -> Array | DeviceValues:
+    """A flat copy of row values, in float64; those of a device stay there."""
+    if borders.is_on_device(values):
+        return DeviceValues.of(values, "values")
     if isinstance(values, np.ma.MaskedArray):
         raise TypeError("values: a masked array; give those to leave out a weight of 0")
     found = np.asarray(values)

@@ -15,7 +15,7 @@ _HEADER_BYTES = 128  # room for the longest shape; NumPy aligns headers to 64
 
 
 class Buffer:
-    """Values in memory, in a buffer that doubles."""
+    """Values in memory, in a buffer that doubles; -0.0 becomes 0.0."""
 
     path = None
 
@@ -28,7 +28,7 @@ class Buffer:
             room = np.empty(max(_LEAST, 2 * self._room.size, needed))
             room[: self.size] = self._room[: self.size]
             self._room = room
-        self._room[self.size : needed] = values
+        np.add(values, 0.0, out=self._room[self.size : needed])
         self.size = needed
 
     def values(self) -> Array:
@@ -41,6 +41,8 @@ class Buffer:
 
 class Spill:
     """Values in an .npy file, which is whole after every append: the header, written last, counts what is there.
+
+    -0.0 becomes 0.0.
 
     Parameters
     ----------
@@ -63,7 +65,7 @@ class Spill:
         """Values behind those that count, and then a header that counts them too."""
         with self.path.open("r+b") as file:
             file.seek(_HEADER_BYTES + 8 * self.size)
-            file.write(values.astype("<f8", copy=False).tobytes())
+            file.write((values + 0.0).astype("<f8", copy=False).tobytes())
             file.flush()
             file.seek(0)
             file.write(_header(self.size + values.size))

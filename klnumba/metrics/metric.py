@@ -16,11 +16,12 @@ from klnumba.divergence import Axis, Invalid, Kind
 from klnumba.gpu.borders import any_on_device, is_on_device
 from klnumba.gpu.values import DeviceValues
 from klnumba.kernels.uninterrupted import uninterrupted
-from klnumba.metrics.batch import Batch
+from klnumba.metrics.batch import Batch, as_row_values
 from klnumba.metrics.kept_rows import Buffer, Spill
 from klnumba.metrics.labels import Label
 from klnumba.metrics.mergeable import Mergeable
 from klnumba.metrics.running import RunningStatistics
+from klnumba.metrics.state import frozen
 from klnumba.metrics.summary import Summary
 
 Array = np.ndarray[Any, Any]
@@ -84,7 +85,7 @@ class RowMetric(Mergeable):
 
     def _try_options(self) -> None:
         """Refuse wrong options now, as the first update would."""
-        self._rows_values(np.ones((0, 1)), np.ones((0, 1)), None, -1, (0,))
+        self._rows_values(np.ones((0, 1)), np.ones((0, 1)), None, -1)
 
     # --- taking in -----------------------------------------------------------------------------------------------
 
@@ -94,7 +95,8 @@ class RowMetric(Mergeable):
         Parameters
         ----------
         p, q : array_like, (rows, cells)
-            Of one shape, p the data or reference. With an `axis` other than -1, of any number of axes.
+            Of one shape, p the data or reference. With an `axis` other than -1, of any number of axes. Rows and cells
+            of DataFrames are matched by their labels, which must be the same on both sides, in the order of p.
         weights : array_like, optional
             A weight a row, or one for all: 0 or from 2**-32 to 2**32; rows of weight 0 are left out.
         where : array_like of bool, optional
@@ -113,10 +115,11 @@ class RowMetric(Mergeable):
 
     def _take(self, p: Any, q: Any, weights: Any, where: Any, groups: Any) -> Batch:
         self.check_shapes(p, q)
-        shape = self._shape_of_rows(p, where)
-        values = self._rows_values(p, q, where, self.axis, shape)
+        if where is not None:
+            self._check_mask(p, where)
+        values, shape, back = self._rows_values(p, q, where, self.axis)
         agreed = None if self._agreed is None else self._agreement(p, q, where)
-        return self._take_values(values, agreed, weights, groups, shape, self._back_to(p))
+        return self._take_values(values, agreed, weights, groups, shape, back)
 
     def update_values(self, values: Any, agreed: Any = None, weights: Any = None, groups: Any = None) -> None:
         """Take in rows whose values were computed elsewhere, as this metric computes them.
@@ -138,20 +141,22 @@ class RowMetric(Mergeable):
         shape = tuple(np.shape(values))
         if self._agreed is not None and np.shape(agreed) != shape:
             raise ValueError(f"agreed: whether the largest cells of each row agree, of shape {shape}")
-        self._take_values(values, None if agreed is None else np.asarray(agreed, float), weights, groups, shape, None)
+        agreed = None if agreed is None else as_row_values(np.asarray(agreed, float))
+        self._take_values(as_row_values(values), agreed, weights, groups, shape, None)
 
     def _take_values(
-        self, values: Any, agreed: Any, weights: Any, groups: Any, shape: tuple[int, ...], back: arrays.Back | None
-    ) -> Batch:
+        self, values: Array | DeviceValues, agreed: Any, weights: Any, groups: Any, shape: tuple[int, ...],
+        back: arrays.Back | None,
+    ) -> Batch:  # fmt: skip
         if groups is not None and self._kept is not None:
             raise ValueError("groups: with reduction 'none' all rows are kept in one list; use 'mean' or 'sum'")
-        batch = Batch.of(values, weights, groups, shape)
+        batch = Batch.holding(values, weights, groups, shape)
         with self._lock:
             change = self.statistics.ready(batch)
             if self._agreed is None and self._kept is None:
                 change()
             else:
-                other = None if self._agreed is None else Batch.of(agreed, weights, groups, shape)
+                other = None if self._agreed is None else Batch.holding(agreed, weights, groups, shape)
                 self._take_parts(batch, change, other)
             self._back = back or self._back
         return batch
@@ -167,13 +172,12 @@ class RowMetric(Mergeable):
             for one in changes:
                 one()
 
-    def _shape_of_rows(self, p: Any, where: Any) -> tuple[int, ...]:
-        """The shape of the rows' values."""
+    @staticmethod
+    def _check_mask(p: Any, where: Any) -> None:
+        """Raise where a mask would make more rows."""
         shape = tuple(np.shape(p))
-        if where is not None and np.broadcast_shapes(np.shape(where), shape) != shape:
+        if np.broadcast_shapes(np.shape(where), shape) != shape:
             raise ValueError(f"where: shape {np.shape(where)} is more than the rows have, which is {shape}")
-        reduced = arrays.axes(self.axis, len(shape))
-        return tuple(n for k, n in enumerate(shape) if k not in reduced)
 
     def check_shapes(self, p: Any, q: Any) -> None:
         """Raise where `update` would."""
@@ -188,15 +192,6 @@ class RowMetric(Mergeable):
                 f"Expected both p and q distribution to be 2D but got {many} and {many} respectively "
                 f"(name the axis of the rows' cells to take others: axis={max(many - 1, 0)})"
             )
-
-    @staticmethod
-    def _back_to(p: Any) -> arrays.Back:
-        """What makes results arrays of the library, and on the device, of p."""
-        if is_on_device(p):
-            from klnumba.gpu import host
-
-            return host.giver(p)
-        return arrays.take(p, "p")[1]
 
     def _keep(self, values: Array | DeviceValues) -> None:
         """Keep values behind those before; those of a device stay there until the list is asked for, or in a file."""
@@ -214,8 +209,20 @@ class RowMetric(Mergeable):
             self._kept.append(values.fetched())
         return self._kept
 
-    def _rows_values(self, p: Any, q: Any, where: Any, axis: Axis, shape: tuple[int, ...]) -> Array | DeviceValues:
-        """The divergence of every row, flat, in float64 whatever the dtype of the rows; on their device."""
+    def _rows_values(self, p: Any, q: Any, where: Any, axis: Axis) -> tuple[Any, tuple[int, ...], arrays.Back]:
+        """The divergence of every row, flat, in float64 whatever the dtype of the rows; their shape, and the way back
+        to the library of p. Those of rows on a device stay there.
+        """
+        if any_on_device(p, q):
+            return self._values_on_device(p, q, where, axis)
+        values, shape, back = rows_of.row_values(
+            self.divergence, p, q, self.kind, axis, self.normalize, self.base, self.temperature, where, self.threads,
+            self.invalid, self._weight(),
+        )  # fmt: skip
+        return frozen(values), shape, back
+
+    def _values_on_device(self, p: Any, q: Any, where: Any, axis: Axis) -> tuple[Any, tuple[int, ...], arrays.Back]:
+        from klnumba.gpu import host
 
         def fill(found: Any) -> None:
             rows_of.reduce(
@@ -223,11 +230,10 @@ class RowMetric(Mergeable):
                 False, found, None, self.threads, self.invalid, self._weight(),
             )  # fmt: skip
 
-        if any_on_device(p, q):
-            return DeviceValues.filled(fill, p if is_on_device(p) else q, shape)
-        values = np.empty(shape)
-        fill(values)
-        return values.reshape(-1)
+        shape = tuple(np.shape(p))
+        shape = tuple(map(shape.__getitem__, arrays.kept(len(shape), arrays.axes(axis, len(shape)))))
+        values = DeviceValues.filled(fill, p if is_on_device(p) else q, shape)
+        return values, shape, host.giver(p) if is_on_device(p) else arrays.take(p, "p")[1]
 
     def _weight(self) -> float:
         """The weight of p, which some divergences have."""
@@ -236,18 +242,18 @@ class RowMetric(Mergeable):
     def _agreement(self, p: Any, q: Any, where: Any) -> Array | DeviceValues:
         found = rows_of.statistics(
             p, q, ("argmax_agree",), self.kind, self.axis, self.normalize, None, self.temperature, where, False, None,
-            self.threads, "nan",
+            self.threads, "nan", "strict",
         )  # fmt: skip
         agreed = found["argmax_agree"]
         if is_on_device(agreed):
             return DeviceValues.of(agreed, "agreement")
-        return np.asarray(agreed, np.float64).reshape(-1)
+        return frozen(np.array(agreed, np.float64).reshape(-1))
 
     def forward(self, p: Any, q: Any, weights: Any = None, where: Any = None, groups: Any = None) -> Any:
         """Take in a batch and return its own value; the same as calling the metric."""
         batch = self._take(p, q, weights, where, groups)
         if self.reduction == "none":
-            return self._given_back(batch.on_host().copy())
+            return self._given_back(batch.on_host() + 0.0)
         alone = RunningStatistics(quantile_error=None)
         alone.ready(batch)()
         return self._value_of(alone)

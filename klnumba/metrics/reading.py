@@ -93,7 +93,7 @@ class Read:
         if not held:
             return dict.fromkeys(shares, math.nan)
         sums = list(running(w for w, _ in held))
-        least, most = map(float, self.state.extremes[self.group])
+        least, most = self._extremes()
         found = {}
         for share in shares:
             wanted = Fraction(str(share)) * sums[-1]
@@ -129,9 +129,14 @@ class Read:
             self.state.part[self.group, column]
         )
 
+    def _extremes(self) -> tuple[float, float]:
+        """The least and the largest value; -0.0 becomes 0.0, since which of them comes last is chance."""
+        least, most = self.state.extremes[self.group] + 0.0
+        return float(least), float(most)
+
     def summary(self, quantile_error: float | None) -> Summary:
         all_finite = self.finite == self.rows
-        least, most = map(float, self.state.extremes[self.group])
+        least, most = self._extremes()
         seen = self.rows > self.nan
         error, std = self.finite_standard_error(), self.finite_std()
         return Summary(

@@ -13,26 +13,31 @@ class _Gate:
     """Which threads are at work on an accumulator, and whether a fork keeps others out."""
 
     def __init__(self) -> None:
-        self.free = threading.Condition()
+        self._made()
         self.inside: dict[int, int] = {}
         self.forking = False
 
+    def _made(self) -> None:
+        self.mutex = threading.RLock()
+        self.free = threading.Condition(self.mutex)
+
     def enter(self) -> None:
         me = threading.get_ident()
-        with self.free:
-            if me not in self.inside:  # one that is inside already has to get on
+        with self.mutex:  # which is quicker than to enter the condition
+            if self.forking and me not in self.inside:  # one that is inside already has to get on
                 self.free.wait_for(lambda: not self.forking, PATIENCE)
             self.inside[me] = self.inside.get(me, 0) + 1
 
     def leave(self) -> None:
         me = threading.get_ident()
-        with self.free:
+        with self.mutex:
             depth = self.inside.get(me, 1) - 1
             if depth:
                 self.inside[me] = depth
             else:
                 self.inside.pop(me, None)
-                self.free.notify_all()
+                if self.forking:
+                    self.free.notify_all()
 
     def before_fork(self) -> None:
         me = threading.get_ident()
@@ -48,7 +53,8 @@ class _Gate:
     def after_in_child(self) -> None:
         """Only the thread that forked is here."""
         me = threading.get_ident()
-        self.free, self.forking = threading.Condition(), False
+        self._made()
+        self.forking = False
         self.inside = {me: self.inside[me]} if me in self.inside else {}
 
 

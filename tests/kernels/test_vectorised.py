@@ -65,7 +65,7 @@ from klnumba.formulas import finish
 from klnumba.formulas.divergences import kl_cell
 from klnumba import distributions
 from klnumba.distributions import dirichlet, registry
-from klnumba.kernels import cpu, elementwise, fast
+from klnumba.kernels import cpu, elementwise, fast, shares
 from klnumba.kernels.compiler import loop
 
 def library_cell(p, q, c):
@@ -76,7 +76,8 @@ def control():
     library_cell.__module__ = "klnumba.formulas.control"
     cells = cpu.cells_of(np.dtype("float64"))
     INT = cpu.INT
-    signature = types.void(cells, INT, INT, cells, INT, INT, INT, INT, cpu.VALUES, cpu.FLAGS, *cpu.ROOM)
+    given = cells, INT, INT, cells, INT, INT, INT, INT, cpu.VALUES, cpu.FLAGS, shares.TURN
+    signature = cpu.INT(*given, *cpu.ROOM)
     rows = fast.long_rows(library_cell, finish.kl_finish, np.dtype("float64"))
     return loop("control", rows, signature)
 

@@ -370,3 +370,66 @@ def test_one_weight_for_all_rows(reduction, groups):
     one.update(p, q, weights=2.0, groups=groups)
     each.update(p, q, weights=np.full(600, 2.0), groups=groups)
     assert_same(one.state_dict(), each.state_dict())
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+def test_rows_and_cells_of_tables_are_matched_by_label():
+    pd = pytest.importorskip("pandas")
+    p, q, _ = batches(rows=40)
+    first = pd.DataFrame(p, columns=list("abcde"))
+    second = (
+        pd.DataFrame(q, columns=list("abcde")).sample(frac=1.0, axis=1, random_state=1).sample(frac=1.0, random_state=2)
+    )
+    labels = np.arange(40) % 3
+    for options in ({"reduction": "none"}, {"agreement": True}, {"reduction": "sum", "base": 2}):
+        tables, arrays = kl.KLDivergence(**options), kl.KLDivergence(**options)
+        groups = None if options.get("reduction") == "none" else labels
+        tables.update(first, second, groups=groups)
+        arrays.update(p, q, groups=groups)
+        assert_same(tables.state_dict(), arrays.state_dict())
+        tables.update(p, pd.DataFrame(q, index=range(7, 47)), groups=groups)  # beside an array, by place
+        arrays.update(p, q, groups=groups)
+        assert_same(tables.state_dict(), arrays.state_dict())
+    found = kl.KLDivergence(reduction="none")
+    found.update(first, second)
+    assert type(found.compute()) is np.ndarray
+
+
+def test_tables_with_different_labels_are_refused():
+    pd = pytest.importorskip("pandas")
+    p, q, _ = batches(rows=4)
+    metric = kl.KLDivergence()
+    metric.update(pd.DataFrame(p), pd.DataFrame(q))
+    before = metric.state_dict()
+    with pytest.raises(ValueError, match="q lacks cell 0; p lacks cell 9"):
+        metric.update(pd.DataFrame(p), pd.DataFrame(q).rename(columns={0: 9}))
+    with pytest.raises(ValueError, match="q lacks row 2; p lacks row 7"):
+        metric.update(pd.DataFrame(p), pd.DataFrame(q, index=[0, 1, 7, 3]))
+    with pytest.raises(ValueError, match="where: with labels"):
+        metric.update(pd.DataFrame(p), pd.DataFrame(q)[[1, 0, 2, 3, 4]], where=np.ones((4, 5), bool))
+    assert_same(metric.state_dict(), before)
+
+
+# --- zeros ------------------------------------------------------------------------------------------------------------
+
+
+def test_no_zero_has_a_sign(tmp_path):
+    """In a unit below one nat divided by a negative number, equal rows are -0.0 apart."""
+    p = np.full((3, 4), 0.25)
+    assert np.signbit(kl.kl_divergence(p, p, base=0.5)).all()
+    kept = kl.KLDivergence(reduction="none", base=0.5)
+    spilt = kl.KLDivergence(reduction="none", base=0.5, spill=tmp_path / "rows.npy")
+    for metric in (kept, spilt):
+        assert not np.signbit(metric(p, p)).any()
+        metric.update_values([-0.0, 0.0])
+        assert not np.signbit(metric.compute()).any()
+    mean = kl.KLDivergence(base=0.5)
+    assert not np.signbit(mean(p, p))
+    for order in ([-0.0, 0.0], [0.0, -0.0]):
+        one = kl.KLDivergence(base=0.5)
+        one.update(p, p)
+        one.update_values(order)
+        found = one.summary()
+        assert not np.signbit([found.min, found.max, found.mean, one.quantile(0.0), one.quantile(1.0)]).any()

@@ -1,0 +1,150 @@
+"""Rows shared out among threads: every row once, whoever comes, and the same bits as on one thread."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from numba import types
+
+import klnumba as kl
+from klnumba import arrays, engine
+from klnumba.kernels import cpu, shares, threads
+from klnumba.kernels.compiler import loop
+
+
+def _counting(n, d, out, flag, turn):
+    """A loop over rows that leaves in `out` how often it met each, and its flag."""
+    while True:
+        first, stop = shares.take(turn, n, d)
+        if first == stop:
+            break
+        for r in range(first, stop):
+            out[r] += 1.0
+            flag[r] = turn[3]
+
+
+@pytest.fixture(scope="module")
+def counting():
+    signature = types.void(cpu.INT, cpu.INT, cpu.VALUES, cpu.FLAGS, shares.TURN)
+    return loop("counting", _counting, signature, cached=False)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 8])
+@pytest.mark.parametrize(("n", "d"), [(1, 5), (2, 40_000), (7, 3), (64, 1), (1000, 300), (50_000, 7), (3000, 100)])
+@pytest.mark.parametrize("comes", ["all", "the caller", "the last", "one by one"])
+def test_every_row_once(counting, n, d, count, comes):
+    out, flag, taken = np.zeros(n), np.zeros(n, np.int8), shares.parts(count)
+
+    def work(me):
+        counting(n, d, out, flag, shares.turn(taken, me, d))
+
+    if comes == "all":
+        threads.together(work, count)
+    order = {"all": [], "the caller": [0], "the last": [count - 1, 0], "one by one": range(count)}[comes]
+    for me in dict.fromkeys(order):
+        work(me)
+    assert (out == 1.0).all()
+    assert set(flag) <= {1 + me for me in order or range(count)}
+
+
+def test_no_more_threads_than_flags(monkeypatch):
+    assert shares.turn(shares.parts(1), shares.MOST - 1, 1)[3] == np.iinfo(np.int8).max
+    asked = []
+    together = threads.together
+    monkeypatch.setattr(shares, "MOST", 3)
+    monkeypatch.setattr(threads, "together", lambda work, count: (asked.append(count), together(work, count)))
+    p, q = _rows("logit", 3)
+    alone = kl.kl_divergence(p, q, kind="logit", threads=1)
+    assert kl.kl_divergence(p, q, kind="logit", threads=5).tobytes() == alone.tobytes()
+    assert asked == [1, 3]
+
+
+def _rows(kind, d, n=3000):
+    """Rows of which some are for the quick loop, some for a common mass, some for the exact one; in no order."""
+    rng = np.random.default_rng(d)
+    p, q = rng.gamma(1.0, size=(2, n, d))
+    if kind == "prob":
+        p /= p.sum(axis=1, keepdims=True)
+        q /= q.sum(axis=1, keepdims=True)
+    else:
+        p, q = np.log(p), np.log(q)
+    which = rng.integers(0, 5, n)
+    q[which == 0] = p[which == 0] * (1.0 + 1e-9 * rng.standard_normal((int((which == 0).sum()), d)))
+    p[which == 1] += 1.0
+    q[which == 2, 0] = 0.0 if kind == "prob" else -np.inf
+    return p, q
+
+
+SPANS = [(arrays.SPAN, arrays.SPAN_ROWS), (4096, arrays.SPAN_ROWS), (arrays.SPAN, 100)]
+
+
+@pytest.mark.parametrize("span", SPANS, ids=["one span", "few cells", "few rows"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("d", [2, 40, 300, 1200])
+@pytest.mark.parametrize("kind", ["prob", "logit"])
+def test_bits_of_rows_of_every_sort(monkeypatch, kind, d, dtype, span):
+    p, q = (x.astype(dtype) for x in _rows(kind, d))
+    alone = kl.kl_divergence(p, q, kind=kind, threads=1)
+    one_by_one = np.array([kl.kl_divergence(x, y, kind=kind) for x, y in zip(p[:50], q[:50], strict=True)])
+    assert alone[:50].tobytes() == one_by_one.tobytes()
+    monkeypatch.setattr(arrays, "SPAN", span[0])
+    monkeypatch.setattr(arrays, "SPAN_ROWS", span[1])
+    monkeypatch.setattr(engine, "FEW", 100)
+    for count in (1, 2, 5):
+        given = {"kind": kind, "threads": count}
+        assert kl.kl_divergence(p, q, **given).tobytes() == alone.tobytes()
+        in_bits = kl.kl_divergence(p, q, base=2, **given)
+        np.testing.assert_allclose(in_bits, alone / np.log(2.0), rtol=1e-6 if dtype == "float32" else 1e-15)
+        finite = np.isfinite(alone)
+        total = kl.kl_divergence(p[finite], q[finite], reduction="sum", **given)
+        assert total == kl.kl_divergence(p[finite], q[finite], reduction="sum", kind=kind, threads=1)
+
+
+def test_a_bad_row_in_a_later_span(monkeypatch):
+    monkeypatch.setattr(arrays, "SPAN_ROWS", 100)
+    p, q = _rows("prob", 12)
+    p[1234, 5] = -1.0
+    for count in (1, 3):
+        with pytest.raises(ValueError, match="p: row 1234, cell 5 is negative"):
+            kl.kl_divergence(p, q, invalid="raise", threads=count)
+
+
+def test_where_the_system_gives_no_threads(monkeypatch):
+    """The caller does it all."""
+
+    def refuse(self):
+        raise RuntimeError("can't start new thread")
+
+    p, q = _rows("prob", 40)
+    alone = kl.kl_divergence(p, q, threads=1)
+    monkeypatch.setattr(threads, "_crew", threads._Crew())
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    assert kl.kl_divergence(p, q, threads=3).tobytes() == alone.tobytes()
+
+
+def test_workers_are_taken_again(monkeypatch):
+    monkeypatch.setattr(threads, "_crew", threads._Crew())
+    before = threading.active_count()
+    seen = set()
+    for count in (2, 3, 2, 3):
+        threads.together(lambda me: seen.add((me, threading.get_ident())), count)
+    assert threading.active_count() == before + 2
+    assert len({thread for _, thread in seen}) == 3
+    assert {me for me, _ in seen} == {0, 1, 2}
+
+
+def test_an_interrupted_wait_outlasts_the_work():
+    """Ctrl-C while the caller waits: it gets on when the worker is done with its arrays."""
+    job = threads._Job(lambda me: None, 1)
+
+    class Interrupted:
+        def acquire(self):
+            raise KeyboardInterrupt
+
+    job.end = Interrupted()
+    timer = threading.Timer(0.05, lambda: setattr(job, "work", None))
+    timer.start()
+    assert isinstance(job.join(), KeyboardInterrupt)
+    assert job.work is None
