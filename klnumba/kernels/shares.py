@@ -18,7 +18,7 @@ from klnumba.kernels.compiler import part
 CELLS = 1 << 14  # cells of a share, about 20 microseconds
 ALONE = 1 << 13  # cells at the end that the caller does alone: when it is done with them, the others have finished too,
 # and it need not sleep until one wakes it, which takes longer
-MOST = 127  # threads: each has a flag of its own
+MOST = 126  # threads: each has a flag of its own, and 1 is left to later loops
 APART = 16  # numbers from one counter to the next: processors fetch cache lines in pairs
 
 TURN = types.Tuple((types.Array(types.int64, 1, "C"), types.int64, types.int64, types.int64))
@@ -31,7 +31,7 @@ def parts(threads: int) -> np.ndarray:
 
 def turn(taken: np.ndarray, me: int, d: int) -> tuple[np.ndarray, int, int, int]:
     """What a loop over rows of `d` cells is told: the counters, the thread, the rows of a share, the thread's flag."""
-    return taken, me, max(1, CELLS // d), 1 + me
+    return taken, me, max(1, CELLS // d), 2 + me
 
 
 @intrinsic

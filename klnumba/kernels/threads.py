@@ -85,17 +85,20 @@ class _Crew:
         self._workers: list[_Worker] = []
         self._most = 0
 
-    def start(self, work: Callable[[int], None], count: int) -> list[_Job]:
-        """Have so many workers do this, or those that are idle; they get the numbers from 1 on."""
-        jobs: list[_Job] = []
+    def start(self, work: Callable[[int], None], count: int, jobs: list[_Job]) -> None:
+        """Have so many workers do this, or those that are idle, with the numbers from 1 on; their jobs go to a list."""
         with self._lock:
             self._most = max(self._most, count)
             for worker in self._idle():
-                jobs.append(_Job(work, len(jobs) + 1))
-                worker.start(jobs[-1])
+                try:
+                    job = _Job(work, len(jobs) + 1)
+                    worker.start(job)
+                    jobs.append(job)
+                except BaseException:  # Ctrl-C: whether this one has begun is not known, so another takes its place
+                    self._workers.remove(worker)
+                    raise
                 if len(jobs) == count:
                     break
-        return jobs
 
     def _idle(self) -> Iterator[_Worker]:
         yield from (worker for worker in self._workers if worker.idle)
@@ -211,8 +214,10 @@ def together(work: Callable[[int], None], threads: int) -> None:
 
     Where there are fewer threads to be had, those that come do the work of all.
     """
-    jobs = _crew.start(work, threads - 1) if threads > 1 else []
+    jobs: list[_Job] = []
     try:
+        if threads > 1:
+            _crew.start(work, threads - 1, jobs)
         work(0)
     finally:
         failures = [job.join() for job in jobs]

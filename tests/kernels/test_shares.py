@@ -46,7 +46,7 @@ def test_every_row_once(counting, n, d, count, comes):
     for me in dict.fromkeys(order):
         work(me)
     assert (out == 1.0).all()
-    assert set(flag) <= {1 + me for me in order or range(count)}
+    assert set(flag) <= {2 + me for me in order or range(count)}
 
 
 def test_no_more_threads_than_flags(monkeypatch):
@@ -148,3 +148,23 @@ def test_an_interrupted_wait_outlasts_the_work():
     timer.start()
     assert isinstance(job.join(), KeyboardInterrupt)
     assert job.work is None
+
+
+def test_an_interrupt_at_the_start_costs_no_worker(monkeypatch):
+    """The next call has as many threads as before."""
+    monkeypatch.setattr(threads, "_crew", threads._Crew())
+    start = threads._Worker.start
+    interrupted = []
+
+    def broken(self, job):
+        if not interrupted:
+            interrupted.append(job)
+            raise KeyboardInterrupt
+        start(self, job)
+
+    monkeypatch.setattr(threads._Worker, "start", broken)
+    with pytest.raises(KeyboardInterrupt):
+        threads.together(lambda me: None, 3)
+    seen = set()
+    threads.together(seen.add, 3)
+    assert seen == {0, 1, 2}
