@@ -105,8 +105,8 @@ def test_one_thread_a_block(monkeypatch):
     from klnumba.kernels import threads
 
     asked = []
-    run = threads.run
-    monkeypatch.setattr(threads, "run", lambda function, items, count: (asked.append(count), run(function, items, 1)))
+    together = threads.together
+    monkeypatch.setattr(threads, "together", lambda work, count: (asked.append(count), together(work, count)))
     big = np.broadcast_to(P[0, 0], (50_000, 12))
     lazy.kl_divergence(da.from_array(big, (20_000, 12)), big).compute(scheduler="synchronous")
     assert set(asked) == {1}
