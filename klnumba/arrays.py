@@ -16,7 +16,8 @@ from klnumba.parametric import Parametric
 
 BLOCK = 1 << 17  # cells a block at least: what a thread copies, or does, at a time
 MOST = 1 << 21  # cells of a block of rows that are used where they lie, so that Ctrl-C is heard
-SPAN, SPAN_ROWS = 1 << 23, 1 << 19  # cells and rows for each thread before all meet: 10 milliseconds, 4 MiB of values
+SPAN = 1 << 23  # cells for each thread before all meet: 10 milliseconds
+SPAN_ROWS = 1 << 21  # rows of all threads before they meet: 16 MiB of values
 
 FLOAT64 = np.dtype(np.float64)
 FLOAT32 = np.dtype(np.float32)
@@ -237,7 +238,7 @@ class Rows:
 
     def spans(self, threads: int) -> list[Any]:
         """The same where threads share the rows of each."""
-        rows = threads * max(1, min(SPAN // self.d, SPAN_ROWS))
+        rows = max(threads, min(threads * (SPAN // self.d), SPAN_ROWS))
         return [(first, min(first + rows, self.n)) for first in range(0, self.n, rows)]
 
     def blocks(self, threads: int) -> list[Any]:

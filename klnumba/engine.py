@@ -87,7 +87,6 @@ def _shared(
 ) -> None:  # fmt: skip
     """Run a quick loop, which takes `rest` a thread. Rows that it does not serve go to `careful`, with all flags."""
     flag = np.zeros(block.count, np.int8)  # no thread's where another has not been yet
-    count = min(count, shares.MOST)
     taken, rows = shares.parts(count), (*block.sides(), block.count, d, out, flag)
 
     def work(me: int) -> None:

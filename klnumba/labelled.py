@@ -123,6 +123,18 @@ def of_rows(
     return first.cells, second.cells, None if whole else -1, where, named
 
 
+def check_rows(p: Any, q: Any, axis: Any, **columns: Any) -> None:
+    """Refuse a Series that goes with the rows, where its labels are others or in another order."""
+    turned, whole = _direction(p, q, axis)
+    frame = p if _labelled(p) else q
+    if whole or frame.ndim != 2:
+        return
+    labels = frame.columns if turned else frame.index
+    for name, column in columns.items():
+        if _labelled(column) and not column.index.equals(labels):
+            raise ValueError(f"{name}: with the labels of the rows of p, in their order, or as an array")
+
+
 def of_cells(p: Any, q: Any, where: Any, align: str) -> tuple[np.ndarray, np.ndarray, Any, Named]:
     """The arrays of a function of single cells: p, q, where, the way back. Rows and cells are those of both."""
     first = table(p, "p", False)

@@ -14,7 +14,7 @@ from klnumba.arrays import Back, Rows, one_of, take
 from klnumba.diagnosis import diagnosis
 from klnumba.engine import AGREE, Task, is_quick, values
 from klnumba.gpu.borders import any_on_device
-from klnumba.kernels import threads
+from klnumba.kernels import shares, threads
 from klnumba.kernels.tiles import CHUNK
 from klnumba.labels import ALIGN
 
@@ -84,7 +84,7 @@ def row_values(
     name: str, p: Any, q: Any, kind: str, axis: Any, normalize: bool, base: float | None, temperature: float,
     where: Any, count: int | None, invalid: str, weight: float,
 ) -> tuple[np.ndarray, tuple[int, ...], Back]:  # fmt: skip
-    """A divergence of every row, flat, in float64; the shape of the rows, and the way back to the library of p."""
+    """A divergence of every row, flat, in float64; the shape of the rows, and the way back to the library of p or q."""
     task = _task(name, kind, normalize, temperature, weight)
     unit = unit_of(base)
     one_of(invalid, ("nan", "raise"), "invalid")
@@ -187,7 +187,7 @@ def positive_unit(base: float | None) -> float:
 def _threads(count: int | None, rows: Rows) -> int:
     if count is not None and (isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1):
         raise ValueError(f"threads: a positive integer, not {count!r}")
-    return threads.choose(count, rows.n * rows.d)
+    return threads.choose(None if count is None else int(count), rows.n * rows.d)
 
 
 def _check_labels(rows: Rows, keepdims: bool, out: Any) -> None:
@@ -273,6 +273,7 @@ class Found:
                 for task, order, result in self.wanted:
                     self._keep(task, result, row, np.array([long_rows.value(task, rows, row, count, order)]))
         elif rows.direct is not None and len(self.wanted) == 1 and is_quick(self.wanted[0][0]):
+            count = min(count, shares.MOST)
             for span in rows.spans(count):
                 self._span(span, count)
         else:

@@ -9,6 +9,7 @@ its own pool at first use.
 
 from __future__ import annotations
 
+import atexit
 import functools
 import os
 import threading
@@ -20,6 +21,7 @@ import numpy as np
 
 from klnumba.kernels.tiles import SCRATCH, SPACE
 
+PATIENCE = 0.05  # seconds in which a worker begins
 SERIAL_CELLS = 1 << 16  # about 60 microseconds of work, twice what waking a thread costs
 
 _local = threading.local()
@@ -31,9 +33,20 @@ class _Job:
     def __init__(self, work: Callable[[int], None], me: int) -> None:
         self.work: Callable[[int], None] | None = work
         self.me = me
+        self.begun = False
         self.failure: BaseException | None = None
         self.end = threading.Lock()
         self.end.acquire()
+
+    def settle(self) -> None:
+        """After Ctrl-C in the midst of a start: begun or not, `join` ends."""
+        deadline = time.monotonic() + PATIENCE
+        while not self.begun:
+            if time.monotonic() > deadline:
+                self.work = None
+                self.end.release()
+                return
+            time.sleep(1e-3)
 
     def join(self) -> BaseException | None:
         """Wait until the work is done, also where Ctrl-C comes: it reads and writes the caller's arrays.
@@ -63,12 +76,13 @@ class _Worker:
         while True:
             self._begin.acquire()
             job = self._job
+            work, job.begun = job.work, True
             try:
-                if job.work is not None:
-                    job.work(job.me)
+                if work is not None:
+                    work(job.me)
             except BaseException as failure:
                 job.failure = failure
-            job.work = None  # this thread holds the job until the next comes
+            work = job.work = None  # this thread holds the job until the next comes
             self.idle = True
             job.end.release()
 
@@ -81,31 +95,35 @@ class _Crew:
     """The workers: as many as the largest call asked for, which calls at the same time share."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal's handler may call while it is held
         self._workers: list[_Worker] = []
         self._most = 0
+        self.closed = False  # an interpreter that ends runs no worker any more, though they look idle
 
     def start(self, work: Callable[[int], None], count: int, jobs: list[_Job]) -> None:
         """Have so many workers do this, or those that are idle, with the numbers from 1 on; their jobs go to a list."""
         with self._lock:
             self._most = max(self._most, count)
             for worker in self._idle():
+                job = _Job(work, len(jobs) + 1)
+                jobs.append(job)
                 try:
-                    job = _Job(work, len(jobs) + 1)
                     worker.start(job)
-                    jobs.append(job)
-                except BaseException:  # Ctrl-C: whether this one has begun is not known, so another takes its place
+                except BaseException:  # Ctrl-C: another worker takes its place
                     self._workers.remove(worker)
+                    job.settle()
                     raise
                 if len(jobs) == count:
                     break
 
     def _idle(self) -> Iterator[_Worker]:
+        if self.closed:
+            return
         yield from (worker for worker in self._workers if worker.idle)
         while len(self._workers) < self._most:
             try:
                 self._workers.append(_Worker())
-            except RuntimeError:  # the system, or an interpreter that ends, gives no more threads
+            except RuntimeError:  # the system gives no more threads
                 return
             yield self._workers[-1]
 
@@ -121,6 +139,11 @@ def _forget() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
+
+
+@atexit.register
+def _close() -> None:
+    _crew.closed = True
 
 
 def available() -> int:
@@ -221,6 +244,9 @@ def together(work: Callable[[int], None], threads: int) -> None:
         work(0)
     finally:
         failures = [job.join() for job in jobs]
-    for failure in failures:
-        if failure is not None:
+    failure = next((one for one in failures if one is not None), None)
+    if failure is not None:
+        try:
             raise failure
+        finally:
+            del failure, failures  # which hold this frame, and with it the arrays

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
-from klnumba import arrays
+from klnumba import arrays, labelled
 from klnumba import reduction as rows_of
 from klnumba.divergence import Axis, Invalid, Kind
 from klnumba.gpu.borders import any_on_device, is_on_device
@@ -117,6 +117,8 @@ class RowMetric(Mergeable):
         self.check_shapes(p, q)
         if where is not None:
             self._check_mask(p, where)
+        if labelled.present(p, q):
+            labelled.check_rows(p, q, self.axis, weights=weights, groups=groups)
         values, shape, back = self._rows_values(p, q, where, self.axis)
         agreed = None if self._agreed is None else self._agreement(p, q, where)
         return self._take_values(values, agreed, weights, groups, shape, back)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 
 import numpy as np
@@ -9,9 +10,10 @@ import pytest
 from numba import types
 
 import klnumba as kl
-from klnumba import arrays, engine
+from klnumba import arrays, engine, reduction
 from klnumba.kernels import cpu, shares, threads
 from klnumba.kernels.compiler import loop
+from tests.kernels import sub
 
 
 def _counting(n, d, out, flag, turn):
@@ -92,6 +94,7 @@ def test_bits_of_rows_of_every_sort(monkeypatch, kind, d, dtype, span):
     monkeypatch.setattr(arrays, "SPAN", span[0])
     monkeypatch.setattr(arrays, "SPAN_ROWS", span[1])
     monkeypatch.setattr(engine, "FEW", 100)
+    monkeypatch.setattr(reduction, "KEPT", 70)
     for count in (1, 2, 5):
         given = {"kind": kind, "threads": count}
         assert kl.kl_divergence(p, q, **given).tobytes() == alone.tobytes()
@@ -168,3 +171,59 @@ def test_an_interrupt_at_the_start_costs_no_worker(monkeypatch):
     seen = set()
     threads.together(seen.add, 3)
     assert seen == {0, 1, 2}
+
+
+def test_what_a_worker_raises_is_raised():
+    def work(me):
+        if me:
+            raise LookupError(f"thread {me}")
+
+    with pytest.raises(LookupError, match="thread 1"):
+        threads.together(work, 2)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int16, np.int32, np.int64])
+def test_threads_as_a_number_of_numpy(kind):
+    p, q = _rows("prob", 3)
+    alone = kl.kl_divergence(p, q, threads=1)
+    assert kl.kl_divergence(p, q, threads=kind(3)).tobytes() == alone.tobytes()
+
+
+def test_a_call_from_a_handler_of_signals_while_workers_start():
+    if not hasattr(signal, "setitimer"):
+        pytest.skip("this system has no timer signals")
+    p, q = _rows("prob", 3, 200)
+    alone, heard = kl.kl_divergence(p, q, threads=1), []
+
+    def handle(*_):
+        heard.append(kl.kl_divergence(p, q, threads=2).tobytes() == alone.tobytes())
+
+    before = signal.signal(signal.SIGALRM, handle)
+    signal.setitimer(signal.ITIMER_REAL, 0.0003, 0.0003)
+    try:
+        for _ in range(3000):
+            kl.kl_divergence(p, q, threads=2)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert heard
+    assert all(heard)
+
+
+def test_a_call_while_the_interpreter_ends(tmp_path):
+    """No worker runs any more: the caller does it all."""
+    program = """
+import numpy as np
+import klnumba as kl
+
+class Last:
+    def __init__(self):
+        self.call, self.p = kl.kl_divergence, np.random.default_rng(0).random((2000, 100))
+        self.call(self.p, self.p[::-1], threads=2)
+
+    def __del__(self):
+        print(self.call(self.p, self.p[::-1], threads=2).shape)
+
+last = Last()
+"""
+    assert sub.run(program, tmp_path, seconds=60.0) == "(2000,)"

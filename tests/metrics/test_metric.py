@@ -409,6 +409,10 @@ def test_tables_with_different_labels_are_refused():
         metric.update(pd.DataFrame(p), pd.DataFrame(q, index=[0, 1, 7, 3]))
     with pytest.raises(ValueError, match="where: with labels"):
         metric.update(pd.DataFrame(p), pd.DataFrame(q)[[1, 0, 2, 3, 4]], where=np.ones((4, 5), bool))
+    for name in ("weights", "groups"):
+        column = pd.Series([1, 2, 3, 4], index=[0, 2, 1, 3])
+        with pytest.raises(ValueError, match=f"{name}: with the labels of the rows of p"):
+            metric.update(pd.DataFrame(p), pd.DataFrame(q), **{name: column})
     assert_same(metric.state_dict(), before)
 
 
