@@ -237,7 +237,7 @@ class Rows:
         return np.lib.stride_tricks.as_strided(view, (extent,), (item,), writeable=False), 0, step
 
     def spans(self, threads: int) -> list[Any]:
-        """The same where threads share the rows of each."""
+        """Slices of rows that lie as the loops want them, which so many threads share one after the other."""
         rows = max(threads, min(threads * (SPAN // self.d), SPAN_ROWS))
         return [(first, min(first + rows, self.n)) for first in range(0, self.n, rows)]
 

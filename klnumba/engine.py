@@ -121,10 +121,7 @@ def _exact(
 ) -> None:  # fmt: skip
     room = threads.scratch(FLOAT64)
     loop = cpu.exact_rows(name, NAMES[dtype.char], difference, d < exact_short.SHORT)
-    loop(
-        *block.sides(), _frozen(index), d,
-        task.normalize, task.weight, out, *room,
-    )  # fmt: skip
+    loop(*block.sides(), _frozen(index), d, task.normalize, task.weight, out, *room)
 
 
 def _logs(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarray, count: int) -> None:

@@ -81,8 +81,8 @@ def kl_rows(dtype: str, short: bool) -> Any:
     return _shared(_name("kl", "short" if short else "long", dtype), built, cells, *room_of(kind))
 
 
-def _shared(name: str, rows: Callable[..., None], cells: Any, *rest: Any) -> Any:
-    """A loop whose rows threads share."""
+def _shared(name: str, rows: Callable[..., Any], cells: Any, *rest: Any) -> Any:
+    """A loop whose rows threads share; it returns how many of them the calling thread has flagged."""
     return loop(name, rows, INT(cells, INT, INT, cells, INT, INT, INT, INT, VALUES, FLAGS, shares.TURN, *rest))
 
 

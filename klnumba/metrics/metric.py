@@ -102,7 +102,8 @@ class RowMetric(Mergeable):
         where : array_like of bool, optional
             Cells that belong to the support.
         groups : array_like, optional
-            A label a row (integers, booleans or text): the metric then keeps every group apart.
+            A label a row (integers, booleans or text): the metric then keeps every group apart. Beside a DataFrame, a
+            Series of weights or groups has the labels of its rows in their order.
 
         Raises
         ------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -153,24 +154,36 @@ def test_an_interrupted_wait_outlasts_the_work():
     assert job.work is None
 
 
-def test_an_interrupt_at_the_start_costs_no_worker(monkeypatch):
-    """The next call has as many threads as before."""
+@pytest.mark.parametrize("when", ["before", "midway", "after"])
+def test_an_interrupt_at_the_start_costs_no_worker(monkeypatch, when):
+    """What has begun is done before the call returns, and the next call has as many threads as before."""
     monkeypatch.setattr(threads, "_crew", threads._Crew())
     start = threads._Worker.start
-    interrupted = []
+    interrupted, done = [], []
 
     def broken(self, job):
-        if not interrupted:
-            interrupted.append(job)
-            raise KeyboardInterrupt
-        start(self, job)
+        if interrupted:
+            start(self, job)
+            return
+        interrupted.append(job)
+        if when == "midway":
+            self.idle = False
+        if when == "after":
+            start(self, job)
+        raise KeyboardInterrupt
+
+    def work(me):
+        time.sleep(0.05)
+        done.append(me)
 
     monkeypatch.setattr(threads._Worker, "start", broken)
+    for _ in range(2):
+        threads.together(lambda me: None, 1)
     with pytest.raises(KeyboardInterrupt):
-        threads.together(lambda me: None, 3)
-    seen = set()
-    threads.together(seen.add, 3)
-    assert seen == {0, 1, 2}
+        threads.together(work, 3)
+    assert done == [1]
+    gate = threading.Barrier(3, timeout=20.0)
+    threads.together(lambda me: gate.wait(), 3)
 
 
 def test_what_a_worker_raises_is_raised():
@@ -189,25 +202,33 @@ def test_threads_as_a_number_of_numpy(kind):
     assert kl.kl_divergence(p, q, threads=kind(3)).tobytes() == alone.tobytes()
 
 
-def test_a_call_from_a_handler_of_signals_while_workers_start():
-    if not hasattr(signal, "setitimer"):
-        pytest.skip("this system has no timer signals")
-    p, q = _rows("prob", 3, 200)
-    alone, heard = kl.kl_divergence(p, q, threads=1), []
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timer signals")
+def test_a_call_from_a_handler_of_signals_while_workers_start(tmp_path):
+    program = """
+import signal
+import numpy as np
+import klnumba as kl
 
-    def handle(*_):
-        heard.append(kl.kl_divergence(p, q, threads=2).tobytes() == alone.tobytes())
+p, q = np.random.default_rng(0).random((2, 200, 3))
+alone, heard = kl.kl_divergence(p, q, threads=1).tobytes(), []
+kl.kl_divergence(p, q, threads=2)
+signal.signal(signal.SIGALRM, lambda *_: heard.append(kl.kl_divergence(p, q, threads=2).tobytes() == alone))
+signal.setitimer(signal.ITIMER_REAL, 0.0003, 0.0003)
+for _ in range(3000):
+    kl.kl_divergence(p, q, threads=2)
+signal.setitimer(signal.ITIMER_REAL, 0)
+print(len(heard) > 10 and all(heard))
+"""
+    assert sub.run(program, tmp_path, seconds=120.0) == "True"
 
-    before = signal.signal(signal.SIGALRM, handle)
-    signal.setitimer(signal.ITIMER_REAL, 0.0003, 0.0003)
-    try:
-        for _ in range(3000):
-            kl.kl_divergence(p, q, threads=2)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-    assert heard
-    assert all(heard)
+
+def test_two_threads_at_one_part(counting):
+    """Rows are claimed in one step: neither thread gets what the other has."""
+    n, d = 1_000_000, shares.CELLS  # shares of one row
+    out, flag, taken = np.zeros(n), np.zeros(n, np.int8), shares.parts(2)
+    threads.together(lambda me: counting(n, d, out, flag, shares.turn(taken, 1, d)), 2)
+    counting(n, d, out, flag, shares.turn(taken, 0, d))
+    assert (out == 1.0).all()
 
 
 def test_a_call_while_the_interpreter_ends(tmp_path):

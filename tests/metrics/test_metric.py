@@ -397,6 +397,14 @@ def test_rows_and_cells_of_tables_are_matched_by_label():
     assert type(found.compute()) is np.ndarray
 
 
+def test_a_mask_makes_no_rows():
+    p, q, _ = batches(rows=4)
+    metric = kl.KLDivergence()
+    with pytest.raises(ValueError, match=r"where: shape .3, 4, 5. is more than the rows have, which is .4, 5."):
+        metric.update(p, q, where=np.ones((3, 4, 5), bool))
+    assert metric.rows == 0
+
+
 def test_tables_with_different_labels_are_refused():
     pd = pytest.importorskip("pandas")
     p, q, _ = batches(rows=4)
