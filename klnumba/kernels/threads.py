@@ -56,16 +56,21 @@ class _Worker:
     """A thread that waits for jobs. Bare locks wake it 40 microseconds sooner than a future of the library does."""
 
     def __init__(self) -> None:
-        self.idle = True
+        self.idle, self._last = True, False
         self._begin = threading.Lock()
         self._begin.acquire()
-        threading.Thread(target=self._serve, name="klnumba", daemon=True).start()
+        self._job: _Job | None = None
+        try:
+            threading.Thread(target=self._serve, name="klnumba", daemon=True).start()
+        except BaseException:  # Ctrl-C: if the thread runs, it finds no job and ends
+            self._begin.release()
+            raise
 
     def _serve(self) -> None:
         while True:
             self._begin.acquire()
             job = self._job
-            if job.work is None:  # woken twice for one job
+            if job is None or job.work is None:  # woken before there was one, or twice for one
                 return
             try:
                 job.work(job.me)
@@ -74,14 +79,16 @@ class _Worker:
             job.work = None  # this thread holds the job until the next comes
             self.idle = True
             job.end.release()
+            if self._last:
+                return
 
     def start(self, job: _Job) -> None:
         self.idle, self._job = False, job
         self._begin.release()
 
     def start_last(self, job: _Job) -> None:
-        """Start a job of which it is not known whether it has been started; there must be none after it."""
-        self._job = job
+        """Start a job of which it is not known whether it has been started; the thread ends with it."""
+        self._last, self._job = True, job
         with contextlib.suppress(RuntimeError):  # the lock is free: started, and not yet heard
             self._begin.release()
 

@@ -158,7 +158,7 @@ def test_an_interrupted_wait_outlasts_the_work():
 def test_an_interrupt_at_the_start_costs_no_worker(monkeypatch, when):
     """What has begun is done before the call returns, and the next call has as many threads as before."""
     monkeypatch.setattr(threads, "_crew", threads._Crew())
-    start = threads._Worker.start
+    start, before = threads._Worker.start, threading.active_count()
     interrupted, done = [], []
 
     def broken(self, job):
@@ -184,6 +184,10 @@ def test_an_interrupt_at_the_start_costs_no_worker(monkeypatch, when):
     assert done == [1]
     gate = threading.Barrier(3, timeout=20.0)
     threads.together(lambda me: gate.wait(), 3)
+    deadline = time.monotonic() + 20.0
+    while threading.active_count() > before + 2 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert threading.active_count() == before + 2  # the one that was interrupted has ended
 
 
 def test_what_a_worker_raises_is_raised():
