@@ -42,6 +42,7 @@ NEAR = 1.375  # |delta| from which on the polynomial does not serve
 BIASED_F32 = ROUNDER_F32 + np.float32(127.0)
 SIGNED_F32 = ROUNDER_F32 + np.float32(256.0)
 SIGNED_BITS = np.int32(SIGNED_F32.view(np.int32) >> 9 << 9)  # the last nine hold the exponent
+SIXTH_F32 = np.float32(1.0 / 6.0)
 LN2_F32 = np.float32(0.6931471805599453)  # n of it are wrong by n*2**-28.9
 
 # (expm1(r) - r)/r**2 for |r| <= 1.375: degree 14, relative error 2**-53.1, and degree 8, 2**-27.2
@@ -120,6 +121,15 @@ def power_f32(x: np.float32) -> np.float32:
     n = t - BIASED_F32
     r = (a - n * LN2_HI_F32) - n * LN2_LO_F32
     y = ONE_F32 + r * (ONE_F32 + r * (HALF_F32 + r * exp_rest_f32(r)))
+    return y * np.int32(np.float32(t).view(np.int32) << np.int32(23)).view(np.float32)
+
+
+def rough_power(x: np.float32) -> np.float32:
+    """e**x to 1e-3 from -87 to 88; below, what it is there; above, nothing that counts."""
+    a = x if x > np.float32(-87.0) else np.float32(-87.0)
+    t = a * LOG2_E_F32 + BIASED_F32
+    r = a - (t - BIASED_F32) * LN2_F32
+    y = ONE_F32 + r * (ONE_F32 + r * (HALF_F32 + r * SIXTH_F32))
     return y * np.int32(np.float32(t).view(np.int32) << np.int32(23)).view(np.float32)
 
 

@@ -27,17 +27,15 @@ import numpy as np
 
 from klnumba.formulas.elementary import exp, expm1, log, two_sum
 from klnumba.formulas.log_cells import phi
-from klnumba.formulas.logit_cells import LOGIT_CELLS
 from klnumba.formulas.special import exp_excess
 from klnumba.kernels.compiler import part, scalar
+from klnumba.kernels.logit_guess import LARGEST, SMALLEST, guessing
 from klnumba.kernels.logit_quick import has_quick_tile, quick_tile
 from klnumba.kernels.logit_tiles import exact, placing, summing
 from klnumba.kernels.shares import flagged, take
-from klnumba.kernels.tiles import STEP, TILE, ask, stretch, sum_of_sixteens
+from klnumba.kernels.tiles import TILE
 
 LEAST = {"float64": 2.0**-100, "float32": 2.0**-50}  # KL from which on no cell that counts is too small for the dtype
-# The sums that a row may have: no exponential is near overflow, and those that are zero would add nothing.
-SMALLEST, LARGEST = 2.0**-40, 2.0**80
 
 HEAD = 2 * TILE  # the cells from which the first guess is made
 MOVES = 4  # the sums are moved after so many times as many cells as told the guess, and so on, and at the end
@@ -48,6 +46,7 @@ LONG = 16 * TILE  # cells of a row whose tiles are so many that the roundings of
 FIRST = 2 * TILE  # cells before quick sums: the first tiles have too large a share
 PAUSE = 4  # tiles until quick sums are tried again
 LOST = 2.0  # KL is at least so many times what its sums lost when they were moved
+WIDER = 2.0**-27  # a share of what the sums in float64 lost that float32 does not lose with it
 READS = 6
 FULL = TILE // 2  # large cells that may wait
 
@@ -57,35 +56,6 @@ _expm1 = scalar(expm1)
 _log = scalar(log)
 _phi = scalar(phi)
 _exp_excess = scalar(exp_excess)
-
-
-def guessing(dtype: Any) -> Any:
-    """The log-ratio of the sums of the first cells, or 0 where they tell none."""
-    real, place, powers = dtype.type, placing(dtype), scalar(LOGIT_CELLS[dtype.name][0])
-    few, line = stretch(STEP), 64 // dtype.itemsize
-
-    @part
-    def exponentials(x: Any, y: Any, ps: Any, qs: Any) -> None:
-        for s in range(0, x.size, few):
-            u, v, a, b = x[s : s + few], y[s : s + few], ps[s : s + few], qs[s : s + few]
-            ask(u, v, TILE, few, line)
-            for k in range(u.size):
-                a[k], b[k] = powers(u[k], v[k], real(1.0))
-
-    @part
-    def guess(p: Any, o: Any, q: Any, u: Any, head: Any, inverse: Any, store: Any, work: Any, view: Any) -> Any:
-        mass = other = 0.0
-        for start in range(0, head, TILE):
-            count = min(TILE, head - start)
-            x, y = place(p, o + start, q, u + start, count, 0.0, inverse, work, view)
-            ps, qs = store[0, : x.size], store[1, : x.size]
-            exponentials(x, y, ps, qs)
-            mass += sum_of_sixteens(ps)
-            other += sum_of_sixteens(qs)
-        usable = SMALLEST < mass < LARGEST and SMALLEST < other < LARGEST
-        return np.float64(real(_log(mass / other))) if usable else 0.0
-
-    return guess
 
 
 def moving(dtype: Any) -> Any:
@@ -102,9 +72,9 @@ def moving(dtype: Any) -> Any:
 
     @part
     def moved(mass: Any, odd: Any, cells: Any, step: Any, excess: Any, rise: Any) -> Any:
-        """(D, G, its change) at a guess that is larger by `step`; e**step is 1 + rise and 1 + step + excess."""
-        change = excess * mass + rise * (cells - odd)
-        return odd - step * mass, cells + change, abs(change) + excess * mass
+        """(D, G, what changed in it) at a guess larger by `step`; e**step is 1 + rise and 1 + step + excess."""
+        more, other = excess * mass, rise * (cells - odd)
+        return odd - step * mass, cells + (more + other), more + abs(other)
 
     return better, moved
 
@@ -116,12 +86,12 @@ def reading(dtype: Any) -> Any:
 
     @part
     def read(
-        p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, shift: Any, then: Any,
+        p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, shift: Any, far: Any, then: Any,
         store: Any, work: Any, view: Any, space: Any,
     ) -> Any:  # fmt: skip
         mass = rest = odd = cells = low = lost = 0.0
         heavy = heavy_odd = heavy_cells = 0.0
-        far, start, n, ratio = False, 0, 0, _exp(shift)
+        start, n, ratio = 0, 0, _exp(shift)
         again = FIRST if quickly and d >= LONG else d
         while start < d:
             count, done = min(TILE, d - start), False
@@ -155,8 +125,8 @@ def reading(dtype: Any) -> Any:
                 if step != 0.0:
                     excess, rise = _exp_excess(step), _expm1(step)
                     odd, cells, fell = moved(mass + rest, odd, cells + low, step, excess, rise)
-                    heavy_odd, heavy_cells, _ = moved(heavy, heavy_odd, heavy_cells, step, excess, rise)
-                    lost, low = lost + fell, 0.0
+                    heavy_odd, heavy_cells, sank = moved(heavy, heavy_odd, heavy_cells, step, excess, rise)
+                    lost, low = lost + (fell + WIDER * sank), 0.0
         return heavy + (mass + rest), heavy_odd + odd, heavy_cells + (cells + low), shift, lost, start
 
     return read
@@ -183,10 +153,10 @@ def rows(dtype: Any) -> Callable[..., Any]:
             for r in range(first, stop):
                 o, u, flag[r] = a + r * ps, b + r * qs, turn[3]
                 read_to = min(d, HEAD) if d < LONG else HEAD // 4
-                shift = guess(p, o, q, u, read_to, inverse, store, work, view)
+                shift, far = guess(p, o, q, u, read_to, inverse, work, view)
                 for _ in range(READS):
                     mass, odd, cells, shift, lost, read_to = read(
-                        p, o, q, u, d, inverse, shift, read_to * MOVES, store, work, view, space
+                        p, o, q, u, d, inverse, shift, far, read_to * MOVES, store, work, view, space
                     )
                     if lost == math.inf:
                         continue

@@ -40,6 +40,13 @@ def peaks(rng, cells, places, height):
     return x, y
 
 
+def raised(rng, cells, place, by, by_q):
+    x, y = noisy(rng, cells, 1.0)
+    x[place] += by
+    y[place] += by_q
+    return x, y
+
+
 def but_for(places, value, level):
     """A row of p as ever, and q of one level but for some cells."""
 
@@ -80,6 +87,7 @@ ROWS = {
     "a masked end": lambda rng, cells: without(rng, cells, cells - 3000, cells, True),
     "a zero of q": lambda rng, cells: without(rng, cells, 7, 8, False),
     "one cell is nearly all": lambda rng, cells: peaks(rng, cells, [5000], 25.0),
+    "one cell is all but little, of another size in q": lambda rng, cells: raised(rng, cells, 1500, 40.0, 40.1),
     "one cell in the head, a larger one later": lambda rng, cells: peaks(rng, cells, [3, 6000], np.array([15.0, 22.0])),
     "many large cells": lambda rng, cells: peaks(rng, cells, slice(4000, 4400), 12.0),
     "a constant": lambda rng, cells: (lambda x, y: (x, y + 11.0))(*noisy(rng, cells, noise=1e-3)),
