@@ -38,6 +38,8 @@ from klnumba.formulas.elementary import (
 from klnumba.formulas.primitives import fma
 
 LOWEST = 2.0**17
+# The sums that a row may have: no exponential is near overflow, and those that are zero would add nothing.
+SMALLEST, LARGEST = 2.0**-40, 2.0**80
 NEAR = 1.375  # |delta| from which on the polynomial does not serve
 BIASED_F32 = ROUNDER_F32 + np.float32(127.0)
 SIGNED_F32 = ROUNDER_F32 + np.float32(256.0)

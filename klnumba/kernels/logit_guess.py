@@ -7,15 +7,12 @@ from typing import Any
 import numpy as np
 
 from klnumba.formulas.elementary import log
-from klnumba.formulas.logit_cells import rough_power
+from klnumba.formulas.logit_cells import LARGEST, SMALLEST, rough_power
 from klnumba.kernels.compiler import helper, part, scalar
 from klnumba.kernels.lanes import LANES, added, largest, on_stack
 from klnumba.kernels.logit_quick import NEAR_BITS, size_bits
 from klnumba.kernels.logit_tiles import placing
 from klnumba.kernels.tiles import TILE, ask
-
-# The sums that a row may have: no exponential is near overflow, and those that are zero would add nothing.
-SMALLEST, LARGEST = 2.0**-40, 2.0**80
 
 _log = scalar(log)
 

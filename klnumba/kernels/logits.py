@@ -27,9 +27,10 @@ import numpy as np
 
 from klnumba.formulas.elementary import exp, expm1, log, two_sum
 from klnumba.formulas.log_cells import phi
+from klnumba.formulas.logit_cells import LARGEST, SMALLEST
 from klnumba.formulas.special import exp_excess
 from klnumba.kernels.compiler import part, scalar
-from klnumba.kernels.logit_guess import LARGEST, SMALLEST, guessing
+from klnumba.kernels.logit_guess import guessing
 from klnumba.kernels.logit_quick import has_quick_tile, quick_tile
 from klnumba.kernels.logit_tiles import exact, placing, summing
 from klnumba.kernels.shares import flagged, take

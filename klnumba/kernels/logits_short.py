@@ -7,10 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from klnumba.formulas.elementary import exp, log
-from klnumba.formulas.logit_cells import LOGIT_CELLS
+from klnumba.formulas.logit_cells import LARGEST, LOGIT_CELLS, SMALLEST
 from klnumba.kernels.compiler import part, scalar
 from klnumba.kernels.fast import sums
-from klnumba.kernels.logit_guess import LARGEST, SMALLEST
 from klnumba.kernels.shares import flagged, take
 from klnumba.kernels.tiles import SCRATCH, STEP, TILE, fill, side_by_side
 

@@ -14,15 +14,14 @@ from typing import Any
 import numpy as np
 
 from klnumba.formulas.elementary import exp, log
-from klnumba.formulas.logit_cells import LOGIT_CELLS, logit_cells, psi_f32
-from klnumba.kernels import logits, logs
+from klnumba.formulas.logit_cells import LARGEST, LOGIT_CELLS, SMALLEST, logit_cells, psi_f32
+from klnumba.kernels import logs
 from klnumba.kernels.cuda import approximate
 from klnumba.kernels.cuda.cells import COMPUTED, GROUP
 from klnumba.kernels.cuda.sweep import sweep
 from klnumba.kernels.cuda.target import device, piece
 from klnumba.kernels.cuda.team import Team, value_of
 
-SMALLEST, LARGEST = logits.SMALLEST, logits.LARGEST
 # KL below which the error of the ratio of the sums, t (about 2**-22 and 2**-50), shows as t*t/2.
 LEAST = {"float64": 2.0**-44, "float32": 2.0**-18}
 HEAD = 2  # groups of every thread from which the log-ratio is guessed
