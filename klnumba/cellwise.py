@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from klnumba import arrays, labelled
+from klnumba import arrays, fixed_point, labelled
 from klnumba.arrays import compute_dtype, one_of, take
 from klnumba.gpu.borders import any_on_device
 from klnumba.kernels import cpu, threads
 from klnumba.labels import ALIGN
+
+PIECE = 1 << 15  # cells that are held at a time where they are copied, or where only their sum is asked for
 
 
 def pointwise(
@@ -48,9 +51,7 @@ def pointwise(
     if result.dtype.kind != "f":
         raise TypeError(f"{'dtype' if out is None else 'out'}: a floating-point type, not {result.dtype}")
     loop = cpu.cells_pointwise(name, kind.name)
-    plain = all(
-        a.dtype == kind and a.shape == shape and a.flags.c_contiguous and a.dtype.isnative for a in (first, second)
-    )
+    plain = _is_plain(first, second, shape, kind)
     apart = out is None or not any(np.may_share_memory(out, a) for a in (first, second))
     if (
         plain
@@ -69,6 +70,54 @@ def pointwise(
             result, mask=np.broadcast_to(np.logical_or.reduce(np.broadcast_arrays(*masked)), result.shape)
         )
     return result if out is not None else back(result)
+
+
+def total(name: str, first: np.ndarray, second: np.ndarray) -> tuple[int, float]:
+    """The exact sum of a formula over all cells, as `fixed_point.rounded` takes it."""
+    shape, kind = arrays.common_shape(first, second), compute_dtype(first, second)
+    loop = cpu.cells_pointwise(name, kind.name)
+    if not _is_plain(first, second, shape, kind):
+        pieces = _pieces(np.asarray(first), np.asarray(second), kind)
+        return fixed_point.sum_of(_computed(loop, x, y, kind).astype(np.float64, copy=False) for x, y in pieces)
+    x, y, size = np.asarray(first).reshape(-1), np.asarray(second).reshape(-1), math.prod(shape)
+    sums: dict[int, tuple[int, float]] = {}
+
+    def part(start: int) -> None:
+        places = [slice(k, k + PIECE) for k in range(start, min(start + arrays.BLOCK, size), PIECE)]
+        found = (_computed(loop, x[place], y[place], kind) for place in places)
+        sums[start] = fixed_point.sum_of(cells.astype(np.float64, copy=False) for cells in found)
+
+    threads.run(part, range(0, size, arrays.BLOCK), threads.choose(None, size))
+    return sum(whole for whole, _ in sums.values()), sum(rest for _, rest in sums.values())
+
+
+def _computed(loop: Any, x: np.ndarray, y: np.ndarray, kind: np.dtype[Any]) -> np.ndarray:
+    found = np.empty(x.size, kind)
+    loop(_readonly(x), _readonly(y), found)
+    return found
+
+
+def _pieces(first: np.ndarray, second: np.ndarray, kind: np.dtype[Any]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Two arrays of any layout, broadcast, piece by piece, through NumPy's buffered iterator."""
+    iterator: Any = np.nditer(  # type: ignore[call-overload]
+        [first, second], ["external_loop", "buffered", "zerosize_ok"], [["readonly", "contig"]] * 2,
+        _buffered_kinds(first, second, kind), casting="unsafe", buffersize=PIECE,
+    )  # fmt: skip
+    with iterator:
+        for x, y in iterator:
+            yield x.astype(kind, copy=False), y.astype(kind, copy=False)
+
+
+def _buffered_kinds(first: np.ndarray, second: np.ndarray, kind: np.dtype[Any]) -> list[np.dtype[Any]]:
+    """What NumPy's iterator is to make of both: it has no way from bfloat16."""
+    return [a.dtype if a.dtype.name == "bfloat16" else kind for a in (first, second)]
+
+
+def _is_plain(first: np.ndarray, second: np.ndarray, shape: tuple[int, ...], kind: np.dtype[Any]) -> bool:
+    """Whether a loop can read both as they are."""
+    return all(
+        a.dtype == kind and a.shape == shape and a.flags.c_contiguous and a.dtype.isnative for a in (first, second)
+    )
 
 
 def _labelled(name: str, p: Any, q: Any, out: Any, where: Any, dtype: Any, align: str) -> Any:
@@ -116,14 +165,13 @@ def _buffered(
         raise TypeError("where: a boolean array")
     mask = np.asarray(where, bool)
     operands = [first, second, mask, result]
-    kinds = [a.dtype if a.dtype.name == "bfloat16" else kind for a in (first, second)]
+    kinds = _buffered_kinds(first, second, kind)
     flags = [["readonly", "contig"], ["readonly", "contig"], ["readonly"], ["readwrite", "no_broadcast"]]
     iterator: Any = np.nditer(  # type: ignore[call-overload]
         operands, ["external_loop", "buffered", "zerosize_ok", "copy_if_overlap"],
-        flags, [*kinds, np.dtype(bool), result.dtype], casting="unsafe", buffersize=1 << 15,
+        flags, [*kinds, np.dtype(bool), result.dtype], casting="unsafe", buffersize=PIECE,
     )  # fmt: skip
     with iterator:
         for x, y, keep, z in iterator:
-            found = np.empty(z.size, kind)
-            loop(_readonly(x.astype(kind, copy=False)), _readonly(y.astype(kind, copy=False)), found)
+            found = _computed(loop, x.astype(kind, copy=False), y.astype(kind, copy=False), kind)
             np.copyto(z, found, where=keep, casting="same_kind")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -58,11 +59,13 @@ def rounded(whole: int, rest: float, count: int) -> float:
     return rest if rest != 0.0 else ratio(whole, count << BIAS)
 
 
-def sum_of(values: np.ndarray[Any, Any]) -> tuple[int, float]:
-    """The sum of float64 values: exactly, times 2**BIAS; where one is infinite or NaN, 0 and the sum of those."""
-    limbs = zeros(1, 1)
-    values.flags.writeable = False
-    if cpu.exact_sum()(values, limbs, threads.scratch(np.dtype(np.float64))[2]):
-        return as_integer(limbs[0, 0]), 0.0
-    with np.errstate(invalid="ignore"):
-        return 0, float(values[~np.isfinite(values)].sum())
+def sum_of(pieces: Iterable[np.ndarray[Any, Any]]) -> tuple[int, float]:
+    """The exact sum of arrays of float64, times 2**BIAS; where a value is infinite or NaN, 0 and the sum of those."""
+    loop, room = cpu.exact_sum(), threads.scratch(np.dtype(np.float64))[2]
+    limbs, rest = zeros(1, 1), 0.0
+    for values in pieces:
+        values.flags.writeable = False
+        if not loop(values, limbs, room):
+            with np.errstate(invalid="ignore"):
+                rest += float(values[~np.isfinite(values)].sum())
+    return (0, rest) if rest != 0.0 else (as_integer(limbs[0, 0]), 0.0)

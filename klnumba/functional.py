@@ -9,19 +9,15 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from klnumba import arrays, divergence, fixed_point, labelled
-from klnumba.cellwise import pointwise
+from klnumba.cellwise import pointwise, total
 from klnumba.gpu.borders import any_on_device
 
 __all__ = ["KLDivLoss", "kl_div", "kl_divergence"]
-
-_BLOCK = 1 << 18  # cells held at a time where only their sum is asked for
 
 _MEAN_WARNING = (
     "reduction: 'mean' divides the total loss by both the batch size and the support size."
@@ -69,33 +65,6 @@ def _check_floating(*values: Any) -> None:
         raise RuntimeError("kl_div: Integral inputs not supported.")
 
 
-def _blocks(shape: tuple[int, ...]) -> Iterator[tuple[int | slice, ...]]:
-    """Indices that cut an array of this shape, in order, into pieces of at most `_BLOCK` cells."""
-    if not shape:
-        yield ()
-        return
-    rest = math.prod(shape[1:])
-    if rest > _BLOCK:
-        for index in range(shape[0]):
-            for inner in _blocks(shape[1:]):
-                yield (index, *inner)
-        return
-    step = _BLOCK // max(rest, 1)
-    for start in range(0, shape[0], step):
-        yield (slice(start, start + step),)
-
-
-def _sum_of_cells(formula: str, input: NDArray[Any], target: NDArray[Any], count: int) -> float:  # noqa: A002
-    """The exact sum over all cells, added up a block at a time, over a count; rounded once."""
-    pairs = np.broadcast_arrays(input, target)
-    whole, rest = 0, 0.0
-    for block in _blocks(pairs[0].shape):
-        cells = np.asarray(pointwise(formula, pairs[0][block], pairs[1][block], dtype=np.float64))
-        more, odd = fixed_point.sum_of(cells.reshape(-1))
-        whole, rest = whole + more, rest + odd
-    return fixed_point.rounded(whole, rest, count)
-
-
 def _loss(input: Any, target: Any, over_cells: str, per_row: bool, log_target: bool) -> Any:  # noqa: A002
     """The reduced loss in the caller's array library; `per_row` divides by the length of the first axis."""
     if labelled.present(input, target):
@@ -117,9 +86,19 @@ def _loss(input: Any, target: Any, over_cells: str, per_row: bool, log_target: b
         if per_row and rows:
             result = np.asanyarray(result / dtype.type(rows))
     else:
-        count = rows * (math.prod(shape) if over_cells == "mean" else 1)
-        result = np.asarray(_sum_of_cells(formula, model, data, count), dtype=dtype)
+        model, data = _without_masked(model, data, shape)
+        whole, rest = total(formula, model, data)
+        count = rows * (np.broadcast(model, data).size if over_cells == "mean" else 1)
+        result = np.asarray(fixed_point.rounded(whole, rest, count), dtype=dtype)
     return give_back(result)
+
+
+def _without_masked(model: np.ndarray, data: np.ndarray, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """The cells that neither masks."""
+    if not any(isinstance(a, np.ma.MaskedArray) for a in (model, data)):
+        return model, data
+    kept = ~(np.broadcast_to(np.ma.getmaskarray(model), shape) | np.broadcast_to(np.ma.getmaskarray(data), shape))
+    return np.broadcast_to(np.ma.getdata(model), shape)[kept], np.broadcast_to(np.ma.getdata(data), shape)[kept]
 
 
 def _loss_on_device(input: Any, target: Any, over_cells: str, per_row: bool, log_target: bool) -> Any:  # noqa: A002
@@ -168,7 +147,7 @@ def kl_div(
     reduction : {"mean", "batchmean", "sum", "none"}
         ``"mean"`` divides the sum by the number of cells, and warns that it does; ``"batchmean"`` by the length of the
         first axis of the broadcast result; ``"none"`` returns the cells. ``"elementwise_mean"`` is a deprecated name
-        of ``"mean"``.
+        of ``"mean"``. Cells that a ``numpy.ma`` array masks are left out, also from the number of cells.
     log_target : bool
         Whether `target` holds logs.
 

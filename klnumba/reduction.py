@@ -324,7 +324,7 @@ class Found:
         if self.unit != 1.0 and task.name != AGREE:
             found /= self.unit
         if result is None:
-            self.sums[first] = fixed_point.sum_of(found)
+            self.sums[first] = fixed_point.sum_of([found])
         else:
             place = result.reshape(-1) if result.flags.c_contiguous else result.flat
             place[first : first + found.size] = found

@@ -160,7 +160,7 @@ def _reduced(found: Any, reduction: str, kind: Any) -> Any:
 @delayed(pure=True)
 def _sum_of_block(values: Any) -> tuple[int, float, int]:
     flat = np.ascontiguousarray(values, np.float64).reshape(-1).copy()
-    return (*fixed_point.sum_of(flat), flat.size)
+    return (*fixed_point.sum_of([flat]), flat.size)
 
 
 @delayed(pure=True)

@@ -37,6 +37,7 @@ EXPONENT = np.int64(0x7FF << 52)
 MANTISSA_F32 = np.int32((1 << 23) - 1)
 EXPONENT_F32 = np.int32(0xFF << 23)
 SMALLEST_NORMAL_BITS = np.int64(1 << 52)
+ONE_BITS = np.int64(1023 << 52)
 TINY_BITS, HUGE_BITS = np.int64(123 << 52), np.int64(1923 << 52)  # of 2**-900 and 2**900
 
 # R(z) = 2/3 + 2z/5 + 2z**2/7 + ..., minimax on 0 <= z <= 1/9 (tests/reference/coefficients.py).
@@ -393,6 +394,19 @@ def kl_div(log_q: float, p: float) -> float:
         else:
             value = math.nan
     return value
+
+
+def kl_div_plain(log_q: float, p: float) -> tuple[float, bool]:
+    """`kl_div` of a `plain` target."""
+    x = 1.0 if p == 0.0 else p
+    shift = np.float64(x).view(np.int64) - ONE_BITS
+    shift += (shift >> np.int64(63)) & MANTISSA
+    power = np.int64(ONE_BITS + (shift & ~MANTISSA)).view(np.float64)
+    s = (x - power) / (x + power)
+    z = s * s
+    k = float(shift >> np.int64(52))
+    value = x * ((k * LN2_HI - log_q) + (2.0 * s + (s * (z * series(z)) + k * LN2_LO)))
+    return 0.0 if p == 0.0 else value, bool(plain(p, 1.0) & (log_q == log_q))
 
 
 def kl_div_log_target(log_q: float, log_p: float) -> float:

@@ -51,6 +51,7 @@ POINTWISE: dict[str, Callable[..., Any]] = {
 SHORTCUTS: dict[str, Callable[..., Any]] = {
     "rel_entr": divergences.rel_entr_plain,
     "generalized_kl": divergences.generalized_kl_plain,
+    "kl_div": divergences.kl_div_plain,
 }
 
 BOOL = types.boolean

@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 import klnumba as kl
+from klnumba.arrays import BLOCK
+from klnumba.cellwise import PIECE
+from klnumba.kernels import threads
 from tests.reference import mp
 from tests.reference.torch_differences import DIFFERENCES, markdown_table
 
@@ -33,6 +36,61 @@ def test_cells_are_accurate(log_target):
         # the log of a target is a rounded number, from which the input is taken
         scale = None if log_target else mp.mpf(abs(t * x))
         assert mp.ulp_error(cell, mp.kl_div(x, t, log_target), scale=scale) <= 4, (x.hex(), t.hex())
+
+
+@pytest.mark.parametrize("log_target", [False, True])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("shape", [(0, 3), (1,), (PIECE + 1,), (3, BLOCK + 5), (700, 1000)])
+def test_sums_are_exact_whatever_the_layout(shape, dtype, log_target, monkeypatch):
+    """The sum of the cells rounded once, on one thread or three, and of arrays that no loop reads as they are."""
+    monkeypatch.setattr(threads, "choose", lambda count, cells: 3)
+    rng = np.random.default_rng(4)
+    model, target = rng.uniform(-30, 0, shape).astype(dtype), rng.uniform(0, 1, shape).astype(dtype)
+    settings = {"reduction": "sum", "log_target": log_target}
+    cells = kl.functional.kl_div(model, target, reduction="none", log_target=log_target)
+    expected = np.dtype(dtype).type(math.fsum(cells.ravel().tolist()))
+    assert kl.functional.kl_div(model, target, **settings) == expected
+    assert kl.functional.kl_div(model, np.asfortranarray(target), **settings) == expected
+    assert kl.functional.kl_div(model.astype(model.dtype.newbyteorder()), target, **settings) == expected
+
+
+def test_sums_broadcast():
+    model, target = np.log(np.linspace(0.1, 1, 400)), np.linspace(0, 2, 300)[:, None]
+    cells = kl.functional.kl_div(model, target, reduction="none")
+    assert cells.shape == (300, 400)
+    assert kl.functional.kl_div(model, target, reduction="sum") == math.fsum(cells.ravel().tolist())
+
+
+@pytest.mark.parametrize(
+    ("odd", "total"), [([-np.inf], np.inf), ([np.nan], np.nan), ([np.inf, -np.inf], np.nan), ([np.inf], -np.inf)]
+)
+def test_sums_with_cells_that_are_not_finite(odd, total):
+    model = np.full((2, BLOCK), -1.0)
+    model.ravel()[np.arange(len(odd)) * (BLOCK + PIECE)] = odd
+    result = kl.functional.kl_div(model, np.full_like(model, 0.5), reduction="sum")
+    np.testing.assert_array_equal(result, total)
+
+
+def test_masked_cells_are_left_out():
+    model = np.ma.array([[-1.0, -2.0], [-3.0, np.nan]], mask=[[0, 1], [0, 1]])
+    target = np.ma.array([0.5, 0.5], mask=[0, 0])
+    cells = kl.functional.kl_div(model, target, reduction="none")
+    assert cells.count() == 2
+    assert kl.functional.kl_div(model, target, reduction="sum") == cells.sum()
+    assert kl.functional.kl_div(model, target, reduction="batchmean") == cells.sum() / 2
+    with pytest.warns(UserWarning, match="mean"):
+        assert kl.functional.kl_div(model, target, reduction="mean") == cells.mean()
+
+
+def test_targets_of_every_size():
+    """The quick form leaves what it does not serve to the careful one; both are near the truth where they meet."""
+    edges = np.array([5e-324, 2.0**-1022, 2.0**-900, 2.0**-901, 0.5, 1.0, 2.0**899, 2.0**900, 1.7e308])
+    target = np.concatenate([edges, np.nextafter(edges[1:], 0), np.nextafter(edges[:-1], np.inf)])
+    for x in (-700.0, -1.0, -0.5, 0.0, 3.0):
+        cells = kl.functional.kl_div(np.full_like(target, x), target, reduction="none")
+        for cell, t in zip(cells, target, strict=True):
+            truth = mp.kl_div(x, t, False)
+            assert mp.ulp_error(cell, truth, scale=mp.mpf(t) * max(abs(truth / mp.mpf(t)), abs(x))) <= 2, (x, t)
 
 
 def test_target_is_the_first_distribution():
