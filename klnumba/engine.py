@@ -1,12 +1,12 @@
 """Which loops a call needs, and running them over blocks of rows.
 
-KL of normalised probabilities takes one read (`kernels.fast`); the rows that
+KL of probabilities takes one read (`kernels.fast`). The normalised rows that
 this flags are brought to a common mass and read again, and those that this
-flags too go the exact way (`kernels.exact`), as every other divergence of
-probabilities does. KL of normalised logarithms has its own quick way
-(`kernels.logits`); what it flags, and all else of logarithms, goes through
-`kernels.logs`. Short rows have loops that take many at a time. Rows longer
-than `CHUNK` are for `long_rows`.
+flags too, or that are taken as they are, go the exact way (`kernels.exact`),
+as every other divergence of probabilities does. KL of normalised logarithms
+has its own quick way (`kernels.logits`); what it flags, and all else of
+logarithms, goes through `kernels.logs`. Short rows have loops that take many
+at a time. Rows longer than `CHUNK` are for `long_rows`.
 """
 
 from __future__ import annotations
@@ -63,22 +63,17 @@ def values(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarr
         return
     if task.logs:
         _logs(task, block, d, dtype, out, count)
-    elif task.name == "kl" and task.normalize:
-        _kl(block, d, dtype, out, count)
     elif task.name == "kl":
-        _exact("kl", task, block, d, dtype, np.arange(block.count), out, difference=True)
-        rest = np.flatnonzero(np.isnan(out))
-        if rest.size:
-            _exact("rel_entr", task, block, d, dtype, rest, out)
+        _kl(task, block, d, dtype, out, count)
     else:
         _exact(task.name, task, block, d, dtype, np.arange(block.count), out)
 
 
 def is_quick(task: Task) -> bool:
     """Whether a loop for nearly every row lets threads share the rows."""
-    if task.name != "kl" or not task.normalize:
-        return False
-    return not task.logs or math.frexp(task.inverse_temperature()[0])[0] == 0.5
+    if task.name != "kl" or not task.logs:
+        return task.name == "kl"
+    return task.normalize and math.frexp(task.inverse_temperature()[0])[0] == 0.5
 
 
 def _shared(
@@ -102,17 +97,24 @@ def _shared(
     threads.together(work, count)
 
 
-def _kl(block: Block, d: int, dtype: np.dtype[Any], out: np.ndarray, count: int) -> None:
+def _kl(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarray, count: int) -> None:
     short, name = d < fast.SHORT, NAMES[dtype.char]
 
-    def careful(index: np.ndarray, flag: np.ndarray) -> None:
+    def scaled(index: np.ndarray, flag: np.ndarray) -> None:
         room = threads.scratch(FLOAT64 if short else dtype)
         cpu.kl_rows_scaled(name, short)(*block.sides(), _frozen(index), d, out, flag, *room)
         rest = index[flag[index] != 0]
         if rest.size:
-            _exact("kl", Task("kl"), block, d, dtype, rest, out)
+            _exact("kl", task, block, d, dtype, rest, out)
 
-    _shared(cpu.kl_rows(name, short), lambda: threads.scratch(dtype), careful, block, d, out, count)
+    def plain(index: np.ndarray, flag: np.ndarray) -> None:
+        _exact("kl", task, block, d, dtype, index, out, difference=True)
+        rest = index[np.isnan(out[index])]
+        if rest.size:
+            _exact("rel_entr", task, block, d, dtype, rest, out)
+
+    loop, careful = cpu.kl_rows(name, short, task.normalize), scaled if task.normalize else plain
+    _shared(loop, lambda: threads.scratch(dtype), careful, block, d, out, count)
 
 
 def _exact(

@@ -15,7 +15,7 @@ import numpy as np
 
 from klnumba.arrays import FLOAT64, Block, Rows
 from klnumba.engine import AGREE, NAMES, Task, attempts
-from klnumba.formulas.finish import finish_difference, finish_sum, kl_finish
+from klnumba.formulas.finish import finish_difference, finish_sum, kl_finish, kl_finish_difference
 from klnumba.kernels import cpu, exact, fast, logs, threads
 from klnumba.kernels.tiles import CHUNK, combine
 
@@ -83,7 +83,7 @@ def _whole(block: Block, cells: int) -> tuple[Any, ...]:
 
 
 def _quick(read: Read, block: Block, cells: int, dtype: np.dtype[Any], states: np.ndarray) -> None:
-    cpu.kl_pieces(NAMES[dtype.char])(*_whole(block, cells), states, *threads.scratch(dtype))
+    cpu.kl_pieces(NAMES[dtype.char], read.normalize)(*_whole(block, cells), states, *threads.scratch(dtype))
 
 
 def _masses(read: Read, block: Block, cells: int, dtype: np.dtype[Any], states: np.ndarray) -> None:
@@ -135,20 +135,30 @@ def plan(task: Task, d: int, dtype: np.dtype[Any]) -> Plan:
         return (yield from _agreement(d))
     if task.logs:
         return (yield from _of_logs(task))
-    if task.name == "kl" and task.normalize:
-        found = yield from _quickly(dtype)
-        if found >= 0.0:
+    if task.name == "kl":
+        found = yield from (_quickly if task.normalize else _quickly_plain)(dtype)
+        if found == found:
             return found
     return (yield from _exactly(task))
 
 
 def _quickly(dtype: np.dtype[Any]) -> Plan:
-    """KL of normalised probabilities from one read, or -1 where that is not exact."""
+    """KL of normalised probabilities from one read, or NaN where that is not exact."""
     states = yield Read("quick")
     g, ge, p, pe, q, qe, held = map(float, combine(states))
     if held < len(states) or not 0.0 < p + pe < math.inf:
-        return -1.0
-    return kl_finish(g + ge, p + pe, q + qe, *fast.constants(dtype)[2:])
+        return math.nan
+    found = kl_finish(g + ge, p + pe, q + qe, *fast.constants(dtype)[2:])
+    return found if found >= 0.0 else math.nan
+
+
+def _quickly_plain(dtype: np.dtype[Any]) -> Plan:
+    """The same of probabilities that are taken as they are."""
+    states = yield Read("quick", normalize=False)
+    g, ge, d, de, e, ee, held = map(float, combine(states))
+    if held < len(states):
+        return math.nan
+    return kl_finish_difference(g + ge, d + de, e + ee, fast.plain_floor(dtype), fast.constants(dtype)[3])
 
 
 def _exactly(task: Task) -> Plan:

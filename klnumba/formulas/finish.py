@@ -1,8 +1,53 @@
-"""How the sums of a row become its value."""
+"""What is added up beside the cells of a row, and how the sums become its value."""
 
 from __future__ import annotations
 
 import math
+
+import numpy as np
+
+from klnumba.formulas.elementary import sum_of_four, two_sum
+
+GRID = 1.5 * 2.0**9  # its last place, also with less than 256 added, is 2**-43
+MAGNITUDE = np.int64((1 << 63) - 1)
+
+
+def masses(
+    x0: float, x1: float, x2: float, x3: float, y0: float, y1: float, y2: float, y3: float
+) -> tuple[float, float]:
+    """Of four cells, in float64 or float32, for the sums of p and of q."""
+    return sum_of_four(x0, x1, x2, x3), sum_of_four(y0, y1, y2, y3)
+
+
+def differences(
+    x0: float, x1: float, x2: float, x3: float, y0: float, y1: float, y2: float, y3: float
+) -> tuple[float, float]:
+    """The same for the sum of p - q to twice the digits: the rounded sum, and what the roundings lost.
+
+    The second is NaN where a cell is no number or infinite, as then a sum does not give its own rounding; and where
+    a p is so large that p + q might overflow in `kl_cell`, which no difference would show.
+    """
+    a, lost_a = two_sum(x0, -y0)
+    b, lost_b = two_sum(x1, -y1)
+    c, lost_c = two_sum(x2, -y2)
+    d, lost_d = two_sum(x3, -y3)
+    ab, lost_ab = two_sum(a, b)
+    cd, lost_cd = two_sum(c, d)
+    total, lost = two_sum(ab, cd)
+    lost = ((lost_a + lost_b) + (lost_c + lost_d)) + ((lost_ab + lost_cd) + lost)
+    kind = type(x0)
+    return total, lost + (sum_of_four(x0, x1, x2, x3) * kind(4.0)) * kind(0.0)
+
+
+def split_difference(p: float, q: float, grid: float) -> tuple[float, float, np.int64]:
+    """p - q as a multiple of the last place of `grid` and the rest, to twice the digits, and the bits of its size.
+
+    With `GRID` it may have a size of up to 256, and multiples whose sizes add up to less than 1024 have exact sums, in
+    whatever order. With a grid times a power of two these sizes are larger or smaller by as much.
+    """
+    d, lost = two_sum(p, -q)
+    high = (d + grid) - grid
+    return high, (d - high) + lost, np.float64(d).view(np.int64) & MAGNITUDE
 
 
 def kl_finish(g: float, p: float, q: float, floor: float, large: float) -> float:
@@ -21,6 +66,17 @@ def kl_finish(g: float, p: float, q: float, floor: float, large: float) -> float
     small = (abs(t) <= 2.0**-5) & (r >= 8.0 * abs(t) + floor) & (p < large) & (q < large) & (p > 1.0 / large)
     equal = (g == 0.0) & (p == q) & (p > 0.0) & (p < large)
     return 0.0 if equal else (r if small else -1.0)
+
+
+def kl_finish_difference(g: float, d: float, e: float, floor: float, large: float) -> float:
+    """KL of rows taken as they are, from G = sum(cells) and sum(p - q) = d + e; NaN where that loses digits.
+
+    It does where the two cancel, as in `finish_difference`, and below `floor`; from `large` on a cell may overflow.
+    """
+    value = g + (d + e)
+    sound = (abs(value) >= 0.5 * g) & (abs(value) >= floor) & (abs(value) < large)
+    equal = (g == 0.0) & (value == 0.0)
+    return 0.0 if equal else (value if sound else math.nan)
 
 
 def kl_finish_scaled(g: float, p: float, q: float, c: float) -> float:

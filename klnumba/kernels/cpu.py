@@ -15,6 +15,7 @@ from klnumba.kernels import (
     exact,
     exact_short,
     fast,
+    fast_plain,
     groups,
     logits,
     logits_short,
@@ -71,15 +72,20 @@ def _fast_cell(dtype: str) -> Callable[..., Any]:
 
 
 @once
-def kl_rows(dtype: str, short: bool) -> Any:
-    """KL of normalised rows in one read: fills (out, flag); a flagged row is for `exact_rows`."""
+def kl_rows(dtype: str, short: bool, normalize: bool) -> Any:
+    """KL of rows, normalised or not, in one read: fills (out, flag); a flagged row is for `exact_rows`."""
     kind = np.dtype(dtype)
     cells = cells_of(kind)
-    if short:
+    name = _name("kl" if normalize else "plain-kl", "short" if short else "long", dtype)
+    if short and normalize:
         built = fast.short_rows(divergences.kl_cell, finish.kl_finish)
-    else:
+    elif short:
+        built = fast_plain.short_rows(divergences.kl_cell)
+    elif normalize:
         built = fast.long_rows(_fast_cell(dtype), finish.kl_finish, kind)
-    return _shared(_name("kl", "short" if short else "long", dtype), built, cells, *room_of(kind))
+    else:
+        built = fast.long_rows(_fast_cell(dtype), finish.kl_finish_difference, kind, finish.differences)
+    return _shared(name, built, cells, *room_of(kind))
 
 
 def _shared(name: str, rows: Callable[..., Any], cells: Any, *rest: Any) -> Any:
@@ -99,11 +105,12 @@ def kl_rows_scaled(dtype: str, short: bool) -> Any:
 
 
 @once
-def kl_pieces(dtype: str) -> Any:
+def kl_pieces(dtype: str, normalize: bool) -> Any:
     kind = np.dtype(dtype)
     cells = cells_of(kind)
     signature = types.void(cells, INT, cells, INT, INDEX, INDEX, STATES, *room_of(kind))
-    return loop(_name("kl", "pieces", dtype), fast.pieces(_fast_cell(dtype), kind), signature)
+    built = fast.pieces(_fast_cell(dtype), kind, finish.masses if normalize else finish.differences)
+    return loop(_name("kl", "pieces" if normalize else "plain-pieces", dtype), built, signature)
 
 
 @once

@@ -1,12 +1,18 @@
-"""KL of normalised rows in one read: the loop behind nearly every row.
+"""KL of rows in one read: the loop behind nearly every row.
 
-A row whose sums say that digits would be lost (`kl_finish`) is brought to a
-common mass and read again. One that this does not serve either, or that holds
-a cell that `kl_cell` does not serve, is flagged and left to `kernels.exact`.
+Of rows that are to be normalised, one whose sums say that digits would be lost
+(`kl_finish`) is brought to a common mass and read again. One that this does
+not serve either, or that holds a cell that `kl_cell` does not serve, is flagged
+and left to `kernels.exact`.
+
+To rows that are taken as they are belong, beside the cells, the differences
+p - q, which are added up to twice the digits (short ones: `kernels.fast_plain`).
+Of those, one whose cells and differences cancel is left to `kernels.exact` too.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +20,7 @@ import numpy as np
 
 from klnumba.formulas.divergences import kl_unfit, no_cell
 from klnumba.formulas.elementary import sum_of_four, two_sum
+from klnumba.formulas.finish import differences, masses
 from klnumba.kernels.compiler import frozen, helper, part, scalar
 from klnumba.kernels.shares import flagged, take
 from klnumba.kernels.tiles import BUFFER, SCRATCH, SPACE, STEP, TILE, ask, copy, fill, side_by_side, stretch, vector_sum
@@ -22,7 +29,7 @@ SHORT = 256  # rows shorter than this are computed many at a time
 VECTORS = 32  # rows shorter than this are summed many at a time
 MOST = 8  # blocks of `STEP` cells of a long row whose sums a buffer holds; four times as many in float32
 LANES = STEP // 4  # sums of a long row that run side by side, in an order that is the same on every processor,
-SUMS = 3 * LANES  # of the cells, of p and of q
+SUMS = 3 * LANES  # of the cells, of p and of q; or of the cells, of p - q and of what this sum lost
 EIGHT = 8 * SUMS
 AHEAD = 8192  # bytes ahead of the cells at work that are asked for: hardware loses the stream where a row ends
 
@@ -38,15 +45,21 @@ def constants(dtype: Any) -> tuple[Any, Any, float, float]:
     return np.int32(np.iinfo(np.int32).max), np.int32(1 << 23), 2.0**-18, 2.0**120
 
 
+def plain_floor(dtype: Any) -> float:
+    """The KL of a row taken as it is from which on the underflow of its cells, up to 2**24 of them, does not show."""
+    return 2.0**-900 if dtype == np.float64 else 2.0**-96
+
+
 # --- tiles of one row -------------------------------------------------------------------------------------------------
 
 
-def fours_loop(cell: Callable[..., Any], item: int, kind: Any, top: Any) -> Any:
+def fours_loop(cell: Callable[..., Any], item: int, kind: Any, top: Any, pair: Callable[..., Any]) -> Any:
     """A loop over blocks of `STEP` cells that adds them in fours into a buffer, and returns the least guard.
 
-    A block has `LANES` sums of cells, of p and of q. The caller's cells have `item` bytes and are computed as `kind`.
+    A block has `LANES` sums of cells and of what `pair` makes of p and q, either the sums of both (`masses`) or
+    `differences`. The caller's cells have `item` bytes and are computed as `kind`.
     """
-    cell = scalar(cell)
+    cell, pair = scalar(cell), scalar(pair)
     line, ahead = 64 // item, AHEAD // item
     h = LANES
 
@@ -67,8 +80,7 @@ def fours_loop(cell: Callable[..., Any], item: int, kind: Any, top: Any) -> Any:
                 g2, c2 = cell(x2, y2, c)
                 g3, c3 = cell(x3, y3, c)
                 out[k] = _four(g0, g1, g2, g3)
-                out[h + k] = _four(x0, x1, x2, x3)
-                out[2 * h + k] = _four(y0, y1, y2, y3)
+                out[h + k], out[2 * h + k] = pair(x0, x1, x2, x3, y0, y1, y2, y3)
                 guard = min(guard, min(min(c0, c1), min(c2, c3)))
         return guard
 
@@ -101,6 +113,25 @@ def _gather(work: Any, count: Any, lanes: Any) -> None:
 
 
 @part
+def _gather_differences(work: Any, count: Any, lanes: Any) -> None:
+    """The same for `differences`, whose sums over eight blocks are brought into the first, and roundings with them.
+
+    What is lost is below n*u*u times the sum of the sizes of n differences. In float32 nothing is lost without it,
+    since `_gather` adds in float64.
+    """
+    for start in range(0, count, EIGHT):
+        first = work[start : start + SUMS]
+        for block in range(start + SUMS, min(start + EIGHT, count), SUMS):
+            x = work[block : block + SUMS]
+            for k in range(LANES, 2 * LANES):
+                s, e = _two_sum(first[k], x[k])
+                first[k] = s
+                first[LANES + k] += e
+                x[k] = 0.0
+    _gather(work, count, lanes)
+
+
+@part
 def _collapse(lanes: Any, state: Any) -> None:
     """The sums of the three sets of lanes as double-doubles: state[0:2], state[2:4] and state[4:6]."""
     for i in range(3):
@@ -119,11 +150,12 @@ def _collapse(lanes: Any, state: Any) -> None:
         state[2 * i + 1] = ((lo[0] + lo[2]) + (lo[1] + lo[3])) + ((u + v) + e)
 
 
-def row_loop(cell: Callable[..., Any], dtype: Any, kind: Any, top: Any) -> Any:
+def row_loop(cell: Callable[..., Any], dtype: Any, kind: Any, top: Any, pair: Callable[..., Any] = masses) -> Any:
     """The sums of a row of cells of `dtype`, tile by tile, into a new `state`; returns the least guard."""
-    fours = fours_loop(cell, dtype.itemsize, kind, top)
+    fours = fours_loop(cell, dtype.itemsize, kind, top, pair)
     zero = dtype.type(0)
     wide = kind == np.float64
+    gather = _gather_differences if wide and pair is differences else _gather
     most = MOST if wide else 4 * MOST
 
     @helper
@@ -162,7 +194,7 @@ def row_loop(cell: Callable[..., Any], dtype: Any, kind: Any, top: Any) -> Any:
             filled += count // STEP
             done += count
             if filled == most or done >= d:
-                _gather(buffer, filled * SUMS, lanes)
+                gather(buffer, filled * SUMS, lanes)
                 filled = 0
         _collapse(lanes, state)
         return guard
@@ -173,11 +205,15 @@ def row_loop(cell: Callable[..., Any], dtype: Any, kind: Any, top: Any) -> Any:
 # --- long rows --------------------------------------------------------------------------------------------------------
 
 
-def long_rows(cell: Callable[..., Any], finish: Callable[..., Any], dtype: Any) -> Callable[..., Any]:
+def long_rows(
+    cell: Callable[..., Any], finish: Callable[..., Any], dtype: Any, pair: Callable[..., Any] = masses
+) -> Callable[..., Any]:
     """Rows of at least `SHORT` cells. `p` starts at `a` and steps by `ps` a row; so does `q`."""
     top, normal, floor, large = constants(dtype)
-    row = row_loop(cell, dtype, dtype.type, top)
-    finish = scalar(finish)
+    row = row_loop(cell, dtype, dtype.type, top, pair)
+    finish, lowest = scalar(finish), 0.0
+    if pair is differences:
+        floor, lowest = plain_floor(dtype), -math.inf
 
     def rows(
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, n: Any, d: Any,
@@ -192,16 +228,16 @@ def long_rows(cell: Callable[..., Any], finish: Callable[..., Any], dtype: Any) 
                 guard = row(p, a + r * ps, q, b + r * qs, d, 1.0, work, view, rest, state)
                 value = finish(state[0] + state[1], state[2] + state[3], state[4] + state[5], floor, large)
                 out[r] = value
-                flag[r] = turn[3] if guard < normal or not value >= 0.0 else 0
+                flag[r] = turn[3] if guard < normal or not value >= lowest else 0
         return flagged(turn, flag)
 
     return rows
 
 
-def pieces(cell: Callable[..., Any], dtype: Any) -> Callable[..., None]:
+def pieces(cell: Callable[..., Any], dtype: Any, pair: Callable[..., Any]) -> Callable[..., None]:
     """Pieces of one long row: a state of sums for each, and whether its guard held."""
     top, normal, _, _ = constants(dtype)
-    row = row_loop(cell, dtype, dtype.type, top)
+    row = row_loop(cell, dtype, dtype.type, top, pair)
 
     def loop(
         p: Any, a: Any, q: Any, b: Any, starts: Any, stops: Any, states: Any, work: Any, view: Any, space: Any
@@ -216,7 +252,7 @@ def pieces(cell: Callable[..., Any], dtype: Any) -> Callable[..., None]:
 def scaled_long_rows(cell: Callable[..., Any], finish: Callable[..., Any], dtype: Any) -> Callable[..., None]:
     """The rows in `index`, whose sums differ, brought to a common mass first; in float64 throughout."""
     top, normal, _, _ = constants(np.float64)
-    masses = row_loop(no_cell, dtype, np.float64, top)
+    both = row_loop(no_cell, dtype, np.float64, top)
     row = row_loop(cell, dtype, np.float64, top)
     finish = scalar(finish)
 
@@ -226,7 +262,7 @@ def scaled_long_rows(cell: Callable[..., Any], finish: Callable[..., Any], dtype
     ) -> None:  # fmt: skip
         state, rest = space[0:8], space[8:SPACE]
         for r in index:
-            masses(p, a + r * ps, q, b + r * qs, d, 1.0, work, view, rest, state)
+            both(p, a + r * ps, q, b + r * qs, d, 1.0, work, view, rest, state)
             mass, other = state[2] + state[3], state[4] + state[5]
             guard = row(p, a + r * ps, q, b + r * qs, d, mass / other, work, view, rest, state)
             value = finish(state[0] + state[1], mass, other, mass / other)

@@ -51,13 +51,16 @@ def test_rows_split_into_calls_and_moved_axes(dtype, kind, normalize, function):
     "shape", [(1, 1_500_000), (3, 300_000), (100, 5_000), (60_000, 10), (300_000, 2), (20_000, 33)], ids=str
 )
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("kind", ["prob", "log_prob", "logit"])
-def test_threads(kind, dtype, shape):
+@pytest.mark.parametrize(
+    ("kind", "normalize"), [("prob", True), ("prob", False), ("log_prob", True), ("logit", True)]
+)  # fmt: skip
+def test_threads(kind, normalize, dtype, shape):
     p, q = rows(shape, kind, dtype)
-    one = kl.kl_divergence(p, q, kind=kind, threads=1)
-    assert same_bits(one, kl.kl_divergence(p, q, kind=kind, threads=2))
-    assert same_bits(one, kl.kl_divergence(p, q, kind=kind))
-    sums = [kl.kl_divergence(p, q, kind=kind, threads=n, reduction="sum") for n in (1, 2)]
+    how = {"kind": kind, "normalize": normalize}
+    one = kl.kl_divergence(p, q, **how, threads=1)
+    assert same_bits(one, kl.kl_divergence(p, q, **how, threads=2))
+    assert same_bits(one, kl.kl_divergence(p, q, **how))
+    sums = [kl.kl_divergence(p, q, **how, threads=n, reduction="sum") for n in (1, 2)]
     assert same_bits(*sums)
 
 
@@ -71,10 +74,10 @@ def test_threads_of_the_other_functions(shape, function):
 def test_broadcast_rows_equal_copied_rows():
     for n in LENGTHS:
         p, q = rows((20, n), "prob", np.float64)
-        for function in PAIRS:
-            spread = getattr(kl, function)(p, q[:1])
-            copied = getattr(kl, function)(p, np.repeat(q[:1], 20, axis=0))
-            assert same_bits(spread, copied), (function, n)
+        for function, normalize in [*((name, True) for name in PAIRS), ("kl_divergence", False)]:
+            spread = getattr(kl, function)(p, q[:1], normalize=normalize)
+            copied = getattr(kl, function)(p, np.repeat(q[:1], 20, axis=0), normalize=normalize)
+            assert same_bits(spread, copied), (function, normalize, n)
 
 
 def test_several_axes_equal_one_flat_axis():

@@ -68,7 +68,7 @@ def _rows(kind, d, n=3000):
     """Rows of which some are for the quick loop, some for a common mass, some for the exact one; in no order."""
     rng = np.random.default_rng(d)
     p, q = rng.gamma(1.0, size=(2, n, d))
-    if kind == "prob":
+    if kind != "logit":
         p /= p.sum(axis=1, keepdims=True)
         q /= q.sum(axis=1, keepdims=True)
     else:
@@ -76,7 +76,7 @@ def _rows(kind, d, n=3000):
     which = rng.integers(0, 5, n)
     q[which == 0] = p[which == 0] * (1.0 + 1e-9 * rng.standard_normal((int((which == 0).sum()), d)))
     p[which == 1] += 1.0
-    q[which == 2, 0] = 0.0 if kind == "prob" else -np.inf
+    q[which == 2, 0] = 0.0 if kind != "logit" else -np.inf
     return p, q
 
 
@@ -86,24 +86,25 @@ SPANS = [(arrays.SPAN, arrays.SPAN_ROWS), (4096, arrays.SPAN_ROWS), (arrays.SPAN
 @pytest.mark.parametrize("span", SPANS, ids=["one span", "few cells", "few rows"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("d", [2, 40, 300, 1200])
-@pytest.mark.parametrize("kind", ["prob", "logit"])
+@pytest.mark.parametrize("kind", ["prob", "plain", "logit"])
 def test_bits_of_rows_of_every_sort(monkeypatch, kind, d, dtype, span):
     p, q = (x.astype(dtype) for x in _rows(kind, d))
-    alone = kl.kl_divergence(p, q, kind=kind, threads=1)
-    one_by_one = np.array([kl.kl_divergence(x, y, kind=kind) for x, y in zip(p[:50], q[:50], strict=True)])
+    how = {"kind": "prob", "normalize": False} if kind == "plain" else {"kind": kind}
+    alone = kl.kl_divergence(p, q, **how, threads=1)
+    one_by_one = np.array([kl.kl_divergence(x, y, **how) for x, y in zip(p[:50], q[:50], strict=True)])
     assert alone[:50].tobytes() == one_by_one.tobytes()
     monkeypatch.setattr(arrays, "SPAN", span[0])
     monkeypatch.setattr(arrays, "SPAN_ROWS", span[1])
     monkeypatch.setattr(engine, "FEW", 100)
     monkeypatch.setattr(reduction, "KEPT", 70)
     for count in (1, 2, 5):
-        given = {"kind": kind, "threads": count}
+        given = how | {"threads": count}
         assert kl.kl_divergence(p, q, **given).tobytes() == alone.tobytes()
         in_bits = kl.kl_divergence(p, q, base=2, **given)
         np.testing.assert_allclose(in_bits, alone / np.log(2.0), rtol=1e-6 if dtype == "float32" else 1e-15)
         finite = np.isfinite(alone)
         total = kl.kl_divergence(p[finite], q[finite], reduction="sum", **given)
-        assert total == kl.kl_divergence(p[finite], q[finite], reduction="sum", kind=kind, threads=1)
+        assert total == kl.kl_divergence(p[finite], q[finite], reduction="sum", **how, threads=1)
 
 
 def test_a_bad_row_in_a_later_span(monkeypatch):

@@ -33,7 +33,10 @@ PROCESSORS = {
     "sse2": {"NUMBA_CPU_NAME": "x86-64", "NUMBA_CPU_FEATURES": "+sse2"},
 }
 
-ROWS = [("kl_rows", dtype, short) for dtype in ("float64", "float32") for short in (True, False)]
+ROWS, PLAIN_ROWS = (
+    [("kl_rows", dtype, short, normalize) for dtype in ("float64", "float32") for short in (True, False)]
+    for normalize in (True, False)
+)
 EXACT = [("exact_rows", name, "float64", False, short) for name in ("kl", "js") for short in (True, False)]
 LOGS = [("log_rows", "kl", "float64"), ("log_rows", "js", "float64")]
 LOGITS = [("logit_rows", "float32"), ("logit_rows", "float64"), ("short_logit_rows", "float64")]
@@ -44,7 +47,7 @@ NO_DIVISION = {("log_rows", "kl", "float64"), *LOGITS}
 # Without AVX2 a processor has no comparison of 64-bit integers, which the float64 cells are made of, and no fused
 # multiply-add, which the exact loops call.
 JOBS = {
-    "here": [ROWS[0], ROWS[1], ROWS[3], *EXACT, *LOGS, *LOGITS, *CELLS, *PAIRS],
+    "here": [*(rows[k] for rows in (ROWS, PLAIN_ROWS) for k in (0, 1, 3)), *EXACT, *LOGS, *LOGITS, *CELLS, *PAIRS],
     "icelake": [ROWS[1], PAIRS[0]],
     "zen": [LOGITS[0]],
     "skylake": [ROWS[1]],
