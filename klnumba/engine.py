@@ -4,9 +4,10 @@ KL of probabilities takes one read (`kernels.fast`). The normalised rows that
 this flags are brought to a common mass and read again, and those that this
 flags too, or that are taken as they are, go the exact way (`kernels.exact`),
 as every other divergence of probabilities does. KL of normalised logarithms
-has its own quick way (`kernels.logits`); what it flags, and all else of
-logarithms, goes through `kernels.logs`. Short rows have loops that take many
-at a time. Rows longer than `CHUNK` are for `long_rows`.
+has its own quick way (`kernels.logits`), and so have entropy, cross-entropy
+and JS (`kernels.log_sums`); what these flag, and all else of logarithms, goes
+through `kernels.logs`. Short rows have loops that take many at a time. Rows
+longer than `CHUNK` are for `long_rows`.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ import numpy as np
 
 from klnumba.arrays import FLOAT64, Block
 from klnumba.formulas.primitives import fma
-from klnumba.kernels import cpu, exact_short, fast, logits, shares, threads
+from klnumba.kernels import cpu, exact_short, fast, log_sums_short, logits, shares, threads
 
 NAMES = {"d": "float64", "f": "float32"}
 AGREE = "argmax_agree"
+QUICK_LOGS = ("kl", "entropy", "cross_entropy", "js")  # of logarithms; JS with equal weights
 FEW = 1 << 15  # rows among which those are looked for that the quick loop does not serve
 
 
@@ -71,9 +73,10 @@ def values(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarr
 
 def is_quick(task: Task) -> bool:
     """Whether a loop for nearly every row lets threads share the rows."""
-    if task.name != "kl" or not task.logs:
+    if not task.logs:
         return task.name == "kl"
-    return task.normalize and math.frexp(task.inverse_temperature()[0])[0] == 0.5
+    listed = task.name in QUICK_LOGS and (task.name != "js" or task.weight == 0.5)
+    return listed and task.normalize and math.frexp(task.inverse_temperature()[0])[0] == 0.5
 
 
 def _shared(
@@ -140,6 +143,10 @@ def _logs(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarra
 
     if not is_quick(task):
         careful(np.arange(block.count))
+    elif task.name != "kl":
+        short = d < log_sums_short.SHORT
+        loop = cpu.log_sum_rows(task.name, NAMES[dtype.char], short)
+        _shared(loop, lambda: (inverse, *threads.scratch(FLOAT64 if short else dtype)), careful, block, d, out, count)
     elif d < fast.SHORT:
         loop = cpu.short_logit_rows(NAMES[dtype.char])
         _shared(loop, lambda: (inverse, *threads.scratch(FLOAT64)), careful, block, d, out, count)

@@ -17,6 +17,8 @@ from klnumba.kernels import (
     fast,
     fast_plain,
     groups,
+    log_sums,
+    log_sums_short,
     logits,
     logits_short,
     logs,
@@ -162,6 +164,15 @@ def logit_rows(dtype: str) -> Any:
 def short_logit_rows(dtype: str) -> Any:
     """The same for short rows, in float64."""
     return _shared(_name("kl", "short-logits", dtype), logits_short.rows(), cells_of(np.dtype(dtype)), FLOAT, *ROOM)
+
+
+@once
+def log_sum_rows(name: str, dtype: str, short: bool) -> Any:
+    """A divergence of rows of logits that is a sum over their exponentials; a flagged row is for `log_rows`."""
+    kind = np.dtype(dtype)
+    rows = log_sums_short.rows(name) if short else log_sums.rows(name, kind)
+    title = _name(name, "short-sums" if short else "sums", dtype)
+    return _shared(title, rows, cells_of(kind), FLOAT, *(ROOM if short else room_of(kind)))
 
 
 @once

@@ -16,27 +16,27 @@ from numba.extending import intrinsic
 LANES = 16  # numbers of 32 bits: one vector where they are widest, several elsewhere
 
 
-def on_stack(vectors: int) -> Any:
-    """A function for a loop: a new array of so many vectors of float32, of no value yet."""
-    kind, count = types.Array(types.float32, 1, "C"), vectors * LANES
+def on_stack(vectors: int, number: Any = types.float32) -> Any:
+    """A function for a loop: a new array of so many times `LANES` numbers, of no value yet."""
+    kind, count, bytes_each = types.Array(number, 1, "C"), vectors * LANES, number.bitwidth // 8
 
     def new(typingctx: Any) -> Any:
         def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
             from numba.np.arrayobj import populate_array  # which loads SciPy: only where something is compiled
 
-            element = context.get_data_type(types.float32)
+            element = context.get_data_type(number)
             with builder.goto_entry_block():
                 place = builder.alloca(ir.ArrayType(element, count))
-            place.align = 4 * LANES
+            place.align = 64  # a cache line: no vector lies across two
             array = context.make_array(kind)(context, builder)
-            size, step = context.get_constant(types.intp, count), context.get_constant(types.intp, 4)
+            size, step = context.get_constant(types.intp, count), context.get_constant(types.intp, bytes_each)
             data = builder.bitcast(place, element.as_pointer())
             populate_array(array, data=data, shape=[size], strides=[step], itemsize=step, meminfo=None)
             return array._getvalue()
 
         return kind(), codegen
 
-    new.__name__ = f"stack_of_{vectors}"  # the name tells loops apart that differ in nothing else
+    new.__name__ = f"stack_of_{vectors}_{number}"  # the name tells loops apart that differ in nothing else
     return intrinsic(new)
 
 

@@ -40,18 +40,29 @@ ROWS, PLAIN_ROWS = (
 EXACT = [("exact_rows", name, "float64", False, short) for name in ("kl", "js") for short in (True, False)]
 LOGS = [("log_rows", "kl", "float64"), ("log_rows", "js", "float64")]
 LOGITS = [("logit_rows", "float32"), ("logit_rows", "float64"), ("short_logit_rows", "float64")]
+LOG_SUMS = [
+    ("log_sum_rows", name, "float64", short) for name in ("entropy", "cross_entropy", "js") for short in (True, False)
+]
 CELLS = [("cells_pointwise", name, "float64") for name in ("rel_entr", "generalized_kl")]
 PAIRS = [("pair", family) for family in ("Normal", "Gamma", "Beta", "Dirichlet")]
-NO_DIVISION = {("log_rows", "kl", "float64"), *LOGITS}
+NO_DIVISION = {("log_rows", "kl", "float64"), *LOGITS, *LOG_SUMS}
 
 # Without AVX2 a processor has no comparison of 64-bit integers, which the float64 cells are made of, and no fused
 # multiply-add, which the exact loops call.
 JOBS = {
-    "here": [*(rows[k] for rows in (ROWS, PLAIN_ROWS) for k in (0, 1, 3)), *EXACT, *LOGS, *LOGITS, *CELLS, *PAIRS],
+    "here": [
+        *(rows[k] for rows in (ROWS, PLAIN_ROWS) for k in (0, 1, 3)),
+        *EXACT,
+        *LOGS,
+        *LOGITS,
+        *LOG_SUMS,
+        *CELLS,
+        *PAIRS,
+    ],
     "icelake": [ROWS[1], PAIRS[0]],
     "zen": [LOGITS[0]],
     "skylake": [ROWS[1]],
-    "avx2": [ROWS[1], LOGS[0], CELLS[0], PAIRS[0]],
+    "avx2": [ROWS[1], LOGS[0], *LOG_SUMS[2:], CELLS[0], PAIRS[0]],
     "sse2": [ROWS[3]],
 }
 # Skylake's clock falls with whole registers: there LLVM takes half of them.

@@ -46,6 +46,20 @@ def exp_remainder(r: Real) -> Real:
     return (mp.expm1(r) - r) / (r * r)
 
 
+def js_of_gap(z: Real) -> Real:
+    """Return JS of two cells whose sum is 2 and whose log-ratio squared is z, divided by z."""
+    if z < mp.mpf("1e-12"):
+        return mp.mpf(1) / 8 - z / 64 + z * z / 576
+    with mp.extradps(40):
+        s = mp.tanh(mp.sqrt(z) / 2)
+        return ((1 + s) * mp.log1p(s) + (1 - s) * mp.log1p(-s)) / (2 * z)
+
+
+def log1p_ratio(w: Real) -> Real:
+    """Return log1p(w)/w."""
+    return mp.mpf(1) if w == 0 else mp.log1p(w) / w
+
+
 @dataclass(frozen=True)
 class Target:
     """One polynomial: what it approximates, where, how well, and in which format."""
@@ -71,6 +85,8 @@ TARGETS = {
     "psi_ln2_f32": Target(exp_remainder, -LN2, LN2, np.float32, mp.mpf(2) ** -25),
     "psi_near_f64": Target(exp_remainder, -NEAR, NEAR, np.float64, mp.mpf(2) ** -53),
     "psi_near_f32": Target(exp_remainder, -NEAR, NEAR, np.float32, mp.mpf(2) ** -25),
+    "js_near_f64": Target(js_of_gap, mp.mpf(0), mp.mpf(4), np.float64, mp.mpf(2) ** -53),
+    "log1p_near_f64": Target(log1p_ratio, mp.mpf(0), mp.exp(-2) * mp.mpf("1.001"), np.float64, mp.mpf(2) ** -53),
     "log_f64": Target(log_remainder, mp.mpf(0), SQRT_HALF_Z, np.float64, mp.mpf(2) ** -50),
     "log_f32": Target(log_remainder, mp.mpf(0), SQRT_HALF_Z, np.float32, mp.mpf(2) ** -21),
     "exp_f64": Target(exp_remainder, -HALF_LN2, HALF_LN2, np.float64, mp.mpf(2) ** -52),

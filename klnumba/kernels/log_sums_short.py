@@ -1,0 +1,173 @@
+"""Short rows of logits whose divergence is a sum over their exponentials, many side by side: one a lane of a vector.
+
+So a row's sums are those of its lane, in an order that depends on its length alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from klnumba.formulas.elementary import two_sum
+from klnumba.formulas.log_sum_cells import (
+    DEEP,
+    below,
+    finished,
+    is_usable,
+    js,
+    js_finished,
+    js_numbers,
+    own_surprise,
+    surprise,
+)
+from klnumba.kernels.compiler import helper, part, scalar
+from klnumba.kernels.lanes import LANES, on_stack
+from klnumba.kernels.shares import flagged, take
+from klnumba.kernels.tiles import SCRATCH, SPACE
+
+SHORT = 160  # rows shorter than this are computed so,
+ROWS = LANES  # so many at a time
+RUN = 4  # cells of a lane that are added up in order; the sums of the runs keep their rounding errors
+assert SHORT * ROWS <= SPACE
+assert (SHORT + 2) * ROWS <= SCRATCH
+
+_two_sum = scalar(two_sum)
+_below = scalar(below)
+_surprise = scalar(surprise)
+_own_surprise = scalar(own_surprise)
+_finished = scalar(finished)
+_js_numbers = scalar(js_numbers)
+_js = scalar(js)
+_js_finished = scalar(js_finished)
+_is_usable = scalar(is_usable)
+
+
+@helper
+def _across(cells: Any, start: Any, step: Any, count: Any, d: Any, target: Any) -> None:
+    """The cells of `count` rows, one a lane; the other lanes are zero."""
+    for r in range(count):
+        row, lane = cells[start + r * step : start + r * step + d], target[r : d * ROWS]
+        for k in range(d):
+            lane[k * ROWS] = row[k]
+    for r in range(count, ROWS):
+        lane = target[r : d * ROWS]
+        for k in range(d):
+            lane[k * ROWS] = 0.0
+
+
+def lanes_loop(name: str) -> Any:
+    """Short rows side by side in `xs` and `ys`, from their largest cells to their values and whether these are right.
+
+    All that is kept of the rows is in vectors: the largest cells, R and the cells of a run and before it, and ties.
+    """
+    alone, twice = name == "entropy", name == "js"
+    vectors = on_stack(16, types.float64)
+    # Where there begin the largest cells and their numbers, of p and q; R of p and q and the cells; and what JS needs.
+    tops, ties, runs, sums, lows, numbers = 0, 2 * ROWS, 4 * ROWS, 7 * ROWS, 10 * ROWS, 13 * ROWS
+    second, third = ROWS, 2 * ROWS
+    finish = _js_finished if twice else _finished
+
+    @part
+    def largest(xs: Any, ys: Any, d: Any, state: Any) -> None:
+        for r in range(2 * ROWS):
+            state[tops + r] = -np.inf
+        for start in range(0, d * ROWS, ROWS):
+            x, y = xs[start : start + ROWS], ys[start : start + ROWS]
+            for r in range(ROWS):
+                state[tops + r] = x[r] if x[r] > state[tops + r] else state[tops + r]
+                if not alone:
+                    state[tops + second + r] = y[r] if y[r] > state[tops + second + r] else state[tops + second + r]
+
+    @part
+    def end_run(state: Any) -> None:
+        for r in range(3 * ROWS):
+            total, low = _two_sum(state[sums + r], state[runs + r])
+            state[sums + r] = total
+            state[lows + r] += low
+            state[runs + r] = 0.0
+
+    @part
+    def first(xs: Any, ys: Any, d: Any, deep: Any, inverse: Any, state: Any) -> None:
+        for start in range(0, d, RUN):
+            for k in range(start, min(start + RUN, d)):
+                x, y = xs[k * ROWS : (k + 1) * ROWS], ys[k * ROWS : (k + 1) * ROWS]
+                for r in range(ROWS):
+                    top_p, top_q = state[tops + r], state[tops + second + r]
+                    t, e, rest = _below(x[r], top_p, deep, inverse)
+                    state[runs + r] += rest
+                    state[ties + r] += 1.0 if x[r] == top_p else 0.0
+                    if alone:
+                        state[runs + third + r] += _own_surprise(t, e)
+                    else:
+                        _, _, other = _below(y[r], top_q, deep, inverse)
+                        state[runs + second + r] += other
+                        state[ties + second + r] += 1.0 if y[r] == top_q else 0.0
+                        if not twice:
+                            state[runs + third + r] += _surprise(x[r], y[r], e, top_p, top_q, deep, inverse)
+            end_run(state)
+
+    @part
+    def then(xs: Any, ys: Any, d: Any, deep: Any, inverse: Any, state: Any) -> None:
+        for start in range(0, d, RUN):
+            for k in range(start, min(start + RUN, d)):
+                x, y = xs[k * ROWS : (k + 1) * ROWS], ys[k * ROWS : (k + 1) * ROWS]
+                for r in range(ROWS):
+                    top_p, top_q = state[tops + r], state[tops + second + r]
+                    shift, half_p, half_q = state[numbers + r], state[numbers + second + r], state[numbers + third + r]
+                    state[runs + third + r] += _js(x[r], y[r], top_p, top_q, deep, inverse, shift, half_p, half_q)
+            end_run(state)
+
+    @helper
+    def values(xs: Any, ys: Any, d: Any, inverse: Any, out: Any, right: Any) -> None:
+        state, deep = vectors(), DEEP / inverse
+        state[:] = 0.0
+        largest(xs, ys, d, state)
+        first(xs, ys, d, deep, inverse, state)
+        for r in range(ROWS):
+            rest = (state[sums + r] + state[lows + r]) + (state[ties + r] - 1.0)
+            other = (state[sums + second + r] + state[lows + second + r]) + (state[ties + second + r] - 1.0)
+            state[ties + r], state[ties + second + r] = rest, rest if alone else other
+        if twice:
+            for r in range(ROWS):
+                shift, half_p, half_q = _js_numbers(state[ties + r], state[ties + second + r])
+                state[numbers + r], state[numbers + second + r], state[numbers + third + r] = shift, half_p, half_q
+            then(xs, ys, d, deep, inverse, state)
+        for r in range(ROWS):
+            whole = state[sums + third + r] + state[lows + third + r]
+            top_p, top_q = state[tops + r], state[tops + r] if alone else state[tops + second + r]
+            out[r], fine = finish(state[ties + r], state[ties + second + r], whole)
+            right[r] = 1.0 if fine and _is_usable(top_p, inverse) and _is_usable(top_q, inverse) else 0.0
+
+    return values
+
+
+def rows(name: str) -> Callable[..., Any]:
+    """Rows of fewer than `SHORT` cells."""
+    alone, values = name == "entropy", lanes_loop(name)
+
+    def loop(
+        p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, n: Any, d: Any, out: Any, flag: Any, turn: Any,
+        inverse: Any, work: Any, view: Any, space: Any,
+    ) -> Any:  # fmt: skip
+        cells = SHORT * ROWS
+        xs, ys = work[0:cells], work[0:cells] if alone else space[0:cells]
+        found, right = work[cells : cells + ROWS], work[cells + ROWS : cells + 2 * ROWS]
+        while True:
+            begin, stop = take(turn, n, d)
+            if begin == stop:
+                break
+            for first in range(begin, stop, ROWS):
+                count = min(ROWS, stop - first)
+                _across(p, a + first * ps, ps, count, d, xs)
+                if not alone:
+                    _across(q, b + first * qs, qs, count, d, ys)
+                values(xs, ys, d, inverse, found, right)
+                for r in range(count):
+                    out[first + r] = found[r]
+                    flag[first + r] = 0 if right[r] != 0.0 else turn[3]
+        return flagged(turn, flag)
+
+    return loop
