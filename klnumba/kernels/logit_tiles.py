@@ -32,6 +32,7 @@ from klnumba.kernels.tiles import (
 )
 
 HEAVY = 1.0 / 16.0  # the share of a sum so far from which on a term counts as large: a tile has 16 of a sum at most
+MUCH = 1.0 / 2.0  # the share of a sum so far from which on a float64 cell is much of it
 NEARLY = 1.0 - 2.0**-20  # the share of a sum that is left at least when it is rounded to float32
 ZERO = -1000.0  # a logarithm whose exponential is zero
 
@@ -145,24 +146,55 @@ def exact(space: Any, n: Any, shift: Any) -> Any:
     return vector_sum(ps), vector_sum(ds), vector_sum(gs)
 
 
+@helper
+def _largest(cells: Any) -> Any:
+    """The largest of float64 cells that are not negative."""
+    bits = cells.view(np.int64)
+    top = np.int64(0)
+    for k in range(bits.size):
+        top = bits[k] if bits[k] > top else top
+    return np.int64(top).view(np.float64)
+
+
+@helper
+def _sum(cells: Any, before: Any, spare: Any) -> Any:
+    """The sum of float64 cells that are not negative, which may be used up; `before` is that of those before.
+
+    Where one of them is much of all that, the additions to that one might all round the same way. There each cell is
+    cut at one place: sums of the upper parts are exact, and beside those the roundings of the lower ones are nothing.
+    """
+    total = sum_of_sixteens(cells)
+    much = MUCH * (before + total)
+    if not (total > much and _largest(cells) > much):
+        return total
+    cut = np.int64((np.float64(total).view(np.int64) >> 52) + 3 << 52).view(np.float64) * 1.5
+    for k in range(cells.size):
+        spare[k] = (cells[k] + cut) - cut
+        cells[k] -= spare[k]
+    return sum_of_sixteens(spare) + sum_of_sixteens(cells)
+
+
 def summing(dtype: Any) -> Any:
     """(P, D, G) of a tile, given P and G of the tiles before, and n cells that wait in `space`."""
     tile, wide = tile_loop(dtype), dtype == np.float64
 
     @helper
-    def sums(store: Any, n: Any) -> Any:
-        return sum_of_sixteens(store[0, :n]), sum_of_sixteens(store[1, :n]), sum_of_sixteens(store[2, :n])
+    def sums(store: Any, n: Any, mass: Any, cells: Any) -> Any:
+        ps, ds, gs, spare = store[0, :n], store[1, :n], store[2, :n], store[3, :n]
+        if wide:
+            return _sum(ps, mass, spare), sum_of_sixteens(ds), _sum(gs, max(cells, 0.0), spare)
+        return sum_of_sixteens(ps), sum_of_sixteens(ds), sum_of_sixteens(gs)
 
     @part
     def summed(x: Any, y: Any, shift: Any, far: Any, store: Any, mass: Any, cells: Any, space: Any, n: Any) -> Any:
         far = tile(x, y, shift, far, store)
-        p, odd, g = sums(store, x.size)
+        p, odd, g = sums(store, x.size, mass, cells)
         if not wide:
             cut, least = HEAVY * (mass + p), HEAVY * (max(cells, 0.0) + g)
             if (p >= cut * NEARLY or g >= least * NEARLY) and 0.0 < p + g < math.inf:
                 waiting, n = n, taken(x, y, store, cut, least if g > 0.0 else math.inf, space, n)
                 if n > waiting:
-                    p, odd, g = sums(store, x.size)
+                    p, odd, g = sums(store, x.size, mass, cells)
         return p, odd, g, far, n
 
     return summed

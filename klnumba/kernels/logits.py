@@ -73,9 +73,9 @@ def moving(dtype: Any) -> Any:
 
     @part
     def moved(mass: Any, odd: Any, cells: Any, step: Any, excess: Any, rise: Any) -> Any:
-        """(D, G, what changed in it) at a guess larger by `step`; e**step is 1 + rise and 1 + step + excess."""
-        more, other = excess * mass, rise * (cells - odd)
-        return odd - step * mass, cells + (more + other), more + abs(other)
+        """(D, G, its change) at a guess that is larger by `step`; e**step is 1 + rise and 1 + step + excess."""
+        change = excess * mass + rise * (cells - odd)
+        return odd - step * mass, cells + change, abs(change) + excess * mass
 
     return better, moved
 
