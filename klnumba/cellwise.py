@@ -73,7 +73,10 @@ def pointwise(
 
 
 def total(name: str, first: np.ndarray, second: np.ndarray) -> tuple[int, float]:
-    """The exact sum of a formula over all cells, as `fixed_point.rounded` takes it."""
+    """The exact sum of a formula over all cells, as `fixed_point.rounded` takes it.
+
+    Threads share arrays that a loop can read as they are; others go through the iterator, on one.
+    """
     shape, kind = arrays.common_shape(first, second), compute_dtype(first, second)
     loop = cpu.cells_pointwise(name, kind.name)
     if not _is_plain(first, second, shape, kind):

@@ -147,7 +147,8 @@ def kl_div(
     reduction : {"mean", "batchmean", "sum", "none"}
         ``"mean"`` divides the sum by the number of cells, and warns that it does; ``"batchmean"`` by the length of the
         first axis of the broadcast result; ``"none"`` returns the cells. ``"elementwise_mean"`` is a deprecated name
-        of ``"mean"``. Cells that a ``numpy.ma`` array masks are left out, also from the number of cells.
+        of ``"mean"``. Cells that a ``numpy.ma`` array masks are left out of sums and of the number of cells; rows
+        count, whatever is masked in them.
     log_target : bool
         Whether `target` holds logs.
 

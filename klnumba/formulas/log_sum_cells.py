@@ -10,8 +10,8 @@ rounding errors of its differences, and s = (p - q)/(p + q) = tanh(delta/2), a c
 
     (p + q)/2 * ((1 + s) * log1p(s) + (1 - s) * log1p(-s))/2,
 
-where delta is small a polynomial in its square. No term is negative, so nothing cancels. An error of a normaliser moves
-all deltas alike, which changes JS by less than in proportion: the masses (p + q) * s add up to nothing.
+where delta is small a polynomial in its square. No term is negative, so nothing cancels. The rounding of a normaliser
+moves all deltas alike, which changes JS by no more than in proportion: the masses (p + q) * s add up to nothing.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from klnumba.formulas.logit_cells import power
 
 DEEP = 1000.0  # so far below the largest cell an exponential is zero
 HIGHEST = 2.0**40  # the largest cell of a row, in size, of which `DEEP` can be taken away
-FARTHEST = 2.0**200  # a logarithm beyond may show beside an exponential that only seems to be zero
-LEAST = 2.0**-900  # a sum beside which the exponentials do not count that `power` takes for zeros
+LEAST = 2.0**-900  # a sum beside which the exponentials do not count that `power` takes for zeros, below 2**-1022,
+FARTHEST = 2.0**60  # even times a logarithm of up to this
 LEAST_JS = 2.0**-50  # JS from which on the square of an error of the ratio of the sums, 2**-51, does not show
 
 # A cell of JS of p + q = 2 is delta**2 times a polynomial in delta**2, for |delta| < 2: degree 18, relative error
@@ -109,7 +109,9 @@ def finished(rest_p: float, rest_q: float, sum_of_cells: float) -> tuple[float, 
 def js_numbers(rest_p: float, rest_q: float) -> tuple[float, float, float]:
     """(the logarithm of the ratio of the sums, half their inverses)."""
     mass_p, mass_q = 1.0 + rest_p, 1.0 + rest_q
-    return log1p((rest_p - rest_q) / mass_q), 0.5 / mass_p, 0.5 / mass_q
+    gap = rest_p - rest_q
+    shift = log1p(abs(gap) / min(mass_p, mass_q))  # of the larger over the smaller: near -1 log1p would lose digits
+    return -shift if gap < 0.0 else shift, 0.5 / mass_p, 0.5 / mass_q
 
 
 def js_near(z: float) -> float:

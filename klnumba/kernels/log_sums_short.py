@@ -31,6 +31,10 @@ from klnumba.kernels.tiles import SCRATCH, SPACE
 SHORT = 160  # rows shorter than this are computed so,
 ROWS = LANES  # so many at a time
 RUN = 4  # cells of a lane that are added up in order; the sums of the runs keep their rounding errors
+# Where in the vectors of a group there begin the largest cells and their numbers, of p and q; R of p and q and the
+# cells, of a run and before it; and what JS needs.
+TOPS, TIES, RUNS, SUMS, LOWS, NUMBERS = 0, 2 * ROWS, 4 * ROWS, 7 * ROWS, 10 * ROWS, 13 * ROWS
+SECOND, THIRD = ROWS, 2 * ROWS
 assert SHORT * ROWS <= SPACE
 assert (SHORT + 2) * ROWS <= SCRATCH
 
@@ -58,87 +62,99 @@ def _across(cells: Any, start: Any, step: Any, count: Any, d: Any, target: Any) 
             lane[k * ROWS] = 0.0
 
 
-def lanes_loop(name: str) -> Any:
-    """Short rows side by side in `xs` and `ys`, from their largest cells to their values and whether these are right.
+@part
+def _end_run(state: Any) -> None:
+    for r in range(3 * ROWS):
+        total, low = _two_sum(state[SUMS + r], state[RUNS + r])
+        state[SUMS + r] = total
+        state[LOWS + r] += low
+        state[RUNS + r] = 0.0
 
-    All that is kept of the rows is in vectors: the largest cells, R and the cells of a run and before it, and ties.
-    """
-    alone, twice = name == "entropy", name == "js"
-    vectors = on_stack(16, types.float64)
-    # Where there begin the largest cells and their numbers, of p and q; R of p and q and the cells; and what JS needs.
-    tops, ties, runs, sums, lows, numbers = 0, 2 * ROWS, 4 * ROWS, 7 * ROWS, 10 * ROWS, 13 * ROWS
-    second, third = ROWS, 2 * ROWS
-    finish = _js_finished if twice else _finished
+
+def tops_loop(alone: bool) -> Any:
+    """The largest cells of the rows."""
 
     @part
     def largest(xs: Any, ys: Any, d: Any, state: Any) -> None:
         for r in range(2 * ROWS):
-            state[tops + r] = -np.inf
+            state[TOPS + r] = -np.inf
         for start in range(0, d * ROWS, ROWS):
             x, y = xs[start : start + ROWS], ys[start : start + ROWS]
             for r in range(ROWS):
-                state[tops + r] = x[r] if x[r] > state[tops + r] else state[tops + r]
+                state[TOPS + r] = x[r] if x[r] > state[TOPS + r] else state[TOPS + r]
                 if not alone:
-                    state[tops + second + r] = y[r] if y[r] > state[tops + second + r] else state[tops + second + r]
+                    state[TOPS + SECOND + r] = y[r] if y[r] > state[TOPS + SECOND + r] else state[TOPS + SECOND + r]
+
+    return largest
+
+
+def sums_loop(alone: bool, with_cells: bool) -> Any:
+    """R of the rows, how many of the largest cells there are, and the sums of the cells where these need no more."""
 
     @part
-    def end_run(state: Any) -> None:
-        for r in range(3 * ROWS):
-            total, low = _two_sum(state[sums + r], state[runs + r])
-            state[sums + r] = total
-            state[lows + r] += low
-            state[runs + r] = 0.0
-
-    @part
-    def first(xs: Any, ys: Any, d: Any, deep: Any, inverse: Any, state: Any) -> None:
+    def sums(xs: Any, ys: Any, d: Any, deep: Any, inverse: Any, state: Any) -> None:
         for start in range(0, d, RUN):
             for k in range(start, min(start + RUN, d)):
                 x, y = xs[k * ROWS : (k + 1) * ROWS], ys[k * ROWS : (k + 1) * ROWS]
                 for r in range(ROWS):
-                    top_p, top_q = state[tops + r], state[tops + second + r]
+                    top_p, top_q = state[TOPS + r], state[TOPS + SECOND + r]
                     t, e, rest = _below(x[r], top_p, deep, inverse)
-                    state[runs + r] += rest
-                    state[ties + r] += 1.0 if x[r] == top_p else 0.0
+                    state[RUNS + r] += rest
+                    state[TIES + r] += 1.0 if x[r] == top_p else 0.0
                     if alone:
-                        state[runs + third + r] += _own_surprise(t, e)
+                        state[RUNS + THIRD + r] += _own_surprise(t, e)
                     else:
                         _, _, other = _below(y[r], top_q, deep, inverse)
-                        state[runs + second + r] += other
-                        state[ties + second + r] += 1.0 if y[r] == top_q else 0.0
-                        if not twice:
-                            state[runs + third + r] += _surprise(x[r], y[r], e, top_p, top_q, deep, inverse)
-            end_run(state)
+                        state[RUNS + SECOND + r] += other
+                        state[TIES + SECOND + r] += 1.0 if y[r] == top_q else 0.0
+                        if with_cells:
+                            state[RUNS + THIRD + r] += _surprise(x[r], y[r], e, top_p, top_q, deep, inverse)
+            _end_run(state)
 
-    @part
-    def then(xs: Any, ys: Any, d: Any, deep: Any, inverse: Any, state: Any) -> None:
-        for start in range(0, d, RUN):
-            for k in range(start, min(start + RUN, d)):
-                x, y = xs[k * ROWS : (k + 1) * ROWS], ys[k * ROWS : (k + 1) * ROWS]
-                for r in range(ROWS):
-                    top_p, top_q = state[tops + r], state[tops + second + r]
-                    shift, half_p, half_q = state[numbers + r], state[numbers + second + r], state[numbers + third + r]
-                    state[runs + third + r] += _js(x[r], y[r], top_p, top_q, deep, inverse, shift, half_p, half_q)
-            end_run(state)
+    return sums
+
+
+@part
+def _js_sums(xs: Any, ys: Any, d: Any, deep: Any, inverse: Any, state: Any) -> None:
+    """The sums of the cells of JS, which need those of the exponentials."""
+    for r in range(ROWS):
+        shift, half_p, half_q = _js_numbers(state[TIES + r], state[TIES + SECOND + r])
+        state[NUMBERS + r], state[NUMBERS + SECOND + r], state[NUMBERS + THIRD + r] = shift, half_p, half_q
+    for start in range(0, d, RUN):
+        for k in range(start, min(start + RUN, d)):
+            x, y = xs[k * ROWS : (k + 1) * ROWS], ys[k * ROWS : (k + 1) * ROWS]
+            for r in range(ROWS):
+                top_p, top_q = state[TOPS + r], state[TOPS + SECOND + r]
+                shift, half_p, half_q = state[NUMBERS + r], state[NUMBERS + SECOND + r], state[NUMBERS + THIRD + r]
+                state[RUNS + THIRD + r] += _js(x[r], y[r], top_p, top_q, deep, inverse, shift, half_p, half_q)
+        _end_run(state)
+
+
+def lanes_loop(name: str) -> Any:
+    """Short rows side by side in `xs` and `ys`, from their largest cells to their values and whether these are right.
+
+    All that is kept of the rows is in vectors.
+    """
+    alone, twice = name == "entropy", name == "js"
+    vectors, finish = on_stack(16, types.float64), _js_finished if twice else _finished
+    largest, sums = tops_loop(alone), sums_loop(alone, not twice)
 
     @helper
     def values(xs: Any, ys: Any, d: Any, inverse: Any, out: Any, right: Any) -> None:
         state, deep = vectors(), DEEP / inverse
         state[:] = 0.0
         largest(xs, ys, d, state)
-        first(xs, ys, d, deep, inverse, state)
+        sums(xs, ys, d, deep, inverse, state)
         for r in range(ROWS):
-            rest = (state[sums + r] + state[lows + r]) + (state[ties + r] - 1.0)
-            other = (state[sums + second + r] + state[lows + second + r]) + (state[ties + second + r] - 1.0)
-            state[ties + r], state[ties + second + r] = rest, rest if alone else other
+            rest = (state[SUMS + r] + state[LOWS + r]) + (state[TIES + r] - 1.0)
+            other = (state[SUMS + SECOND + r] + state[LOWS + SECOND + r]) + (state[TIES + SECOND + r] - 1.0)
+            state[TIES + r], state[TIES + SECOND + r] = rest, rest if alone else other
         if twice:
-            for r in range(ROWS):
-                shift, half_p, half_q = _js_numbers(state[ties + r], state[ties + second + r])
-                state[numbers + r], state[numbers + second + r], state[numbers + third + r] = shift, half_p, half_q
-            then(xs, ys, d, deep, inverse, state)
+            _js_sums(xs, ys, d, deep, inverse, state)
         for r in range(ROWS):
-            whole = state[sums + third + r] + state[lows + third + r]
-            top_p, top_q = state[tops + r], state[tops + r] if alone else state[tops + second + r]
-            out[r], fine = finish(state[ties + r], state[ties + second + r], whole)
+            whole = state[SUMS + THIRD + r] + state[LOWS + THIRD + r]
+            top_p, top_q = state[TOPS + r], state[TOPS + r] if alone else state[TOPS + SECOND + r]
+            out[r], fine = finish(state[TIES + r], state[TIES + SECOND + r], whole)
             right[r] = 1.0 if fine and _is_usable(top_p, inverse) and _is_usable(top_q, inverse) else 0.0
 
     return values

@@ -223,7 +223,7 @@ def test_functions_add_up_exactly_too(reduction):
 @SETTINGS
 @given(st.lists(st.floats(), min_size=1, max_size=30))
 def test_sum_of(values):
-    whole, rest = fixed_point.sum_of(np.array(values))
+    whole, rest = fixed_point.sum_of([np.array(values)])
     if all(map(math.isfinite, values)):
         assert Fraction(whole, 1 << exact_integers.BIAS) == sum(map(Fraction, values))
         assert rest == 0.0
@@ -235,5 +235,5 @@ def test_sum_of(values):
 @pytest.mark.parametrize("ulps", [1, 3, 2**29 - 1, 2**51 + 1, 2**52 - 1, 2**52])
 def test_sum_of_subnormal_numbers_and_their_neighbours(ulps):
     x = math.ldexp(ulps, -1074)
-    whole, rest = fixed_point.sum_of(np.array([x, -1.0]))
+    whole, rest = fixed_point.sum_of([np.array([x, -1.0])])
     assert (whole, rest) == ((ulps << (exact_integers.BIAS - 1074)) - (1 << exact_integers.BIAS), 0.0)

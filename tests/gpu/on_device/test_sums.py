@@ -52,7 +52,7 @@ def on_device(values, count):
 @pytest.mark.parametrize("count", [1, 7, 3, 4096, (1 << 52) - 1, 0])
 def test_any_numbers(name, count):
     values = BATCHES[name]
-    expected = fixed_point.rounded(*fixed_point.sum_of(values.copy()), count)
+    expected = fixed_point.rounded(*fixed_point.sum_of([values.copy()]), count)
     np.testing.assert_array_equal(on_device(values, count), expected)
 
 
@@ -64,7 +64,7 @@ def test_reductions_are_the_exact_sums_of_the_values_of_the_rows(how, dtype, bas
     values = get(kl.kl_divergence(p, q, dtype=np.float64)) if dtype == "float64" else None
     found = kl.kl_divergence(p, q, reduction=how, base=base)
     if values is not None:
-        whole = fixed_point.sum_of(values / unit_of(base))
+        whole = fixed_point.sum_of([values / unit_of(base)])
         assert get(found)[()] == fixed_point.rounded(*whole, 30 if how == "mean" else 1)
     assert found.dtype == np.dtype(dtype)
 
