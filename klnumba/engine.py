@@ -4,10 +4,11 @@ KL of probabilities takes one read (`kernels.fast`). The normalised rows that
 this flags are brought to a common mass and read again, and those that this
 flags too, or that are taken as they are, go the exact way (`kernels.exact`),
 as every other divergence of probabilities does. KL of normalised logarithms
-has its own quick way (`kernels.logits`), and so have entropy, cross-entropy
-and JS (`kernels.log_sums`); what these flag, and all else of logarithms, goes
-through `kernels.logs`. Short rows have loops that take many at a time. Rows
-longer than `CHUNK` are for `long_rows`.
+has its own quick way (`kernels.logits`), and so have entropy, cross-entropy,
+JS and the largest log-ratio (`kernels.log_sums`); what these flag, and all
+else of logarithms, goes through `kernels.logs`. Short rows have loops that
+take many at a time. Rows longer than `CHUNK` are for `long_rows`. Jeffreys of
+normalised rows is KL there and back.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,8 @@ from klnumba.kernels import cpu, exact_short, fast, log_sums_short, logits, shar
 
 NAMES = {"d": "float64", "f": "float32"}
 AGREE = "argmax_agree"
-QUICK_LOGS = ("kl", "entropy", "cross_entropy", "js")  # of logarithms; JS with equal weights
+# Of normalised logarithms; JS with equal weights.
+QUICK_LOGS = ("kl", "jeffreys", "entropy", "cross_entropy", "js", cpu.LARGEST)
 FEW = 1 << 15  # rows among which those are looked for that the quick loop does not serve
 
 
@@ -63,7 +65,9 @@ def values(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarr
     if task.name == AGREE:
         out[:] = agreement(block, d)
         return
-    if task.logs:
+    if task.name == "jeffreys" and is_quick(task):
+        _both_ways(task, block, d, dtype, out, count)
+    elif task.logs:
         _logs(task, block, d, dtype, out, count)
     elif task.name == "kl":
         _kl(task, block, d, dtype, out, count)
@@ -74,7 +78,7 @@ def values(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarr
 def is_quick(task: Task) -> bool:
     """Whether a loop for nearly every row lets threads share the rows."""
     if not task.logs:
-        return task.name == "kl"
+        return task.name == "kl" or (task.name == "jeffreys" and task.normalize)
     listed = task.name in QUICK_LOGS and (task.name != "js" or task.weight == 0.5)
     return listed and task.normalize and math.frexp(task.inverse_temperature()[0])[0] == 0.5
 
@@ -118,6 +122,15 @@ def _kl(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarray,
 
     loop, careful = cpu.kl_rows(name, short, task.normalize), scaled if task.normalize else plain
     _shared(loop, lambda: threads.scratch(dtype), careful, block, d, out, count)
+
+
+def _both_ways(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarray, count: int) -> None:
+    """Jeffreys of normalised rows: KL there and back, neither of which is negative."""
+    one_way = replace(task, name="kl")
+    values(one_way, block, d, dtype, out, count)
+    back = np.empty_like(out)
+    values(one_way, block.ordered("qp"), d, dtype, back, count)
+    out += back
 
 
 def _exact(

@@ -1,4 +1,6 @@
-"""Cells of what is a sum over the exponentials of rows of logits, in float64: entropy, cross-entropy and JS.
+"""Cells of what takes little more than the sums of the exponentials of rows of logits, in float64.
+
+That is entropy, cross-entropy, JS and the largest log-ratio.
 
 With m the largest cell of a row x and t = m - x, which is never negative, the exponentials are e**-t and their sum is
 1 + R, where R leaves one largest cell out and so keeps its digits where that cell is nearly all. With t and R of q,
@@ -18,7 +20,7 @@ from __future__ import annotations
 
 import math
 
-from klnumba.formulas.elementary import INF, log1p, two_sum
+from klnumba.formulas.elementary import INF, expm1, log1p, two_sum
 from klnumba.formulas.log_cells import LN2
 from klnumba.formulas.logit_cells import power
 
@@ -106,7 +108,7 @@ def finished(rest_p: float, rest_q: float, sum_of_cells: float) -> tuple[float, 
     return value, LEAST <= value < math.inf and rest_p >= 0.0
 
 
-def js_numbers(rest_p: float, rest_q: float) -> tuple[float, float, float]:
+def between(rest_p: float, rest_q: float) -> tuple[float, float, float]:
     """(the logarithm of the ratio of the sums, half their inverses)."""
     mass_p, mass_q = 1.0 + rest_p, 1.0 + rest_q
     gap = rest_p - rest_q
@@ -131,7 +133,7 @@ def js(
     x: float, y: float, top_p: float, top_q: float, deep: float, inverse: float, shift: float, half_p: float,
     half_q: float,
 ) -> float:  # fmt: skip
-    """A cell of JS, given `js_numbers`: of the larger one of p and q, and of the smaller as a part of it, w."""
+    """A cell of JS, given `between`: of the larger one of p and q, and of the smaller as a part of it, w."""
     s, low_s = fall(x, top_p, deep, inverse)
     t, low_t = fall(y, top_q, deep, inverse)
     gap, e = two_sum(t, -s)
@@ -156,6 +158,31 @@ def js_finished(rest_p: float, rest_q: float, sum_of_cells: float) -> tuple[floa
     equal = sum_of_cells == 0.0 and rest_p == rest_q
     right = equal or LEAST_JS <= sum_of_cells < math.inf
     return (LN2 if sum_of_cells > LN2 else sum_of_cells), right and rest_p >= 0.0 and rest_q >= 0.0
+
+
+def fall_apart(x: float, y: float, top_p: float, top_q: float, inverse: float) -> float:
+    """t_q - t_p, with the rounding errors of its differences; -inf where p is zero, and infinite where only q is."""
+    u, low_u = two_sum(x, -top_p)
+    v, low_v = two_sum(y, -top_q)
+    gap, e = two_sum(u, -v)
+    gap += (low_u - low_v) + e
+    gap = gap * inverse if gap == gap else INF
+    return -INF if x == -INF else gap
+
+
+def gained(gap: float, p: float, q: float) -> float:
+    """q - p, of two exponentials and their `fall_apart`, to the last digits also where they are near."""
+    return p * expm1(-gap) if abs(gap) < 1.0 else q - p
+
+
+def ratio_finished(rest_p: float, gain: float, gap: float) -> tuple[float, bool]:
+    """(the largest log-ratio, whether it is right) from the sum of `gained` and the largest `fall_apart`.
+
+    The sizes of the first add up to no more than three times the value, so that their roundings do not count.
+    """
+    value = gap + log1p(gain / (1.0 + rest_p))
+    right = abs(gap) <= 2.0 * value and rest_p >= 0.0  # the sum loses one bit at most
+    return value, LEAST <= value < math.inf and right
 
 
 def is_usable(top: float, inverse: float) -> bool:

@@ -182,7 +182,7 @@ def logit_cells(power: Callable[..., Any], psi: Callable[..., Any], real: Any) -
         return power(x * inverse), power(y * inverse)
 
     def kl(x: Any, y: Any, p: Any, q: Any, inverse: Any, shift: Any, rest: Any, ratio: Any) -> Any:
-        """The cell; infinite where q is a zero and p is none. ratio = e**(shift + rest)."""
+        """The cell; infinite where q is a zero and p is none, or a lesser one. ratio = e**(shift + rest)."""
         u, v = held(x * inverse), held(y * inverse)
         gap, e = two_sum(u, -v)
         s, f = two_sum(gap, -shift)
@@ -191,7 +191,7 @@ def logit_cells(power: Callable[..., Any], psi: Callable[..., Any], real: Any) -
         low -= delta - s  # delta + low is right to twice the digits
         small = p * ((delta * delta + (delta + delta) * low) * psi(-delta))
         large = p * ((delta - one) + low) + q * ratio
-        return infinite if v == lowest and u > lowest else (small if abs(delta) < near else large)
+        return infinite if v == lowest and x > y else (small if abs(delta) < near else large)
 
     return powers, kl
 

@@ -1,6 +1,7 @@
-"""Rows of logits whose divergence is a sum over their exponentials: one read for the largest cells, one for the sums.
+"""Rows of logits whose divergence takes little more than sums of exponentials, which a second read gives.
 
-JS, whose cells need the sums of the exponentials, takes a third.
+
+The first read gives the largest cells. JS, whose cells need the sums of the exponentials, takes a third.
 
 A row whose largest cells, sums or value are out of range is flagged and left to `kernels.logs`.
 """
@@ -17,12 +18,15 @@ from numba import from_dtype
 from klnumba.formulas.log_sum_cells import (
     DEEP,
     below,
+    between,
+    fall_apart,
     finished,
+    gained,
     is_usable,
     js,
     js_finished,
-    js_numbers,
     own_surprise,
+    ratio_finished,
     surprise,
 )
 from klnumba.kernels.compiler import helper, part, scalar
@@ -32,12 +36,20 @@ from klnumba.kernels.tiles import TILE, WHOLE, add, copy, fill, sum_of_sixteens
 
 _below = scalar(below)
 _surprise = scalar(surprise)
+_fall_apart = scalar(fall_apart)
+_gained = scalar(gained)
 _own_surprise = scalar(own_surprise)
-_finished = scalar(finished)
-_js_numbers = scalar(js_numbers)
+_between = scalar(between)
 _js = scalar(js)
-_js_finished = scalar(js_finished)
 _is_usable = scalar(is_usable)
+
+LARGEST = "max_log_ratio"  # of what the cells are not added up
+FINISH = {
+    "entropy": scalar(finished),
+    "cross_entropy": scalar(finished),
+    "js": scalar(js_finished),
+    LARGEST: scalar(ratio_finished),
+}
 
 
 def largest_of(dtype: Any) -> Any:
@@ -102,8 +114,12 @@ def _own_sums(x: Any, y: Any, top_p: Any, top_q: Any, deep: Any, inverse: Any, s
     return ties, 0
 
 
-def sums_of_two(with_cells: bool) -> Any:
-    """The same of two rows, of both of which there is an R."""
+def sums_of_two(name: str) -> Any:
+    """The same of two rows, of both of which there is an R; of JS no cells.
+
+    Of the largest log-ratio the largest cell, and in the place of the R of q what q has more than p.
+    """
+    added, raised, top_of = name == "cross_entropy", name == LARGEST, largest_of(np.dtype(np.float64))
 
     @part
     def sums(x: Any, y: Any, top_p: Any, top_q: Any, deep: Any, inverse: Any, space: Any) -> Any:
@@ -113,15 +129,20 @@ def sums_of_two(with_cells: bool) -> Any:
         for k in range(x.size):
             u, v = np.float64(x[k]), np.float64(y[k])
             _, e, rests[k] = _below(u, top_p, deep, inverse)
-            _, _, others[k] = _below(v, top_q, deep, inverse)
-            if with_cells:
+            _, other, others[k] = _below(v, top_q, deep, inverse)
+            if added:
                 cells[k] = _surprise(u, v, e, top_p, top_q, deep, inverse)
+            if raised:
+                cells[k] = _fall_apart(u, v, top_p, top_q, inverse)
+                others[k] = _gained(cells[k], e, other)
             ties += u == top_p
             other_ties += v == top_q
         add(space, 0, sum_of_sixteens(rests))
         add(space, 2, sum_of_sixteens(others))
-        if with_cells:
+        if added:
             add(space, 4, sum_of_sixteens(cells))
+        if raised:
+            space[4] = max(space[4], top_of(cells, 0, cells.size))
         return ties, other_ties
 
     return sums
@@ -142,7 +163,8 @@ def _js_sum(
 def rows(name: str, dtype: Any) -> Callable[..., Any]:
     """Rows of at least `log_sums_short.SHORT` cells; of the entropy, of p."""
     alone, twice, top_of = name == "entropy", name == "js", largest_of(dtype)
-    sums = _own_sums if alone else sums_of_two(not twice)
+    sums, finish = _own_sums if alone else sums_of_two(name), FINISH[name]
+    least = -math.inf if name == LARGEST else 0.0
 
     @part
     def row(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, work: Any, view: Any, space: Any) -> Any:
@@ -151,6 +173,7 @@ def rows(name: str, dtype: Any) -> Callable[..., Any]:
         if not (_is_usable(top_p, inverse) and _is_usable(top_q, inverse)):
             return math.nan, False
         space[0:6] = 0.0
+        space[4] = least
         ties = other_ties = 0
         for start in range(0, d, TILE):
             x, y = _tile_of(p, o + start, q, u + start, min(TILE, d - start), alone, work, view)
@@ -158,14 +181,14 @@ def rows(name: str, dtype: Any) -> Callable[..., Any]:
             ties, other_ties = ties + more, other_ties + others
         rest = other = (space[0] + space[1]) + (ties - 1)
         if not alone:
-            other = (space[2] + space[3]) + (other_ties - 1)
+            other = (space[2] + space[3]) + (0 if name == LARGEST else other_ties - 1)
         if not twice:
-            return _finished(rest, other, space[4] + space[5])
-        shift, half_p, half_q = _js_numbers(rest, other)
+            return finish(rest, other, space[4] + space[5])
+        shift, half_p, half_q = _between(rest, other)
         for start in range(0, d, TILE):
             x, y = _tile_of(p, o + start, q, u + start, min(TILE, d - start), alone, work, view)
             _js_sum(x, y, top_p, top_q, deep, inverse, shift, half_p, half_q, space)
-        return _js_finished(rest, other, space[4] + space[5])
+        return finish(rest, other, space[4] + space[5])
 
     def loop(
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, n: Any, d: Any, out: Any, flag: Any, turn: Any,

@@ -1,4 +1,4 @@
-"""Short rows of logits whose divergence is a sum over their exponentials, many side by side: one a lane of a vector.
+"""Short rows of logits, as `kernels.log_sums` has long ones, many side by side: one a lane of a vector.
 
 So a row's sums are those of its lane, in an order that depends on its length alone.
 """
@@ -15,16 +15,17 @@ from klnumba.formulas.elementary import two_sum
 from klnumba.formulas.log_sum_cells import (
     DEEP,
     below,
-    finished,
+    between,
+    fall_apart,
+    gained,
     is_usable,
     js,
-    js_finished,
-    js_numbers,
     own_surprise,
     surprise,
 )
 from klnumba.kernels.compiler import helper, part, scalar
 from klnumba.kernels.lanes import LANES, on_stack
+from klnumba.kernels.log_sums import FINISH, LARGEST
 from klnumba.kernels.shares import flagged, take
 from klnumba.kernels.tiles import SCRATCH, SPACE
 
@@ -41,11 +42,11 @@ assert (SHORT + 2) * ROWS <= SCRATCH
 _two_sum = scalar(two_sum)
 _below = scalar(below)
 _surprise = scalar(surprise)
+_fall_apart = scalar(fall_apart)
+_gained = scalar(gained)
 _own_surprise = scalar(own_surprise)
-_finished = scalar(finished)
-_js_numbers = scalar(js_numbers)
+_between = scalar(between)
 _js = scalar(js)
-_js_finished = scalar(js_finished)
 _is_usable = scalar(is_usable)
 
 
@@ -88,8 +89,13 @@ def tops_loop(alone: bool) -> Any:
     return largest
 
 
-def sums_loop(alone: bool, with_cells: bool) -> Any:
-    """R of the rows, how many of the largest cells there are, and the sums of the cells where these need no more."""
+def sums_loop(name: str) -> Any:
+    """R of the rows, how many of the largest cells there are, and the sums of the cells where these need no more.
+
+    Of the largest log-ratio the largest cells, in the place of what their sums lost, and what q has more than p in the
+    place of the R of q.
+    """
+    alone, added, raised = name == "entropy", name == "cross_entropy", name == LARGEST
 
     @part
     def sums(xs: Any, ys: Any, d: Any, deep: Any, inverse: Any, state: Any) -> None:
@@ -104,11 +110,15 @@ def sums_loop(alone: bool, with_cells: bool) -> Any:
                     if alone:
                         state[RUNS + THIRD + r] += _own_surprise(t, e)
                     else:
-                        _, _, other = _below(y[r], top_q, deep, inverse)
-                        state[RUNS + SECOND + r] += other
+                        _, mass, other = _below(y[r], top_q, deep, inverse)
                         state[TIES + SECOND + r] += 1.0 if y[r] == top_q else 0.0
-                        if with_cells:
+                        if added:
                             state[RUNS + THIRD + r] += _surprise(x[r], y[r], e, top_p, top_q, deep, inverse)
+                        if raised:
+                            gap = _fall_apart(x[r], y[r], top_p, top_q, inverse)
+                            state[LOWS + THIRD + r] = max(state[LOWS + THIRD + r], gap)
+                            other = _gained(gap, e, mass)
+                        state[RUNS + SECOND + r] += other
             _end_run(state)
 
     return sums
@@ -118,7 +128,7 @@ def sums_loop(alone: bool, with_cells: bool) -> Any:
 def _js_sums(xs: Any, ys: Any, d: Any, deep: Any, inverse: Any, state: Any) -> None:
     """The sums of the cells of JS, which need those of the exponentials."""
     for r in range(ROWS):
-        shift, half_p, half_q = _js_numbers(state[TIES + r], state[TIES + SECOND + r])
+        shift, half_p, half_q = _between(state[TIES + r], state[TIES + SECOND + r])
         state[NUMBERS + r], state[NUMBERS + SECOND + r], state[NUMBERS + THIRD + r] = shift, half_p, half_q
     for start in range(0, d, RUN):
         for k in range(start, min(start + RUN, d)):
@@ -136,18 +146,21 @@ def lanes_loop(name: str) -> Any:
     All that is kept of the rows is in vectors.
     """
     alone, twice = name == "entropy", name == "js"
-    vectors, finish = on_stack(16, types.float64), _js_finished if twice else _finished
-    largest, sums = tops_loop(alone), sums_loop(alone, not twice)
+    vectors, finish = on_stack(16, types.float64), FINISH[name]
+    largest, sums = tops_loop(alone), sums_loop(name)
+    least = -np.inf if name == LARGEST else 0.0
 
     @helper
     def values(xs: Any, ys: Any, d: Any, inverse: Any, out: Any, right: Any) -> None:
         state, deep = vectors(), DEEP / inverse
         state[:] = 0.0
+        state[LOWS + THIRD : LOWS + THIRD + ROWS] = least
         largest(xs, ys, d, state)
         sums(xs, ys, d, deep, inverse, state)
         for r in range(ROWS):
             rest = (state[SUMS + r] + state[LOWS + r]) + (state[TIES + r] - 1.0)
-            other = (state[SUMS + SECOND + r] + state[LOWS + SECOND + r]) + (state[TIES + SECOND + r] - 1.0)
+            more_ties = 0.0 if name == LARGEST else state[TIES + SECOND + r] - 1.0
+            other = (state[SUMS + SECOND + r] + state[LOWS + SECOND + r]) + more_ties
             state[TIES + r], state[TIES + SECOND + r] = rest, rest if alone else other
         if twice:
             _js_sums(xs, ys, d, deep, inverse, state)

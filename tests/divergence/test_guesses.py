@@ -160,3 +160,16 @@ def test_alike_cells_beside_one_that_is_most_of_the_value(cells):
             ratio = mpmath.log(cells / ((cells - 1) * mpmath.exp(-mpmath.mpf(gap)) + 1))
             truth = mpmath.mpf(gap) * (cells - 1) / cells - ratio
         assert mp.ulp_error(kl.kl_divergence(np.zeros(cells), y, kind="logit"), truth, "float64") <= 3.5
+
+
+@pytest.mark.parametrize("dtype", BOUNDS)
+@pytest.mark.parametrize("cells", [2, 300, MANY])
+def test_zeros_and_next_to_zeros(dtype, cells):
+    """A cell that is a zero of q alone makes KL infinite, however little p has there."""
+    for x, y, infinite in [
+        (-2e5, -np.inf, True), (-1e9, -np.inf, True), (-1e4, -np.inf, True), (-np.inf, -np.inf, False),
+        (-np.inf, -1e9, False), (-1e9, -1e9, False), (-1e9, -1e30, False), (-1e30, -1e9, False),
+    ]:  # fmt: skip
+        p, q = np.zeros((2, cells), dtype)
+        p[-1], q[-1] = x, y
+        assert kl.kl_divergence(p, q, kind="logit") == (np.inf if infinite else 0.0), (x, y)

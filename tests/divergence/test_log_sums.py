@@ -10,7 +10,7 @@ import klnumba as kl
 from klnumba import engine
 from tests.reference import mp
 
-FUNCTIONS = ("entropy", "cross_entropy", "js_divergence")
+FUNCTIONS = ("entropy", "cross_entropy", "js_divergence", "max_log_ratio")
 LENGTHS = (1, 2, 3, 10, 33, 159, 160, 300, 1_000)
 # In float64 the largest errors seen are 3.8 ulp, and 4.4 of JS; the careful loop's are 4.5 and 4.9. Values of float32
 # are rounded once.
@@ -21,6 +21,8 @@ INF, NAN = np.inf, np.nan
 
 def call(function, p, q, **settings):
     settings = {"kind": "logit"} | settings
+    if function == "max_log_ratio":
+        return kl.row_statistics(p, q, stats=(function,), **settings)[function]
     return kl.entropy(p, **settings) if function == "entropy" else getattr(kl, function)(p, q, **settings)
 
 
@@ -212,9 +214,11 @@ def test_wide_results_and_temperatures(function):
     assert call(function, p, q, kind="log_prob") == call(function, p, q)
 
 
-TINY_JS = ("nearly one, far", "far and alike", "equal")  # below the range of the quick loop
-SERVED = [(function, family) for function in FUNCTIONS for family in FAMILIES]
-SERVED = [case for case in SERVED if case not in [("js_divergence", family) for family in TINY_JS]]
+# Below the range of the quick loops.
+TINY = [("js_divergence", family) for family in ("nearly one, far", "far and alike", "equal")] + [
+    ("max_log_ratio", "equal")
+]
+SERVED = [(function, family) for function in FUNCTIONS for family in FAMILIES if (function, family) not in TINY]
 
 
 @pytest.mark.parametrize(("function", "family"), SERVED)
@@ -309,14 +313,32 @@ def test_rows_of_next_to_no_entropy(monkeypatch):
 def test_several_statistics_are_those_of_single_calls():
     rng = np.random.default_rng(6)
     p, q = rng.normal(0.0, 3.0, (2, 50, 40))
-    found = kl.row_statistics(p, q, stats=("entropy_p", "entropy_q", "cross_entropy", "js"), kind="logit")
+    found = kl.row_statistics(p, q, stats=("entropy_p", "entropy_q", "cross_entropy", "js", "jeffreys"), kind="logit")
     for name, value in {
         "entropy_p": kl.entropy(p, kind="logit"),
         "entropy_q": kl.entropy(q, kind="logit"),
         "cross_entropy": kl.cross_entropy(p, q, kind="logit"),
         "js": kl.js_divergence(p, q, kind="logit"),
+        "jeffreys": kl.jeffreys_divergence(p, q, kind="logit"),
     }.items():
         assert found[name].tobytes() == value.tobytes()
+
+
+@pytest.mark.parametrize("kind", ["prob", "log_prob", "logit"])
+@pytest.mark.parametrize("d", [1, 2, 10, 300])
+def test_jeffreys_is_kl_there_and_back(monkeypatch, d, kind):
+    """Also where q lacks a cell that p has; and near what the loop of its own gives."""
+    rng = np.random.default_rng(8)
+    p, q = rng.normal(0.0, 2.0, (2, 60, d))
+    q[::3] = p[::3] + 1e-5 * rng.normal(size=q[::3].shape)
+    q[1, 0] = p[2, 0] = p[4, 0] = q[4, 0] = -INF
+    if kind == "prob":
+        p, q = np.exp(p), np.exp(q)
+    value = kl.jeffreys_divergence(p, q, kind=kind)
+    both = kl.kl_divergence(p, q, kind=kind) + kl.kl_divergence(q, p, kind=kind)
+    assert value.tobytes() == both.tobytes() == kl.jeffreys_divergence(p, q, kind=kind, threads=3).tobytes()
+    careful = carefully(monkeypatch, "jeffreys_divergence", p, q, kind=kind)
+    np.testing.assert_allclose(value, careful, rtol=4e-15, atol=0.0)
 
 
 def test_the_entropy_is_the_cross_entropy_of_a_row_and_itself():

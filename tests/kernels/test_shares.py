@@ -81,8 +81,13 @@ def _rows(kind, d, n=3000):
 
 
 SPANS = [(arrays.SPAN, arrays.SPAN_ROWS), (4096, arrays.SPAN_ROWS), (arrays.SPAN, 100)]
-SUMS = ("cross_entropy", "entropy", "js_divergence")
-QUICK = [("kl_divergence", "prob"), ("kl_divergence", "plain"), *((name, "logit") for name in ("kl_divergence", *SUMS))]
+SUMS = ("cross_entropy", "entropy", "jeffreys_divergence", "js_divergence")
+QUICK = [
+    ("kl_divergence", "prob"),
+    ("jeffreys_divergence", "prob"),
+    ("kl_divergence", "plain"),
+    *((name, "logit") for name in ("kl_divergence", *SUMS)),
+]
 
 
 def _call(function, p, q, **given):
