@@ -351,6 +351,26 @@ def sums(a: Any, start: Any, rows: Any, d: Any, out: Any) -> None:
         here, there = there, here
 
 
+@part
+def group(p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, count: Any, d: Any, work: Any, view: Any) -> Any:
+    """Rows one after another, with others or zeros behind them up to a multiple of `STEP` cells.
+
+    They are where they lie, or in `work`: (the cells of p, where they begin, the same of q, how many cells there are).
+    """
+    x, o, y, u = p, a, q, b
+    cells = count * d
+    whole = (cells + STEP - 1) // STEP * STEP
+    adjacent = (ps == d or count == 1) and (qs == d or count == 1)
+    if not adjacent or a + whole > p.size or b + whole > q.size:
+        ask(p[a:], q[b:], cells, cells, 64 // p.itemsize)  # the next group, as a loop over cells sees the copies alone
+        side_by_side(p, a, ps, count, d, work, 0)
+        side_by_side(q, b, qs, count, d, work, BUFFER)
+        fill(work, cells, whole - cells, 0.0)
+        fill(work, BUFFER + cells, whole - cells, 0.0)
+        x, o, y, u = view, np.int64(0), view, np.int64(BUFFER)
+    return x, o, y, u, whole
+
+
 def short_rows(cell: Callable[..., Any], finish: Callable[..., Any]) -> Callable[..., Any]:
     """Rows of fewer than `SHORT` cells, in float64.
 
@@ -374,17 +394,7 @@ def short_rows(cell: Callable[..., Any], finish: Callable[..., Any]) -> Callable
                 break
             for first in range(start, stop, most):
                 count = min(most, stop - first)
-                x, o, y, u = p, a + first * ps, q, b + first * qs
-                cells = count * d
-                whole = (cells + STEP - 1) // STEP * STEP
-                adjacent = (ps == d or count == 1) and (qs == d or count == 1)
-                if not adjacent or o + whole > p.size or u + whole > q.size:
-                    ask(p[o:], q[u:], cells, cells, 64 // p.itemsize)  # the next group, as `flat` sees the copies alone
-                    side_by_side(p, o, ps, count, d, work, 0)
-                    side_by_side(q, u, qs, count, d, work, BUFFER)
-                    fill(work, cells, whole - cells, 0.0)
-                    fill(work, BUFFER + cells, whole - cells, 0.0)
-                    x, o, y, u = view, np.int64(0), view, np.int64(BUFFER)
+                x, o, y, u, whole = group(p, a + first * ps, ps, q, b + first * qs, qs, count, d, work, view)
                 guard = flat(x, o, y, u, whole, space[3 * TILE : 3 * TILE + BUFFER])
                 sums(frozen(space), np.int64(3 * TILE), count, d, gs)
                 sums(x, o, count, d, xs)
@@ -396,7 +406,7 @@ def short_rows(cell: Callable[..., Any], finish: Callable[..., Any]) -> Callable
                 for r in range(count):
                     marks[r] = 0 if values[r] >= 0.0 else turn[3]
                 if guard < normal:
-                    for k in range(cells):
+                    for k in range(count * d):
                         if unfit(x[o + k], y[u + k], least):
                             flag[first + k // d] = turn[3]
         return flagged(turn, flag)

@@ -14,9 +14,9 @@ import numpy as np
 from klnumba.formulas.divergences import kl_unfit
 from klnumba.formulas.finish import GRID, MAGNITUDE, kl_finish_difference, split_difference
 from klnumba.kernels.compiler import frozen, helper, part, scalar
-from klnumba.kernels.fast import AHEAD, constants, sums
+from klnumba.kernels.fast import AHEAD, constants, group, sums
 from klnumba.kernels.shares import flagged, take
-from klnumba.kernels.tiles import BUFFER, SPACE, STEP, TILE, ask, fill, side_by_side, stretch
+from klnumba.kernels.tiles import SPACE, STEP, TILE, ask, stretch
 
 CELLS, HIGH, LOW = 3 * TILE, 4 * TILE, 5 * TILE  # where the numbers of a group of rows lie in `space`, after their sums
 assert LOW + TILE <= SPACE
@@ -116,17 +116,7 @@ def short_rows(cell: Callable[..., Any]) -> Callable[..., Any]:
                 break
             for first in range(start, stop, most):
                 count = min(most, stop - first)
-                x, o, y, u = p, a + first * ps, q, b + first * qs
-                cells = count * d
-                whole = (cells + STEP - 1) // STEP * STEP
-                adjacent = (ps == d or count == 1) and (qs == d or count == 1)
-                if not adjacent or o + whole > p.size or u + whole > q.size:
-                    ask(p[o:], q[u:], cells, cells, 64 // p.itemsize)  # the next group, as `flat` sees the copies alone
-                    side_by_side(p, o, ps, count, d, work, 0)
-                    side_by_side(q, u, qs, count, d, work, BUFFER)
-                    fill(work, cells, whole - cells, 0.0)
-                    fill(work, BUFFER + cells, whole - cells, 0.0)
-                    x, o, y, u = view, np.int64(0), view, np.int64(BUFFER)
+                x, o, y, u, whole = group(p, a + first * ps, ps, q, b + first * qs, qs, count, d, work, view)
                 guard = flat(x, o, y, u, whole, widest + normal, space)
                 sums(frozen(space), np.int64(CELLS), count, d, gs)
                 sums(frozen(space), np.int64(HIGH), count, d, highs)
