@@ -96,10 +96,9 @@ def _shared(
         if not loop(*rows, turn, *rest()):
             return
         for first in range(0, block.count, FEW):
-            mine = np.flatnonzero(flag[first : first + FEW] == turn[3])
+            (mine,) = (flag[first : first + FEW] == turn[3]).nonzero()
             if mine.size:
-                mine += first
-                careful(mine, flag)
+                careful(mine + first if first else mine, flag)
 
     threads.together(work, count)
 
