@@ -40,7 +40,7 @@ CELLS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 }
 
 # The name of a statistic that is the largest cell, not their sum.
-LARGEST = "max_log_ratio"
+LARGEST = log_sums.LARGEST
 CELLS[LARGEST] = (divergences.log_ratio_cell, log_cells.log_ratio_log)
 
 POINTWISE: dict[str, Callable[..., Any]] = {

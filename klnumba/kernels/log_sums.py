@@ -15,40 +15,28 @@ from typing import Any
 import numpy as np
 from numba import from_dtype
 
-from klnumba.formulas.log_sum_cells import (
-    DEEP,
-    below,
-    between,
-    fall_apart,
-    finished,
-    gained,
-    is_usable,
-    js,
-    js_finished,
-    own_surprise,
-    ratio_finished,
-    surprise,
-)
+from klnumba.formulas import log_sum_cells as formulas
 from klnumba.kernels.compiler import helper, part, scalar
 from klnumba.kernels.lanes import LANES, on_stack
 from klnumba.kernels.shares import flagged, take
 from klnumba.kernels.tiles import TILE, WHOLE, add, copy, fill, sum_of_sixteens
 
-_below = scalar(below)
-_surprise = scalar(surprise)
-_fall_apart = scalar(fall_apart)
-_gained = scalar(gained)
-_own_surprise = scalar(own_surprise)
-_between = scalar(between)
-_js = scalar(js)
-_is_usable = scalar(is_usable)
+# The cells, compiled.
+below = scalar(formulas.below)
+between = scalar(formulas.between)
+fall_apart = scalar(formulas.fall_apart)
+gained = scalar(formulas.gained)
+is_usable = scalar(formulas.is_usable)
+js = scalar(formulas.js)
+own_surprise = scalar(formulas.own_surprise)
+surprise = scalar(formulas.surprise)
 
 LARGEST = "max_log_ratio"  # of what the cells are not added up
 FINISH = {
-    "entropy": scalar(finished),
-    "cross_entropy": scalar(finished),
-    "js": scalar(js_finished),
-    LARGEST: scalar(ratio_finished),
+    "entropy": scalar(formulas.finished),
+    "cross_entropy": scalar(formulas.finished),
+    "js": scalar(formulas.js_finished),
+    LARGEST: scalar(formulas.ratio_finished),
 }
 
 
@@ -106,8 +94,8 @@ def _own_sums(x: Any, y: Any, top_p: Any, top_q: Any, deep: Any, inverse: Any, s
     ties = 0
     for k in range(x.size):
         u = np.float64(x[k])
-        t, e, rests[k] = _below(u, top_p, deep, inverse)
-        cells[k] = _own_surprise(t, e)
+        t, e, rests[k] = below(u, top_p, deep, inverse)
+        cells[k] = own_surprise(t, e)
         ties += u == top_p
     add(space, 0, sum_of_sixteens(rests))
     add(space, 4, sum_of_sixteens(cells))
@@ -128,13 +116,13 @@ def sums_of_two(name: str) -> Any:
         ties = other_ties = 0
         for k in range(x.size):
             u, v = np.float64(x[k]), np.float64(y[k])
-            _, e, rests[k] = _below(u, top_p, deep, inverse)
-            _, other, others[k] = _below(v, top_q, deep, inverse)
+            _, e, rests[k] = below(u, top_p, deep, inverse)
+            _, other, others[k] = below(v, top_q, deep, inverse)
             if added:
-                cells[k] = _surprise(u, v, e, top_p, top_q, deep, inverse)
+                cells[k] = surprise(u, v, e, top_p, top_q, deep, inverse)
             if raised:
-                cells[k] = _fall_apart(u, v, top_p, top_q, inverse)
-                others[k] = _gained(cells[k], e, other)
+                cells[k] = fall_apart(u, v, top_p, top_q, inverse)
+                others[k] = gained(cells[k], e, other)
             ties += u == top_p
             other_ties += v == top_q
         add(space, 0, sum_of_sixteens(rests))
@@ -156,7 +144,7 @@ def _js_sum(
     cells = space[3 * TILE : 3 * TILE + x.size]
     for k in range(x.size):
         u, v = np.float64(x[k]), np.float64(y[k])
-        cells[k] = _js(u, v, top_p, top_q, deep, inverse, shift, half_p, half_q)
+        cells[k] = js(u, v, top_p, top_q, deep, inverse, shift, half_p, half_q)
     add(space, 4, sum_of_sixteens(cells))
 
 
@@ -168,9 +156,9 @@ def rows(name: str, dtype: Any) -> Callable[..., Any]:
 
     @part
     def row(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, work: Any, view: Any, space: Any) -> Any:
-        top_p, deep = top_of(p, o, d), DEEP / inverse
+        top_p, deep = top_of(p, o, d), formulas.DEEP / inverse
         top_q = top_p if alone else top_of(q, u, d)
-        if not (_is_usable(top_p, inverse) and _is_usable(top_q, inverse)):
+        if not (is_usable(top_p, inverse) and is_usable(top_q, inverse)):
             return math.nan, False
         space[0:6] = 0.0
         space[4] = least
@@ -184,7 +172,7 @@ def rows(name: str, dtype: Any) -> Callable[..., Any]:
             other = (space[2] + space[3]) + (0 if name == LARGEST else other_ties - 1)
         if not twice:
             return finish(rest, other, space[4] + space[5])
-        shift, half_p, half_q = _between(rest, other)
+        shift, half_p, half_q = between(rest, other)
         for start in range(0, d, TILE):
             x, y = _tile_of(p, o + start, q, u + start, min(TILE, d - start), alone, work, view)
             _js_sum(x, y, top_p, top_q, deep, inverse, shift, half_p, half_q, space)

@@ -12,8 +12,12 @@ import numpy as np
 from numba import types
 
 from klnumba.formulas.elementary import two_sum
-from klnumba.formulas.log_sum_cells import (
-    DEEP,
+from klnumba.formulas.log_sum_cells import DEEP
+from klnumba.kernels.compiler import helper, part, scalar
+from klnumba.kernels.lanes import LANES, on_stack
+from klnumba.kernels.log_sums import (
+    FINISH,
+    LARGEST,
     below,
     between,
     fall_apart,
@@ -23,9 +27,6 @@ from klnumba.formulas.log_sum_cells import (
     own_surprise,
     surprise,
 )
-from klnumba.kernels.compiler import helper, part, scalar
-from klnumba.kernels.lanes import LANES, on_stack
-from klnumba.kernels.log_sums import FINISH, LARGEST
 from klnumba.kernels.shares import flagged, take
 from klnumba.kernels.tiles import SCRATCH, SPACE
 
@@ -40,14 +41,6 @@ assert SHORT * ROWS <= SPACE
 assert (SHORT + 2) * ROWS <= SCRATCH
 
 _two_sum = scalar(two_sum)
-_below = scalar(below)
-_surprise = scalar(surprise)
-_fall_apart = scalar(fall_apart)
-_gained = scalar(gained)
-_own_surprise = scalar(own_surprise)
-_between = scalar(between)
-_js = scalar(js)
-_is_usable = scalar(is_usable)
 
 
 @helper
@@ -104,20 +97,20 @@ def sums_loop(name: str) -> Any:
                 x, y = xs[k * ROWS : (k + 1) * ROWS], ys[k * ROWS : (k + 1) * ROWS]
                 for r in range(ROWS):
                     top_p, top_q = state[TOPS + r], state[TOPS + SECOND + r]
-                    t, e, rest = _below(x[r], top_p, deep, inverse)
+                    t, e, rest = below(x[r], top_p, deep, inverse)
                     state[RUNS + r] += rest
                     state[TIES + r] += 1.0 if x[r] == top_p else 0.0
                     if alone:
-                        state[RUNS + THIRD + r] += _own_surprise(t, e)
+                        state[RUNS + THIRD + r] += own_surprise(t, e)
                     else:
-                        _, mass, other = _below(y[r], top_q, deep, inverse)
+                        _, mass, other = below(y[r], top_q, deep, inverse)
                         state[TIES + SECOND + r] += 1.0 if y[r] == top_q else 0.0
                         if added:
-                            state[RUNS + THIRD + r] += _surprise(x[r], y[r], e, top_p, top_q, deep, inverse)
+                            state[RUNS + THIRD + r] += surprise(x[r], y[r], e, top_p, top_q, deep, inverse)
                         if raised:
-                            gap = _fall_apart(x[r], y[r], top_p, top_q, inverse)
+                            gap = fall_apart(x[r], y[r], top_p, top_q, inverse)
                             state[LOWS + THIRD + r] = max(state[LOWS + THIRD + r], gap)
-                            other = _gained(gap, e, mass)
+                            other = gained(gap, e, mass)
                         state[RUNS + SECOND + r] += other
             _end_run(state)
 
@@ -128,7 +121,7 @@ def sums_loop(name: str) -> Any:
 def _js_sums(xs: Any, ys: Any, d: Any, deep: Any, inverse: Any, state: Any) -> None:
     """The sums of the cells of JS, which need those of the exponentials."""
     for r in range(ROWS):
-        shift, half_p, half_q = _between(state[TIES + r], state[TIES + SECOND + r])
+        shift, half_p, half_q = between(state[TIES + r], state[TIES + SECOND + r])
         state[NUMBERS + r], state[NUMBERS + SECOND + r], state[NUMBERS + THIRD + r] = shift, half_p, half_q
     for start in range(0, d, RUN):
         for k in range(start, min(start + RUN, d)):
@@ -136,7 +129,7 @@ def _js_sums(xs: Any, ys: Any, d: Any, deep: Any, inverse: Any, state: Any) -> N
             for r in range(ROWS):
                 top_p, top_q = state[TOPS + r], state[TOPS + SECOND + r]
                 shift, half_p, half_q = state[NUMBERS + r], state[NUMBERS + SECOND + r], state[NUMBERS + THIRD + r]
-                state[RUNS + THIRD + r] += _js(x[r], y[r], top_p, top_q, deep, inverse, shift, half_p, half_q)
+                state[RUNS + THIRD + r] += js(x[r], y[r], top_p, top_q, deep, inverse, shift, half_p, half_q)
         _end_run(state)
 
 
@@ -168,7 +161,7 @@ def lanes_loop(name: str) -> Any:
             whole = state[SUMS + THIRD + r] + state[LOWS + THIRD + r]
             top_p, top_q = state[TOPS + r], state[TOPS + r] if alone else state[TOPS + SECOND + r]
             out[r], fine = finish(state[TIES + r], state[TIES + SECOND + r], whole)
-            right[r] = 1.0 if fine and _is_usable(top_p, inverse) and _is_usable(top_q, inverse) else 0.0
+            right[r] = 1.0 if fine and is_usable(top_p, inverse) and is_usable(top_q, inverse) else 0.0
 
     return values
 
