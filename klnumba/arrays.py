@@ -172,6 +172,30 @@ class Block:
         return self if order == "pq" else Block(*sides[order[0]], *sides[order[1]], self.first, self.count)
 
 
+def adjacent(p: Any, q: Any) -> Block | None:
+    """The rows along the last axis of two arrays of one shape and dtype that lie as the loops want them, or None."""
+    if type(p) is not np.ndarray or type(q) is not np.ndarray or p.shape != q.shape or not p.ndim or not p.size:
+        return None
+    dtype = p.dtype
+    if (dtype is not FLOAT64 and dtype is not FLOAT32) or q.dtype is not dtype:
+        return None
+    if not (_is_adjacent(p.flags) and _is_adjacent(q.flags)):
+        return None
+    d, left = p.shape[-1], _read_only(p)
+    return Block(left, 0, d, left if q is p else _read_only(q), 0, d, 0, p.size // d)
+
+
+def _is_adjacent(flags: Any) -> bool:
+    return flags.c_contiguous and flags.aligned  # type: ignore[no-any-return]
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    """Adjacent cells as the loops take them; the array stays as it is."""
+    flat = array.reshape(-1)
+    flat.setflags(write=False)
+    return flat
+
+
 class Rows:
     """p and q as rows: broadcast, the reduced axes last, cells of the dtype that is computed in.
 
@@ -222,9 +246,7 @@ class Rows:
         if view.dtype != self.dtype or not flags.aligned or not view.size:
             return None
         if flags.c_contiguous:
-            flat = view.reshape(-1)
-            flat.flags.writeable = False
-            return flat, 0, self.d
+            return _read_only(view), 0, self.d
         item = view.itemsize
         outer = [(n, s) for n, s in zip(view.shape, view.strides, strict=True) if n > 1]
         run = 1

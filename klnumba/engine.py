@@ -88,6 +88,7 @@ def _shared(
     block: Block, d: int, out: np.ndarray, count: int,
 ) -> None:  # fmt: skip
     """Run a quick loop, which takes `rest` a thread. Rows that it does not serve go to `careful`, with all flags."""
+    count = min(count, shares.MOST)
     flag = np.zeros(block.count, np.int8)  # no thread's where another has not been yet
     taken, rows = shares.parts(count), (*block.sides(), block.count, d, out, flag)
 

@@ -7,8 +7,10 @@ import numbers
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+import numpy as np
+
 LIBRARIES = {"scipy.stats": "scipy", "torch.distributions": "torch"}
-PLAIN = frozenset({"numpy.ndarray", "builtins.list", "builtins.tuple", "builtins.float", "builtins.int"})
+PLAIN = frozenset({np.ndarray, list, tuple, float, int})
 
 SAMPLES = 1_000_000  # that `method="monte_carlo"` draws unless it is told
 
@@ -29,11 +31,11 @@ class Parametric:
 
 def library_of(x: Any) -> str | None:
     """The library whose distribution this is, "klnumba", "scipy" or "torch"; None for anything else."""
+    kind = type(x)
+    if kind in PLAIN:
+        return None
     if isinstance(x, Parametric):
         return "klnumba"
-    kind = type(x)
-    if f"{kind.__module__}.{kind.__name__}" in PLAIN:
-        return None
     for base in kind.__mro__:
         for module, library in LIBRARIES.items():
             if base.__module__.startswith(module + ".") and (hasattr(x, "entropy") or hasattr(x, "rvs")):

@@ -14,9 +14,11 @@ from klnumba.arrays import Back, Rows, one_of, take
 from klnumba.diagnosis import diagnosis
 from klnumba.engine import AGREE, Task, is_quick, values
 from klnumba.gpu.borders import any_on_device
-from klnumba.kernels import shares, threads
+from klnumba.kernels import threads
 from klnumba.kernels.tiles import CHUNK
 from klnumba.labels import ALIGN
+
+LAST, OUTER = -1, "outer"  # what most calls leave as it is; what only equals one of them is checked later
 
 KEPT = 1 << 16  # values that a thread adds up, or puts in their place, at a time
 
@@ -63,6 +65,10 @@ def reduce(
     unit = unit_of(base)
     one_of(reduction, ("none", "mean", "sum"), "reduction")
     one_of(invalid, ("nan", "raise"), "invalid")
+    if axis is LAST and align is OUTER and where is out is dtype is None and invalid == "nan" and not keepdims:
+        quick = _at_once(task, p, q, unit, count)
+        if quick is not None:
+            return _given(quick, reduction, p)
     rows, ndim, reduced, back = _prepare(p, q, axis, where, task, dtype, align, name)
     _check_labels(rows, keepdims, out)
     shape = kept_shape(rows.outer, reduced, ndim, keepdims)
@@ -70,7 +76,7 @@ def reduce(
     if out is not None and any(np.may_share_memory(out, side) for side in rows.inputs()):
         result = np.empty_like(out)  # it may overwrite rows that are still to be read
     found = Found(rows, [(task, "pq", result if reduction == "none" else None)], unit, invalid == "raise")
-    found.run(_threads(count, rows))
+    found.run(_threads(count, rows.n * rows.d))
     if reduction != "none":
         result[...] = found.mean() if reduction == "mean" else found.total()
     if out is None:
@@ -78,6 +84,30 @@ def reduce(
     if result is not out:
         out[...] = result
     return out
+
+
+def _at_once(task: Task, p: Any, q: Any, unit: float, count: int | None) -> np.ndarray | None:
+    """The values of all rows, flat, of two arrays that one span or block holds and no copy is needed of; else None.
+
+    For a row or a batch of a stream: what is asked of every other kind of argument takes longer than their loops.
+    """
+    block = arrays.adjacent(p, q)
+    if block is None or p.size > (arrays.MOST if is_quick(task) else arrays.BLOCK) or block.ps > CHUNK:
+        return None
+    found = np.empty(block.count)
+    values(task, block, block.ps, p.dtype, found, _threads(count, p.size))
+    if unit != 1.0:
+        found /= unit
+    return found
+
+
+def _given(found: np.ndarray, reduction: str, like: np.ndarray) -> Any:
+    """The values of rows, or their mean or sum, in the dtype of the rows."""
+    if reduction == "none":
+        return arrays.as_is(found.astype(like.dtype, copy=False).reshape(like.shape[:-1]))
+    whole, rest = fixed_point.sum_of([found])
+    value = fixed_point.rounded(whole, rest, found.size if reduction == "mean" else 1)
+    return np.array(value).astype(like.dtype)[()]
 
 
 def row_values(
@@ -88,9 +118,13 @@ def row_values(
     task = _task(name, kind, normalize, temperature, weight)
     unit = unit_of(base)
     one_of(invalid, ("nan", "raise"), "invalid")
+    if axis is LAST and where is None and invalid == "nan":
+        quick = _at_once(task, p, q, unit, count)
+        if quick is not None:
+            return quick, p.shape[:-1], arrays.as_is
     rows, _, _, back = _prepare(p, q, axis, where, task, None, "strict", None)
     found = np.empty(rows.n)
-    Found(rows, [(task, "pq", found)], unit, invalid == "raise").run(_threads(count, rows))
+    Found(rows, [(task, "pq", found)], unit, invalid == "raise").run(_threads(count, rows.n * rows.d))
     return found, rows.outer, back if rows.named is None else arrays.as_is
 
 
@@ -120,7 +154,7 @@ def statistics(
         source, order = SOURCES[name]
         results[name] = np.empty(shape, bool) if source == AGREE else _result(None, shape, dtype, rows.dtype)
         wanted.append((_task(source, kind, normalize, temperature, 0.5), order, results[name]))
-    Found(rows, wanted, unit, invalid == "raise").run(_threads(count, rows))
+    Found(rows, wanted, unit, invalid == "raise").run(_threads(count, rows.n * rows.d))
     return {name: back(result) for name, result in results.items()}
 
 
@@ -184,10 +218,10 @@ def positive_unit(base: float | None) -> float:
     return unit_of(base)
 
 
-def _threads(count: int | None, rows: Rows) -> int:
+def _threads(count: int | None, cells: int) -> int:
     if count is not None and (isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1):
         raise ValueError(f"threads: a positive integer, not {count!r}")
-    return threads.choose(None if count is None else int(count), rows.n * rows.d)
+    return threads.choose(None if count is None else int(count), cells)
 
 
 def _check_labels(rows: Rows, keepdims: bool, out: Any) -> None:
@@ -273,7 +307,6 @@ class Found:
                 for task, order, result in self.wanted:
                     self._keep(task, result, row, np.array([long_rows.value(task, rows, row, count, order)]))
         elif rows.direct is not None and len(self.wanted) == 1 and is_quick(self.wanted[0][0]):
-            count = min(count, shares.MOST)
             for span in rows.spans(count):
                 self._span(span, count)
         else:

@@ -239,10 +239,12 @@ def together(work: Callable[[int], None], threads: int) -> None:
 
     Where there are fewer threads to be had, those that come do the work of all.
     """
+    if threads <= 1:
+        work(0)
+        return
     jobs: list[_Job] = []
     try:
-        if threads > 1:
-            _crew.start(work, threads - 1, jobs)
+        _crew.start(work, threads - 1, jobs)
         work(0)
     finally:
         failures = [job.join() for job in jobs]
