@@ -40,6 +40,29 @@ def on_stack(vectors: int, number: Any = types.float32) -> Any:
     return intrinsic(new)
 
 
+def _vector(context: Any, builder: ir.IRBuilder, kind: Any, cells: Any, first: Any) -> Any:
+    """Where in memory one vector of an array begins, as a pointer to a vector."""
+    array = context.make_array(kind)(context, builder, cells)
+    vector = ir.VectorType(context.get_data_type(kind.dtype), LANES)
+    return builder.bitcast(builder.gep(array.data, [first]), vector.as_pointer())
+
+
+@intrinsic
+def _added_to(typingctx: Any, cells: Any, first: Any, more: Any) -> Any:
+    """Add the vector of `more` from `first` on to that of `cells`: one addition also where LLVM would unroll a loop."""
+
+    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        place = _vector(context, builder, signature.args[0], args[0], args[1])
+        other = _vector(context, builder, signature.args[2], args[2], args[1])
+        builder.store(builder.fadd(builder.load(place, align=4), builder.load(other, align=4)), place, align=4)
+        return context.get_dummy_value()
+
+    return types.none(cells, types.intp, more), codegen
+
+
+add_vector: Any = _added_to
+
+
 def _across(operation: str) -> Any:
     """A function of one vector of an array, from `first` on: all its lanes as one number."""
 
@@ -47,10 +70,9 @@ def _across(operation: str) -> Any:
         number = cells.dtype
 
         def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
-            array = context.make_array(signature.args[0])(context, builder, args[0])
             element = context.get_data_type(number)
             vector = ir.VectorType(element, LANES)
-            place = builder.bitcast(builder.gep(array.data, [args[1]]), vector.as_pointer())
+            place = _vector(context, builder, signature.args[0], args[0], args[1])
             start = [ir.Constant(element, 0.0)] if operation == "fadd" else []
             kind = ir.FunctionType(element, [value.type for value in start] + [vector])
             name = f"llvm.vector.reduce.{operation}.v{LANES}{'f' if start else 'i'}{number.bitwidth}"

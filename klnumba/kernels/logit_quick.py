@@ -1,4 +1,4 @@
-"""Tiles of float32 logits whose sums are kept in float32, in registers: of those that hold no large share of a sum.
+"""Tiles of float32 logits whose sums are kept in float32, in registers, and serve where no large share of a sum is.
 
 Where p and q are near each other one exponential a cell is enough; elsewhere there are two.
 """
@@ -21,16 +21,19 @@ from klnumba.formulas.logit_cells import (
     slight_gap,
 )
 from klnumba.kernels.compiler import helper, part, scalar
-from klnumba.kernels.lanes import LANES, added, any_bit, largest, largest_unsigned, on_stack
+from klnumba.kernels.lanes import LANES, add_vector, added, any_bit, largest, largest_unsigned, on_stack
 from klnumba.kernels.registers import fuses
-from klnumba.kernels.tiles import ask
+from klnumba.kernels.tiles import TILE, WHOLE, ask
 
 # Sums of p and q times a unit, which differs from tile to tile, so that additions of alike cells round differently.
 UNITS, STRIDE = 1024, 633
 NEXT = 256  # cells on from those at work that are asked for
-# The share of a sum so far that a term may have, and where p and q are far apart, since it has more roundings there;
+# The share of a sum that a term may have, and where p and q are far apart, since it has more roundings there;
 # and that a tile may have, whose additions round one after another.
 LARGE, LARGE_FAR, MOST = 0.25, 0.125, 0.5
+# What is kept of a tile: its sums, the largest p, the largest cell, the share of a sum that one may have, where it
+# begins, and what its sums lost while it waited.
+P, D, G, TOP, MOST_CELL, SHARE, PLACE, FELL = range(8)
 NEAR_BITS = np.float32(NEAR).view(np.int32)
 
 
@@ -81,43 +84,66 @@ def any_terms() -> Any:
 
 
 def quick_sums(terms: Any, both: bool) -> Any:
-    """The sums over a tile, kept in registers. Of the numbers compared the bits are: they have the same order."""
+    """The sums over a tile, kept in registers. Of the numbers compared the bits are: they have the same order.
+
+    `WHOLE` cells are added up at a time, and then their sums, so that few roundings follow on each other.
+    """
     infinite = np.float32(math.inf).view(np.uint32)
-    mass, odd, cells, far, large, top, seen, other = range(0, 8 * LANES, LANES)  # where each of eight vectors begins
-    vectors, lanes, line = on_stack(8), LANES, 16
+    mass, odd, cells = range(0, 3 * LANES, LANES)  # where each of the vectors begins
+    far, large, top, seen, other = range(0, 5 * LANES, LANES)
+    three, five, lanes, line = on_stack(3), on_stack(5), LANES, 16
 
     @helper
     def sums(x: Any, y: Any, shift: Any, ratio: Any, numbers: Any) -> Any:
         """(P, D, G, the largest p, the largest cell, whether all are in range, whether all are near)."""
-        state = vectors()
-        state[:] = np.float32(0.0)
+        totals, some, state = three(), three(), five()
+        totals[:] = state[:] = np.float32(0.0)
         signed, unsigned = state.view(np.int32), state.view(np.uint32)  # of negative numbers the bits are larger
-        for start in range(0, x.size, 2 * lanes):
-            u, v = x[start : start + 2 * lanes], y[start : start + 2 * lanes]
-            ask(u, v, NEXT, 2 * lanes, line)
-            for k in range(lanes):
-                p0, d0, g0, size0, q0, bits0 = terms(u[k], v[k], shift, ratio, numbers)
-                p1, d1, g1, size1, q1, bits1 = terms(u[lanes + k], v[lanes + k], shift, ratio, numbers)
-                state[mass + k] += p0 + p1
-                state[odd + k] += d0 + d1
-                state[cells + k] += g0 + g1
-                signed[far + k] = max(max(signed[far + k], size0), size1)
-                signed[large + k] = max(max(signed[large + k], signed_bits(g0)), signed_bits(g1))
-                unsigned[top + k] = max(max(unsigned[top + k], unsigned_bits(p0)), unsigned_bits(p1))
-                signed[seen + k] |= np.int32(bits0 | bits1)
-                if both:
-                    unsigned[other + k] = max(max(unsigned[other + k], unsigned_bits(q0)), unsigned_bits(q1))
+        for first in range(0, x.size, WHOLE):
+            some[:] = np.float32(0.0)
+            for start in range(first, first + WHOLE, 2 * lanes):
+                u, v = x[start : start + 2 * lanes], y[start : start + 2 * lanes]
+                ask(u, v, NEXT, 2 * lanes, line)
+                for k in range(lanes):
+                    p0, d0, g0, size0, q0, bits0 = terms(u[k], v[k], shift, ratio, numbers)
+                    p1, d1, g1, size1, q1, bits1 = terms(u[lanes + k], v[lanes + k], shift, ratio, numbers)
+                    some[mass + k] += p0 + p1
+                    some[odd + k] += d0 + d1
+                    some[cells + k] += g0 + g1
+                    signed[far + k] = max(max(signed[far + k], size0), size1)
+                    signed[large + k] = max(max(signed[large + k], signed_bits(g0)), signed_bits(g1))
+                    unsigned[top + k] = max(max(unsigned[top + k], unsigned_bits(p0)), unsigned_bits(p1))
+                    signed[seen + k] |= np.int32(bits0 | bits1)
+                    if both:
+                        unsigned[other + k] = max(max(unsigned[other + k], unsigned_bits(q0)), unsigned_bits(q1))
+            for k in (mass, odd, cells):
+                add_vector(totals, k, some)
         most, most_g = largest_unsigned(unsigned, top), largest(signed, large)
         in_range = max(most, largest_unsigned(unsigned, other)) < infinite and any_bit(signed, seen) >> np.int32(9) == 0
         p, g = np.uint32(most).view(np.float32), np.int32(most_g).view(np.float32)
         near = largest(signed, far) < NEAR_BITS
-        return added(state, mass), added(state, odd), added(state, cells), p, g, in_range, near
+        return added(totals, mass), added(totals, odd), added(totals, cells), p, g, in_range, near
 
     return sums
 
 
+@part
+def is_light(record: Any, mass: Any, cells: Any) -> Any:
+    """Whether neither a tile nor a cell of it has a large share of P or G, which are `mass` and `cells` without it."""
+    p, g, share = record[P], record[G], record[SHARE]
+    whole, all_cells = mass + p, max(cells, 0.0) + g
+    light = record[TOP] < share * whole and p < MOST * whole
+    return light and ((record[MOST_CELL] < share * all_cells and g < MOST * all_cells) or g == 0.0)
+
+
+@part
+def waiting_room(space: Any) -> Any:
+    """Where the records of tiles are kept: the part of `space` that no tile is computed in."""
+    return space[5 * TILE :].reshape(TILE // 8, 8)
+
+
 def quick_tile(dtype: Any) -> Any:
-    """(P, D, G) of a tile; whether all is in range, whether none of it is large, whether a cell is far."""
+    """Put what is kept of a tile into a record; (whether all is in range, whether a cell is far)."""
     numbers = scalar(quick_numbers)
     slight, other = quick_sums(near_terms(slight_gap), False), quick_sums(near_terms(any_gap), False)
     every = quick_sums(any_terms(), True)
@@ -130,25 +156,19 @@ def quick_tile(dtype: Any) -> Any:
         return sums if sums[6] else every(x, y, shift, ratio, known)
 
     @part
-    def quick(
-        x: Any, y: Any, shift: Any, ratio: Any, slightly: Any, far: Any, mass: Any, cells: Any, turn: Any
-    ) -> Any:  # fmt: skip
+    def quick(x: Any, y: Any, shift: Any, ratio: Any, slightly: Any, far: Any, turn: Any, record: Any) -> Any:
         unit = 1.0 + (turn * STRIDE % UNITS) / UNITS
         sums = found(x, y, np.float32(shift), np.float32(ratio), slightly, far, numbers(-unit))
         per = 1.0 / unit
-        more, odd, g = np.float64(sums[0]) * per, np.float64(sums[1]) * per, np.float64(sums[2]) * per
-        top, large = np.float64(sums[3]) * per, np.float64(sums[4]) * per
-        share = LARGE if sums[6] else LARGE_FAR
-        whole, all_cells = mass + more, max(cells, 0.0) + g
-        light = top < share * whole and more < MOST * whole
-        light = light and ((large < share * all_cells and g < MOST * all_cells) or g == 0.0)
-        return more, odd, g, sums[5] and more + g < math.inf, light, not sums[6]
+        record[P], record[D] = np.float64(sums[0]) * per, np.float64(sums[1]) * per
+        record[G], record[TOP] = np.float64(sums[2]) * per, np.float64(sums[3]) * per
+        record[MOST_CELL] = np.float64(sums[4]) * per
+        record[SHARE] = LARGE if sums[6] else LARGE_FAR
+        return sums[5] and record[P] + record[G] < math.inf, not sums[6]
 
     @part  # for loops that never call it
-    def never(
-        x: Any, y: Any, shift: Any, ratio: Any, slightly: Any, far: Any, mass: Any, cells: Any, turn: Any
-    ) -> Any:  # fmt: skip
-        return 0.0, 0.0, 0.0, False, False, far
+    def never(x: Any, y: Any, shift: Any, ratio: Any, slightly: Any, far: Any, turn: Any, record: Any) -> Any:
+        return False, far
 
     return quick if has_quick_tile(dtype) else never
 

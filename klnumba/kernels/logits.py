@@ -11,7 +11,8 @@ tell. Where the guess was so far off that digits are lost, the row is read again
 
 Float32 rows are computed in float32 arithmetic and added up in float64. The few cells that hold most of a sum are
 taken out and computed in float64, so that only errors of many small cells are left, which level out unless the cells
-are alike. In long rows the sums of most tiles are kept in registers (`logit_quick`).
+are alike. In long rows the sums of most tiles are kept in registers (`logit_quick`). A tile that has too large a share
+of the sums so far waits until the row is read: few have that share then, and only these are read once more.
 
 A row that is too close for that, whose logits are far from zero, or that holds a zero of q where p has none, is
 flagged and left to `kernels.logs`.
@@ -31,7 +32,7 @@ from klnumba.formulas.logit_cells import LARGEST, SMALLEST
 from klnumba.formulas.special import exp_excess
 from klnumba.kernels.compiler import part, scalar
 from klnumba.kernels.logit_guess import guessing
-from klnumba.kernels.logit_quick import has_quick_tile, quick_tile
+from klnumba.kernels.logit_quick import FELL, PLACE, D, G, P, has_quick_tile, is_light, quick_tile, waiting_room
 from klnumba.kernels.logit_tiles import exact, placing, summing
 from klnumba.kernels.shares import flagged, take
 from klnumba.kernels.tiles import TILE
@@ -39,14 +40,13 @@ from klnumba.kernels.tiles import TILE
 LEAST = {"float64": 2.0**-100, "float32": 2.0**-50}  # KL from which on no cell that counts is too small for the dtype
 
 HEAD = 2 * TILE  # the cells from which the first guess is made
-MOVES = 4  # the sums are moved after so many times as many cells as told the guess, and so on, and at the end
+MOVES = 2  # the sums are moved after so many times as many cells as told the guess, and so on, and at the end
 FAR = 0.5  # a guess so far off is of no use: the row is begun again
 RIGHT = 64.0  # a guess of which the square of the error is so many times below KL, and below 1, is left as it is
 SLIGHT = 2.0  # the square of a guess is at most so many times the cells' mean: it is no larger than deltas are
 LONG = 16 * TILE  # cells of a row whose tiles are so many that the roundings of their quick sums level out
-FIRST = 2 * TILE  # cells before quick sums: the first tiles have too large a share
 PAUSE = 4  # tiles until quick sums are tried again
-LOST = 2.0  # KL is at least so many times what its sums lost when they were moved
+LOST = 1.0  # KL is at least so many times what its sums lost when they were moved
 WIDER = 2.0**-27  # a share of what the sums in float64 lost that float32 does not lose with it
 READS = 6
 FULL = TILE // 2  # large cells that may wait
@@ -92,16 +92,33 @@ def reading(dtype: Any) -> Any:
     ) -> Any:  # fmt: skip
         mass = rest = odd = cells = low = lost = 0.0
         heavy = heavy_odd = heavy_cells = 0.0
-        start, n, ratio = 0, 0, _exp(shift)
-        again = FIRST if quickly and d >= LONG else d
-        while start < d:
-            count, done = min(TILE, d - start), False
-            whole, all_cells = heavy + mass, heavy_cells + cells
-            x, y = place(p, o + start, q, u + start, count, shift, inverse, work, view)
-            if start >= again and count == TILE:
-                slight, turn = shift * shift * whole <= SLIGHT * all_cells, start // TILE
-                more, c, g, fine, light, far = quick(x, y, shift, ratio, slight, far, whole, all_cells, turn)
-                done, again = fine and light, again if fine else start + PAUSE * TILE
+        late, late_mass, late_odd, late_cells = waiting_room(space), 0.0, 0.0, 0.0
+        start, n, waiting, ratio = 0, 0, 0, _exp(shift)
+        again = 0 if quickly and d >= LONG else d
+        while start < d or waiting > 0:
+            at, more, c, g, done = np.int64(start), 0.0, 0.0, 0.0, False
+            whole, all_cells = heavy + mass + late_mass, heavy_cells + cells + late_cells
+            if quickly and start == d:  # of the tiles that wait, the last
+                waiting -= 1
+                sums = late[waiting]
+                at, more, c, g = np.int64(sums[PLACE]), sums[P], sums[D], sums[G]
+                late_mass, late_odd, late_cells = late_mass - more, late_odd - c, late_cells - g
+                whole, all_cells = whole - more, all_cells - g
+                done = is_light(sums, whole, all_cells)
+                lost += sums[FELL] if done else 0.0
+            count = min(TILE, d - at)
+            if not done:
+                x, y = place(p, o + at, q, u + at, count, shift, inverse, work, view)
+            if quickly and start < d and at >= again and x.size == count and waiting < late.shape[0]:
+                slight, sums = whole > 0.0 and shift * shift * whole <= SLIGHT * all_cells, late[waiting]
+                done, far = quick(x, y, shift, ratio, slight, far, at // TILE, sums)
+                if not done:
+                    again = at + PAUSE * TILE
+                elif is_light(sums, whole, all_cells):
+                    more, c, g = sums[P], sums[D], sums[G]
+                else:
+                    waiting, sums[PLACE], sums[FELL] = waiting + 1, at, 0.0
+                    late_mass, late_odd, late_cells = late_mass + sums[P], late_odd + sums[D], late_cells + sums[G]
             if not done:
                 more, c, g, far, n = summed(x, y, shift, far, store, whole, all_cells, space, n)
             odd += c
@@ -109,7 +126,7 @@ def reading(dtype: Any) -> Any:
             rest += e
             cells, e = _two_sum(cells, g)
             low += e
-            start += count
+            start = max(start, at + count)
             move = start >= min(then, d)
             if n > 0 and (move or n > FULL):
                 more, c, g = exact(space, n, shift)
@@ -117,7 +134,8 @@ def reading(dtype: Any) -> Any:
             if move:
                 then = start * MOVES
                 step = -shift
-                shift = better(heavy + (mass + rest), heavy_odd + odd, heavy_cells + (cells + low), shift)
+                all_mass, all_odd = heavy + (mass + rest) + late_mass, heavy_odd + odd + late_odd
+                shift = better(all_mass, all_odd, heavy_cells + (cells + low) + late_cells, shift)
                 step += shift
                 ratio = _exp(shift)
                 if abs(step) > FAR:
@@ -128,6 +146,13 @@ def reading(dtype: Any) -> Any:
                     odd, cells, fell = moved(mass + rest, odd, cells + low, step, excess, rise)
                     heavy_odd, heavy_cells, sank = moved(heavy, heavy_odd, heavy_cells, step, excess, rise)
                     lost, low = lost + (fell + WIDER * sank), 0.0
+                    if quickly:
+                        late_odd = late_cells = 0.0
+                        for k in range(waiting):
+                            sums = late[k]
+                            sums[D], sums[G], fell = moved(sums[P], sums[D], sums[G], step, excess, rise)
+                            sums[FELL] += fell
+                            late_odd, late_cells = late_odd + sums[D], late_cells + sums[G]
         return heavy + (mass + rest), heavy_odd + odd, heavy_cells + (cells + low), shift, lost, start
 
     return read

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 import klnumba as kl
-from klnumba.kernels.logits import HEAD, LONG, MOVES, TILE
+from klnumba.kernels.logits import HEAD, LONG, TILE
 from tests.reference import mp
 from tests.reference.accuracy_table import BOUNDS, bound
 
-CELLS = 3 * MOVES * HEAD // 2 + 37  # the sums are moved once on the way, and at the end
+CELLS = 6 * HEAD + 37  # the sums are moved a few times on the way, and at the end
 MANY = LONG + 1061  # tiles are added up quickly
 
 
@@ -173,3 +173,14 @@ def test_zeros_and_next_to_zeros(dtype, cells):
         p, q = np.zeros((2, cells), dtype)
         p[-1], q[-1] = x, y
         assert kl.kl_divergence(p, q, kind="logit") == (np.inf if infinite else 0.0), (x, y)
+
+
+@pytest.mark.parametrize("way", [1, -1])
+def test_more_tiles_outweigh_all_before_them_than_may_wait(way):
+    """From the light end each tile has too large a share of the sums so far, and nearly all have a small one at last."""
+    rng = np.random.default_rng(12)
+    cells = (TILE // 8 + 16) * TILE
+    x = (noisy(rng, cells, 1.0)[0] + np.linspace(-30.0, 30.0, cells))[::way].astype("float32")
+    y = x + (0.3 * rng.standard_normal(cells)).astype("float32")
+    value = kl.kl_divergence(x, y, kind="logit")
+    assert mp.ulp_error(value, mp.kl_divergence(x, y, kind="logit"), "float32") <= bound("logit", "float32")

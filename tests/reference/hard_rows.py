@@ -55,6 +55,7 @@ HARD = (
     Hard("float64", "logit", 2, 255, 8.0),
     Hard("float64", "logit", 256, 3_000, 7.5),
     Hard("float32", "logit", 2, 6_000, 4.0),
+    Hard("float32", "logit", 8_192, 20_000, 4.0),
 )
 
 
