@@ -27,10 +27,10 @@ Array = np.ndarray[Any, Any]
 
 LEAST_ERROR, LARGEST_ERROR = 1e-4, 0.5
 
-# Batches of at most `WAITS` rows are kept until there are so many of them, or so many rows (half a megabyte of values):
+# Batches of at most `WAITS` rows are kept until there are so many of them, or so many rows (a megabyte of values):
 # what it costs to begin, and to bring the state of every group into the cache, is then paid once.
 MOST_BATCHES = 64
-MOST_WAITING = 1 << 16
+MOST_WAITING = 1 << 17
 WAITS = MOST_WAITING // 2
 
 
