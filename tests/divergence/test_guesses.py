@@ -177,7 +177,7 @@ def test_zeros_and_next_to_zeros(dtype, cells):
 
 @pytest.mark.parametrize("way", [1, -1])
 def test_more_tiles_outweigh_all_before_them_than_may_wait(way):
-    """From the light end each tile has too large a share of the sums so far, and nearly all have a small one at last."""
+    """From the light end each tile has too large a share of the sums so far, and nearly none has at last."""
     rng = np.random.default_rng(12)
     cells = (TILE // 8 + 16) * TILE
     x = (noisy(rng, cells, 1.0)[0] + np.linspace(-30.0, 30.0, cells))[::way].astype("float32")
