@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 LIBRARIES = {"scipy.stats": "scipy", "torch.distributions": "torch"}
-PLAIN = frozenset({np.ndarray, list, tuple, float, int})
+PLAIN = (np.ndarray, list, tuple, float, int)  # compared, not hashed: a type need not have a hash
 
 SAMPLES = 1_000_000  # that `method="monte_carlo"` draws unless it is told
 

@@ -87,15 +87,15 @@ def reduce(
 
 
 def _at_once(task: Task, p: Any, q: Any, unit: float, count: int | None) -> np.ndarray | None:
-    """The values of all rows, flat, of two arrays that one span or block holds and no copy is needed of; else None.
+    """The values of all rows, of two arrays that one span or block holds and no copy is needed of; else None.
 
     For a row or a batch of a stream: what is asked of every other kind of argument takes longer than their loops.
     """
     block = arrays.adjacent(p, q)
     if block is None or p.size > (arrays.MOST if is_quick(task) else arrays.BLOCK) or block.ps > CHUNK:
         return None
-    found = np.empty(block.count)
-    values(task, block, block.ps, p.dtype, found, _threads(count, p.size))
+    found = np.empty(p.shape[:-1])
+    values(task, block, block.ps, p.dtype, found.reshape(-1), _threads(count, p.size))
     if unit != 1.0:
         found /= unit
     return found
@@ -104,8 +104,8 @@ def _at_once(task: Task, p: Any, q: Any, unit: float, count: int | None) -> np.n
 def _given(found: np.ndarray, reduction: str, like: np.ndarray) -> Any:
     """The values of rows, or their mean or sum, in the dtype of the rows."""
     if reduction == "none":
-        return arrays.as_is(found.astype(like.dtype, copy=False).reshape(like.shape[:-1]))
-    whole, rest = fixed_point.sum_of([found])
+        return arrays.as_is(found.astype(like.dtype, copy=False))
+    whole, rest = fixed_point.sum_of([found.reshape(-1)])
     value = fixed_point.rounded(whole, rest, found.size if reduction == "mean" else 1)
     return np.array(value).astype(like.dtype)[()]
 
@@ -121,7 +121,7 @@ def row_values(
     if axis is LAST and where is None and invalid == "nan":
         quick = _at_once(task, p, q, unit, count)
         if quick is not None:
-            return quick, p.shape[:-1], arrays.as_is
+            return quick.reshape(-1), p.shape[:-1], arrays.as_is
     rows, _, _, back = _prepare(p, q, axis, where, task, None, "strict", None)
     found = np.empty(rows.n)
     Found(rows, [(task, "pq", found)], unit, invalid == "raise").run(_threads(count, rows.n * rows.d))

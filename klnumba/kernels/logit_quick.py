@@ -30,7 +30,7 @@ UNITS, STRIDE = 1024, 633
 NEXT = 256  # cells on from those at work that are asked for
 # The share of a sum that a term may have, and where p and q are far apart, since it has more roundings there;
 # and that a tile may have, whose additions round one after another.
-LARGE, LARGE_FAR, MOST = 0.25, 0.125, 0.5
+LARGE, LARGE_FAR, MOST = 0.1875, 0.125, 0.5
 # What is kept of a tile: its sums, the largest p, the largest cell, the share of a sum that one may have, where it
 # begins, and what its sums lost while it waited.
 P, D, G, TOP, MOST_CELL, SHARE, PLACE, FELL = range(8)
@@ -128,9 +128,9 @@ def quick_sums(terms: Any, both: bool) -> Any:
 
 
 @part
-def is_light(record: Any, mass: Any, cells: Any) -> Any:
+def is_light(record: Any, mass: Any, cells: Any, part_of_share: Any) -> Any:
     """Whether neither a tile nor a cell of it has a large share of P or G, which are `mass` and `cells` without it."""
-    p, g, share = record[P], record[G], record[SHARE]
+    p, g, share = record[P], record[G], record[SHARE] * part_of_share
     whole, all_cells = mass + p, max(cells, 0.0) + g
     light = record[TOP] < share * whole and p < MOST * whole
     return light and ((record[MOST_CELL] < share * all_cells and g < MOST * all_cells) or g == 0.0)

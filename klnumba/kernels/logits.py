@@ -12,7 +12,7 @@ tell. Where the guess was so far off that digits are lost, the row is read again
 Float32 rows are computed in float32 arithmetic and added up in float64. The few cells that hold most of a sum are
 taken out and computed in float64, so that only errors of many small cells are left, which level out unless the cells
 are alike. In long rows the sums of most tiles are kept in registers (`logit_quick`). A tile that has too large a share
-of the sums so far waits until the row is read: few have that share then, and only these are read once more.
+of the sums so far waits until the row is read: few have that share then, and these are read once more, in float64.
 
 A row that is too close for that, whose logits are far from zero, or that holds a zero of q where p has none, is
 flagged and left to `kernels.logs`.
@@ -30,10 +30,10 @@ from klnumba.formulas.elementary import exp, expm1, log, two_sum
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.logit_cells import LARGEST, SMALLEST
 from klnumba.formulas.special import exp_excess
-from klnumba.kernels.compiler import part, scalar
+from klnumba.kernels.compiler import helper, part, scalar
 from klnumba.kernels.logit_guess import guessing
 from klnumba.kernels.logit_quick import FELL, PLACE, D, G, P, has_quick_tile, is_light, quick_tile, waiting_room
-from klnumba.kernels.logit_tiles import exact, placing, summing
+from klnumba.kernels.logit_tiles import exact, placing, summing, widened
 from klnumba.kernels.shares import flagged, take
 from klnumba.kernels.tiles import TILE
 
@@ -48,6 +48,7 @@ LONG = 16 * TILE  # cells of a row whose tiles are so many that the roundings of
 PAUSE = 4  # tiles until quick sums are tried again
 LOST = 1.0  # KL is at least so many times what its sums lost when they were moved
 WIDER = 2.0**-27  # a share of what the sums in float64 lost that float32 does not lose with it
+LATE = 0.25  # of the share that a cell may have, the part that one may have whose tile has waited
 READS = 6
 FULL = TILE // 2  # large cells that may wait
 
@@ -60,7 +61,7 @@ _exp_excess = scalar(exp_excess)
 
 
 def moving(dtype: Any) -> Any:
-    """(a better guess from the sums, the sums at another guess)."""
+    """(a better guess from the sums, the sums at another guess, those of tiles that wait at another guess)."""
     real = dtype.type
 
     @part
@@ -77,13 +78,55 @@ def moving(dtype: Any) -> Any:
         change = excess * mass + rise * (cells - odd)
         return odd - step * mass, cells + change, abs(change) + excess * mass
 
-    return better, moved
+    @helper
+    def all_moved(late: Any, step: Any, excess: Any, rise: Any) -> Any:
+        """Move the sums of tiles that wait; their D and G together."""
+        odd = cells = 0.0
+        for sums in late:
+            sums[D], sums[G], fell = moved(sums[P], sums[D], sums[G], step, excess, rise)
+            sums[FELL] += fell
+            odd, cells = odd + sums[D], cells + sums[G]
+        return odd, cells
+
+    return better, moved, all_moved
+
+
+def settling(dtype: Any) -> Any:
+    """(P, D, G) of the tiles that wait, at the end of a row of which the others have `mass` and `cells`, and a loss.
+
+    Those that still have a large share are read again, in float64, and have lost nothing.
+    """
+    place = placing(dtype)
+
+    @helper
+    def settled(
+        late: Any, mass: Any, cells: Any, p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any,
+        shift: Any, work: Any, view: Any, space: Any,
+    ) -> Any:  # fmt: skip
+        for sums in late:
+            mass, cells = mass + sums[P], cells + sums[G]
+        all_mass = all_odd = all_cells = lost = 0.0
+        for sums in late:
+            others, other_cells = mass - sums[P], cells - sums[G]
+            if is_light(sums, others, other_cells, LATE):
+                lost += sums[FELL]
+            else:
+                at = np.int64(sums[PLACE])
+                count = min(TILE, d - at)
+                x, y = place(p, o + at, q, u + at, count, shift, inverse, work, view)
+                widened(x, y, space)
+                sums[P], sums[D], sums[G] = exact(space, count, shift)
+                mass, cells = others + sums[P], other_cells + sums[G]
+            all_mass, all_odd, all_cells = all_mass + sums[P], all_odd + sums[D], all_cells + sums[G]
+        return all_mass, all_odd, all_cells, lost
+
+    return settled
 
 
 def reading(dtype: Any) -> Any:
     """A read of a row: (P, D, G, the last guess, what G lost on the way to it, where it was broken off)."""
     place, summed, quick, quickly = placing(dtype), summing(dtype), quick_tile(dtype), has_quick_tile(dtype)
-    better, moved = moving(dtype)
+    (better, moved, all_moved), settled = moving(dtype), settling(dtype)
 
     @part
     def read(
@@ -92,33 +135,26 @@ def reading(dtype: Any) -> Any:
     ) -> Any:  # fmt: skip
         mass = rest = odd = cells = low = lost = 0.0
         heavy = heavy_odd = heavy_cells = 0.0
-        late, late_mass, late_odd, late_cells = waiting_room(space), 0.0, 0.0, 0.0
+        late, late_mass, late_odd, late_cells, stale = waiting_room(space), 0.0, 0.0, 0.0, 0.0
         start, n, waiting, ratio = 0, 0, 0, _exp(shift)
         again = 0 if quickly and d >= LONG else d
-        while start < d or waiting > 0:
-            at, more, c, g, done = np.int64(start), 0.0, 0.0, 0.0, False
-            whole, all_cells = heavy + mass + late_mass, heavy_cells + cells + late_cells
-            if quickly and start == d:  # of the tiles that wait, the last
-                waiting -= 1
-                sums = late[waiting]
-                at, more, c, g = np.int64(sums[PLACE]), sums[P], sums[D], sums[G]
-                late_mass, late_odd, late_cells = late_mass - more, late_odd - c, late_cells - g
-                whole, all_cells = whole - more, all_cells - g
-                done = is_light(sums, whole, all_cells)
-                lost += sums[FELL] if done else 0.0
-            count = min(TILE, d - at)
-            if not done:
-                x, y = place(p, o + at, q, u + at, count, shift, inverse, work, view)
-            if quickly and start < d and at >= again and x.size == count and waiting < late.shape[0]:
+        while start < d:
+            count, more, c, g, done = min(TILE, d - start), 0.0, 0.0, 0.0, False
+            whole, all_cells = heavy + mass + late_mass, heavy_cells + cells + late_cells - stale
+            x, y = place(p, o + start, q, u + start, count, shift, inverse, work, view)
+            if quickly and start >= again and x.size == count:
                 slight, sums = whole > 0.0 and shift * shift * whole <= SLIGHT * all_cells, late[waiting]
-                done, far = quick(x, y, shift, ratio, slight, far, at // TILE, sums)
+                done, far = quick(x, y, shift, ratio, slight, far, start // TILE, sums)
                 if not done:
-                    again = at + PAUSE * TILE
-                elif is_light(sums, whole, all_cells):
+                    again = start + PAUSE * TILE
+                elif is_light(sums, whole, all_cells, 1.0):
                     more, c, g = sums[P], sums[D], sums[G]
-                else:
-                    waiting, sums[PLACE], sums[FELL] = waiting + 1, at, 0.0
+                elif waiting + 1 < late.shape[0]:
+                    waiting, sums[PLACE], sums[FELL] = waiting + 1, start, 0.0
                     late_mass, late_odd, late_cells = late_mass + sums[P], late_odd + sums[D], late_cells + sums[G]
+                    stale += sums[G]
+                else:
+                    done = False
             if not done:
                 more, c, g, far, n = summed(x, y, shift, far, store, whole, all_cells, space, n)
             odd += c
@@ -126,13 +162,13 @@ def reading(dtype: Any) -> Any:
             rest += e
             cells, e = _two_sum(cells, g)
             low += e
-            start = max(start, at + count)
+            start += count
             move = start >= min(then, d)
             if n > 0 and (move or n > FULL):
                 more, c, g = exact(space, n, shift)
                 heavy, heavy_odd, heavy_cells, n = heavy + more, heavy_odd + c, heavy_cells + g, 0
             if move:
-                then = start * MOVES
+                then, stale = start * MOVES, 0.0
                 step = -shift
                 all_mass, all_odd = heavy + (mass + rest) + late_mass, heavy_odd + odd + late_odd
                 shift = better(all_mass, all_odd, heavy_cells + (cells + low) + late_cells, shift)
@@ -147,12 +183,14 @@ def reading(dtype: Any) -> Any:
                     heavy_odd, heavy_cells, sank = moved(heavy, heavy_odd, heavy_cells, step, excess, rise)
                     lost, low = lost + (fell + WIDER * sank), 0.0
                     if quickly:
-                        late_odd = late_cells = 0.0
-                        for k in range(waiting):
-                            sums = late[k]
-                            sums[D], sums[G], fell = moved(sums[P], sums[D], sums[G], step, excess, rise)
-                            sums[FELL] += fell
-                            late_odd, late_cells = late_odd + sums[D], late_cells + sums[G]
+                        late_odd, late_cells = all_moved(late[:waiting], step, excess, rise)
+        if quickly and waiting > 0:
+            late_mass, late_odd, late_cells, fell = settled(
+                late[:waiting], heavy + mass, heavy_cells + cells, p, o, q, u, d, inverse, shift, work, view,
+                space,
+            )  # fmt: skip
+            heavy, heavy_odd, heavy_cells = heavy + late_mass, heavy_odd + late_odd, heavy_cells + late_cells
+            lost += fell
         return heavy + (mass + rest), heavy_odd + odd, heavy_cells + (cells + low), shift, lost, start
 
     return read

@@ -36,7 +36,7 @@ def both_ways(monkeypatch, name, p, q, **options):
 
 def parts(result):
     """All that tells one result from another."""
-    return type(result), result.dtype, result.shape, result.tobytes()
+    return type(result), result.dtype, result.shape, result.strides, result.flags.owndata, result.tobytes()
 
 
 @pytest.mark.parametrize("kind", ["prob", "log_prob", "logit"])

@@ -5,8 +5,6 @@ import numpy as np
 import pytest
 
 import klnumba as kl
-from klnumba.kernels import cpu, logits, shares, threads
-from klnumba.kernels.logit_quick import has_quick_tile
 from klnumba.kernels.logits import HEAD, LONG, TILE
 from tests.reference import mp
 from tests.reference.accuracy_table import BOUNDS, bound
@@ -175,45 +173,3 @@ def test_zeros_and_next_to_zeros(dtype, cells):
         p, q = np.zeros((2, cells), dtype)
         p[-1], q[-1] = x, y
         assert kl.kl_divergence(p, q, kind="logit") == (np.inf if infinite else 0.0), (x, y)
-
-
-@pytest.mark.parametrize("way", [1, -1])
-def test_more_tiles_outweigh_all_before_them_than_may_wait(way):
-    """From the light end each tile has too large a share of the sums so far, and nearly none has at last."""
-    rng = np.random.default_rng(12)
-    cells = (TILE // 8 + 16) * TILE
-    x = (noisy(rng, cells, 1.0)[0] + np.linspace(-30.0, 30.0, cells))[::way].astype("float32")
-    y = x + (0.3 * rng.standard_normal(cells)).astype("float32")
-    value = kl.kl_divergence(x, y, kind="logit")
-    assert mp.ulp_error(value, mp.kl_divergence(x, y, kind="logit"), "float32") <= bound("logit", "float32")
-
-
-def test_records_of_tiles_stay_in_their_room():
-    """Where more tiles would wait than there is room for, the others are not kept."""
-    cells = (TILE // 8 + 16) * TILE
-    x = np.linspace(-30.0, 30.0, cells, dtype="float32")
-    y = x + np.float32(0.25) * (np.arange(cells, dtype="float32") % 2)
-    x.flags.writeable = y.flags.writeable = False
-    out, flag, kind = np.zeros(1), np.zeros(1, np.int8), np.dtype("float32")
-    work, view, space = threads.scratch(kind)
-    roomy = np.full(space.size + 2048, 7.0)
-    turn = shares.turn(shares.parts(1), 0, cells)
-    store = np.empty(logits.room(), kind)
-    left = cpu.logit_rows("float32")(
-        x, 0, cells, y, 0, cells, 1, cells, out, flag, turn, 1.0, store, work, view, roomy[: space.size]
-    )  # fmt: skip
-    assert left == 0
-    assert out[0] > 0.0
-    assert (roomy[space.size :] == 7.0).all()
-    if has_quick_tile(kind):
-        assert (roomy[5 * TILE : space.size : 8] != 7.0).all()  # there were as many as there is room for
-
-
-def test_tiles_that_keep_a_large_share_are_read_again():
-    """Rows of which a few cells are most: without that up to 2.9 units were seen, not 1.4."""
-    for seed in range(2, 400, 4):
-        rng = np.random.default_rng(seed)
-        x, y = noisy(rng, MANY, 6.0)
-        x, y = x.astype("float32"), y.astype("float32")
-        exact = kl.kl_divergence(x, y, kind="logit", dtype="float64")
-        assert mp.ulp_error(kl.kl_divergence(x, y, kind="logit"), exact, "float32") <= bound("logit", "float32")

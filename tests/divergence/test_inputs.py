@@ -207,3 +207,17 @@ def test_jax(dtype):
     assert isinstance(result, jax.Array)
     np.testing.assert_allclose(np.asarray(result), expected, rtol=2e-7)
     assert isinstance(kl.rel_entr(p, q), jax.Array)
+
+
+def test_a_class_that_cannot_be_hashed():
+    class Compared(type):
+        def __eq__(cls, other):
+            return NotImplemented
+
+    class Row(metaclass=Compared):
+        def __array__(self, dtype=None, copy=None):
+            return np.array([0.25, 0.75])
+
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(Row)
+    assert kl.kl_divergence(Row(), [0.5, 0.5]) == kl.kl_divergence([0.25, 0.75], [0.5, 0.5])
