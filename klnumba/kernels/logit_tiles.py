@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.formulas.elementary import exp
+from klnumba.formulas.elementary import ZERO_F32, exp
 from klnumba.formulas.logit_cells import (
     NEAR,
     NEAR_CELLS,
@@ -117,37 +117,41 @@ def marked(ps: Any, gs: Any, p: Any, g: Any, marks: Any) -> None:
 
 
 @helper
-def taken(x: Any, y: Any, store: Any, least_p: Any, least_g: Any, space: Any, n: Any) -> Any:
-    """Move the cells of which p or g is large to `space`, behind n others; how many there are then."""
-    ps, ds, gs, marks = store[0, : x.size], store[1], store[2, : x.size], store[3].view(np.int8)[: x.size]
-    p, g = np.float32(least_p).view(np.int32), np.float32(least_g).view(np.int32)
-    marked(ps.view(np.int32), gs.view(np.int32), p, g, marks)
+def gathered(
+    marks: Any, x: Any, y: Any, space: Any, n: Any, a: Any, b: Any, c: Any, in_a: Any, in_b: Any, in_c: Any
+) -> Any:
+    """Copy the marked cells to `space`, behind n others, as far as there is room; how many there are then.
+
+    In a, b and c other numbers are put in their places.
+    """
     eights = marks.view(np.int64)
     for i in range(eights.size):
         if eights[i] != 0:
             for k in range(8 * i, 8 * i + 8):
                 if marks[k] != 0 and n < TILE:
                     space[n], space[TILE + n] = x[k], y[k]
-                    ps[k] = ds[k] = gs[k] = 0
+                    a[k], b[k], c[k] = in_a, in_b, in_c
                     n += 1
     return n
 
 
 @helper
-def widened(x: Any, y: Any, space: Any) -> None:
-    """Put all cells of a tile into `space`."""
-    for k in range(x.size):
-        space[k], space[TILE + k] = x[k], y[k]
+def taken(x: Any, y: Any, store: Any, least_p: Any, least_g: Any, space: Any, n: Any) -> Any:
+    """Move the cells of which p or g is large to `space`, behind n others; how many there are then."""
+    ps, ds, gs, marks = store[0, : x.size], store[1], store[2, : x.size], store[3].view(np.int8)[: x.size]
+    p, g = np.float32(least_p).view(np.int32), np.float32(least_g).view(np.int32)
+    marked(ps.view(np.int32), gs.view(np.int32), p, g, marks)
+    return gathered(marks, x, y, space, n, ps, ds, gs, ZERO_F32, ZERO_F32, ZERO_F32)
 
 
 @helper
-def exact(space: Any, n: Any, shift: Any) -> Any:
-    """(P, D, G) of n cells in `space`, in float64."""
+def exact(space: Any, n: Any, shift: Any, far: Any) -> Any:
+    """(P, D, G) of n cells in `space`, in float64; `far` says that they may be far apart, but need not know."""
     whole = (n + SMALL - 1) // SMALL * SMALL
     fill(space, n, whole - n, ZERO)
     fill(space, TILE + n, whole - n, ZERO - shift)  # which is near
     store = space[2 * TILE : 5 * TILE].reshape(3, TILE)
-    _wide_tile(space[:whole], space[TILE : TILE + whole], shift, False, store)
+    _wide_tile(space[:whole], space[TILE : TILE + whole], shift, far, store)
     return vector_sum(store[0, :whole]), vector_sum(store[1, :whole]), vector_sum(store[2, :whole])
 
 

@@ -12,7 +12,7 @@ tell. Where the guess was so far off that digits are lost, the row is read again
 Float32 rows are computed in float32 arithmetic and added up in float64. The few cells that hold most of a sum are
 taken out and computed in float64, so that only errors of many small cells are left, which level out unless the cells
 are alike. In long rows the sums of most tiles are kept in registers (`logit_quick`). A tile that has too large a share
-of the sums so far waits until the row is read: few have that share then, and these are read once more, in float64.
+of the sums so far waits until the row is read: few have that share then, and these are read once more (`logit_late`).
 
 A row that is too close for that, whose logits are far from zero, or that holds a zero of q where p has none, is
 flagged and left to `kernels.logs`.
@@ -32,8 +32,9 @@ from klnumba.formulas.logit_cells import LARGEST, SMALLEST
 from klnumba.formulas.special import exp_excess
 from klnumba.kernels.compiler import helper, part, scalar
 from klnumba.kernels.logit_guess import guessing
+from klnumba.kernels.logit_late import settling
 from klnumba.kernels.logit_quick import FELL, PLACE, D, G, P, has_quick_tile, is_light, quick_tile, waiting_room
-from klnumba.kernels.logit_tiles import exact, placing, summing, widened
+from klnumba.kernels.logit_tiles import exact, placing, summing
 from klnumba.kernels.shares import flagged, take
 from klnumba.kernels.tiles import TILE
 
@@ -48,7 +49,6 @@ LONG = 16 * TILE  # cells of a row whose tiles are so many that the roundings of
 PAUSE = 4  # tiles until quick sums are tried again
 LOST = 1.0  # KL is at least so many times what its sums lost when they were moved
 WIDER = 2.0**-27  # a share of what the sums in float64 lost that float32 does not lose with it
-LATE = 0.25  # of the share that a cell may have, the part that one may have whose tile has waited
 READS = 6
 FULL = TILE // 2  # large cells that may wait
 
@@ -89,38 +89,6 @@ def moving(dtype: Any) -> Any:
         return odd, cells
 
     return better, moved, all_moved
-
-
-def settling(dtype: Any) -> Any:
-    """(P, D, G) of the tiles that wait, at the end of a row of which the others have `mass` and `cells`, and a loss.
-
-    Those that still have a large share are read again, in float64, and have lost nothing.
-    """
-    place = placing(dtype)
-
-    @helper
-    def settled(
-        late: Any, mass: Any, cells: Any, p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any,
-        shift: Any, work: Any, view: Any, space: Any,
-    ) -> Any:  # fmt: skip
-        for sums in late:
-            mass, cells = mass + sums[P], cells + sums[G]
-        all_mass = all_odd = all_cells = lost = 0.0
-        for sums in late:
-            others, other_cells = mass - sums[P], cells - sums[G]
-            if is_light(sums, others, other_cells, LATE):
-                lost += sums[FELL]
-            else:
-                at = np.int64(sums[PLACE])
-                count = min(TILE, d - at)
-                x, y = place(p, o + at, q, u + at, count, shift, inverse, work, view)
-                widened(x, y, space)
-                sums[P], sums[D], sums[G] = exact(space, count, shift)
-                mass, cells = others + sums[P], other_cells + sums[G]
-            all_mass, all_odd, all_cells = all_mass + sums[P], all_odd + sums[D], all_cells + sums[G]
-        return all_mass, all_odd, all_cells, lost
-
-    return settled
 
 
 def reading(dtype: Any) -> Any:
@@ -165,7 +133,7 @@ def reading(dtype: Any) -> Any:
             start += count
             move = start >= min(then, d)
             if n > 0 and (move or n > FULL):
-                more, c, g = exact(space, n, shift)
+                more, c, g = exact(space, n, shift, far)
                 heavy, heavy_odd, heavy_cells, n = heavy + more, heavy_odd + c, heavy_cells + g, 0
             if move:
                 then, stale = start * MOVES, 0.0

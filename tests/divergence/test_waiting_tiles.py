@@ -20,7 +20,7 @@ def raised(rng, rows, cells):
     """In each row q is p but for one tile, that is a constant higher: its cells all round alike."""
     x = noisy(rng, (rows, cells), 1.0, 0.0)[0] * rng.choice([0.01, 0.3], (rows, 1)).astype("float32")
     y = x.copy()
-    for row, start in zip(y, TILE * rng.integers(cells // TILE, size=rows), strict=True):
+    for row, start in zip(y, TILE * rng.integers(-(-cells // TILE), size=rows), strict=True):
         row[start : start + TILE] += np.float32(rng.choice([1e-3, 0.1, 1.0, 5.0]))
     return x, y
 
@@ -40,9 +40,10 @@ def test_rows_of_which_a_few_cells_are_most(spread):
 
 
 @pytest.mark.parametrize("temperature", [1.0, 2.0])
-def test_rows_of_which_one_tile_is_most(temperature):
+@pytest.mark.parametrize("cells", [50_257, LONG + TILE // 2])
+def test_rows_of_which_one_tile_is_most(cells, temperature):
     rng = np.random.default_rng(7)
-    found = np.concatenate([errors(*raised(rng, 100, 50_257), temperature=temperature) for _ in range(4)])
+    found = np.concatenate([errors(*raised(rng, 100, cells), temperature=temperature) for _ in range(4)])
     assert found.max() <= bound("logit", "float32")
 
 
