@@ -152,13 +152,16 @@ def reading(dtype: Any) -> Any:
                     lost, low = lost + (fell + WIDER * sank), 0.0
                     if quickly:
                         late_odd, late_cells = all_moved(late[:waiting], step, excess, rise)
-        if quickly and waiting > 0:
+        if quickly and waiting > 0 and lost < math.inf:
             late_mass, late_odd, late_cells, fell = settled(
                 late[:waiting], heavy + mass, heavy_cells + cells, p, o, q, u, d, inverse, shift, work, view,
                 space,
             )  # fmt: skip
             heavy, heavy_odd, heavy_cells = heavy + late_mass, heavy_odd + late_odd, heavy_cells + late_cells
             lost += fell
+            guess = better(heavy + (mass + rest), heavy_odd + odd, heavy_cells + (cells + low), shift)
+            if abs(guess - shift) > FAR:  # these sums tell more than those that they were judged by
+                shift, lost = guess, math.inf
         return heavy + (mass + rest), heavy_odd + odd, heavy_cells + (cells + low), shift, lost, start
 
     return read

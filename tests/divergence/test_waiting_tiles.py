@@ -39,6 +39,25 @@ def test_rows_of_which_a_few_cells_are_most(spread):
     assert found.max() <= bound("logit", "float32")
 
 
+@pytest.mark.parametrize("spread", [3.0, 6.0, 12.0])
+def test_rows_that_have_little_in_common(spread):
+    """Until all of a row is read the guess may be 13 off, and the sums by which tiles are judged tell no other."""
+    rng = np.random.default_rng(14)
+    shape = (500, LONG + TILE // 2)
+    found = np.concatenate(
+        [errors(noisy(rng, shape, spread, 0.0)[0], noisy(rng, shape, spread, 0.0)[0]) for _ in range(4)]
+    )
+    assert found.max() <= bound("logit", "float32")
+
+
+def test_a_row_with_few_large_cells_and_a_flat_one():
+    rng = np.random.default_rng(15)
+    x, y = noisy(rng, (300, LONG), 2.0, 0.0)[0], noisy(rng, (300, LONG), 0.05, 0.0)[0]
+    for row in x:
+        row[rng.choice(np.arange(2 * TILE, LONG), 20, replace=False)] = 35.0 - rng.exponential(2.0, 20)
+    assert errors(x, y).max() <= bound("logit", "float32")
+
+
 @pytest.mark.parametrize("temperature", [1.0, 2.0])
 @pytest.mark.parametrize("cells", [50_257, LONG + TILE // 2])
 def test_rows_of_which_one_tile_is_most(cells, temperature):
