@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from klnumba.formulas.elementary import exp, log
-from klnumba.formulas.logit_cells import NEAR
 from klnumba.formulas.special import exp_excess
 from klnumba.kernels.compiler import helper, scalar
 from klnumba.kernels.logit_quick import FELL, PLACE, SHARE, D, G, P, is_light, quick_tile, size_bits
@@ -72,19 +71,18 @@ def settling(dtype: Any) -> Any:
                 at = np.int64(sums[PLACE])
                 count = min(TILE, d - at)
                 x, y = place(p, o + at, q, u + at, count, shift, inverse, work, view)
-                gap = farthest(x, y, np.float32(shift))
-                far, most = gap >= NEAR, _exp_excess(np.float64(gap))  # no cell is more than p times that
+                most = _exp_excess(np.float64(farthest(x, y, np.float32(shift))))  # no cell is more than p times that
                 least = LATE * sums[SHARE] * min(mass, max(cells, 0.0) / most)
                 n = parted(x, y, np.float32(_log(least)), np.float32(shift), work, space)
-                more, c, g = exact(space, n, shift, far)
+                more, c, g = exact(space, n, shift)
                 x, y = view[OTHERS : OTHERS + count], view[OTHERS + BUFFER : OTHERS + BUFFER + count]
-                done, _ = quick(x, y, shift, ratio, False, far, at // TILE, sums)
+                done, _ = quick(x, y, shift, ratio, False, False, at // TILE, sums)
                 if done and is_light(sums, others + more, other_cells + g, LATE):
                     sums[P], sums[D], sums[G] = sums[P] + more, sums[D] + c, sums[G] + g
                 else:
                     x, y = place(p, o + at, q, u + at, count, shift, inverse, work, view)
                     parted(x, y, ANY, np.float32(shift), work, space)
-                    sums[P], sums[D], sums[G] = exact(space, count, shift, far)
+                    sums[P], sums[D], sums[G] = exact(space, count, shift)
                 mass, cells = others + sums[P], other_cells + sums[G]
             all_mass, all_odd, all_cells = all_mass + sums[P], all_odd + sums[D], all_cells + sums[G]
         return all_mass, all_odd, all_cells, lost

@@ -37,6 +37,7 @@ NEARLY = 1.0 - 2.0**-20  # the share of a sum that is left at least when it is r
 ZERO = -1000.0  # a logarithm whose exponential is zero
 
 _exp = scalar(exp)
+_any_cell = scalar(any_cell("float64"))
 
 
 def placing(dtype: Any) -> Any:
@@ -106,9 +107,6 @@ def tile_loop(dtype: Any) -> Any:
     return tile
 
 
-_wide_tile = tile_loop(np.dtype("float64"))
-
-
 @helper
 def marked(ps: Any, gs: Any, p: Any, g: Any, marks: Any) -> None:
     """Mark the cells of which p or g is large: as integers, which the bits of numbers that are not negative are."""
@@ -145,14 +143,18 @@ def taken(x: Any, y: Any, store: Any, least_p: Any, least_g: Any, space: Any, n:
 
 
 @helper
-def exact(space: Any, n: Any, shift: Any, far: Any) -> Any:
-    """(P, D, G) of n cells in `space`, in float64; `far` says that they may be far apart, but need not know."""
+def exact(space: Any, n: Any, shift: Any) -> Any:
+    """(P, D, G) of n cells in `space`, in float64."""
     whole = (n + SMALL - 1) // SMALL * SMALL
     fill(space, n, whole - n, ZERO)
-    fill(space, TILE + n, whole - n, ZERO - shift)  # which is near
-    store = space[2 * TILE : 5 * TILE].reshape(3, TILE)
-    _wide_tile(space[:whole], space[TILE : TILE + whole], shift, far, store)
-    return vector_sum(store[0, :whole]), vector_sum(store[1, :whole]), vector_sum(store[2, :whole])
+    fill(space, TILE + n, whole - n, ZERO)
+    x, y, ps = space[0:whole], space[TILE : TILE + whole], space[2 * TILE : 2 * TILE + whole]
+    ds, gs = space[3 * TILE : 3 * TILE + whole], space[4 * TILE : 4 * TILE + whole]
+    ratio = _exp(shift)
+    for k in range(whole):
+        ps[k], delta, gs[k] = _any_cell(x[k], y[k], shift, ratio)
+        ds[k] = ps[k] * delta
+    return vector_sum(ps), vector_sum(ds), vector_sum(gs)
 
 
 @helper

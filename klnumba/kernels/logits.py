@@ -133,7 +133,7 @@ def reading(dtype: Any) -> Any:
             start += count
             move = start >= min(then, d)
             if n > 0 and (move or n > FULL):
-                more, c, g = exact(space, n, shift, far)
+                more, c, g = exact(space, n, shift)
                 heavy, heavy_odd, heavy_cells, n = heavy + more, heavy_odd + c, heavy_cells + g, 0
             if move:
                 then, stale = start * MOVES, 0.0
@@ -154,9 +154,8 @@ def reading(dtype: Any) -> Any:
                         late_odd, late_cells = all_moved(late[:waiting], step, excess, rise)
         if quickly and waiting > 0 and lost < math.inf:
             late_mass, late_odd, late_cells, fell = settled(
-                late[:waiting], heavy + mass, heavy_cells + cells, p, o, q, u, d, inverse, shift, work, view,
-                space,
-            )  # fmt: skip
+                late[:waiting], heavy + mass, heavy_cells + cells, p, o, q, u, d, inverse, shift, work, view, space
+            )
             heavy, heavy_odd, heavy_cells = heavy + late_mass, heavy_odd + late_odd, heavy_cells + late_cells
             lost += fell
             guess = better(heavy + (mass + rest), heavy_odd + odd, heavy_cells + (cells + low), shift)
