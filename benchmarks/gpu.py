@@ -9,11 +9,14 @@ in ``--output``.
 from __future__ import annotations
 
 import argparse
+import functools
+import importlib.util
 import json
 import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,7 +37,10 @@ SMALL = (64, 100)
 TOY_SHAPES, TOY_PAIRS, TOY_SMALL = [(2, 10), (1, 150)], 4, (2, 6)
 BUDGET = 440.0  # seconds for everything
 TESTS = 150.0  # of these for the tests
-A_CASE = 1.2  # and for one contender in one case
+VERSIONS = ("numba", "numba-cuda", "numpy", "torch")  # that the table names
+COPIES = 8  # of an input of float32, one after the other
+A_CASE = 0.3  # and for one contender in one case
+AT_A_TIME = 8  # tests, which spend most of their time compiling
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -42,11 +48,13 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=__doc__)
     parser.add_argument("--output", type=Path, default=None, help="the folder for gpu.json and gpu.md")
     parser.add_argument("--no-tests", action="store_true", help="measure alone")
+    parser.add_argument("--no-peers", action="store_true", help="klnumba and the copy alone")
+    parser.add_argument("--seconds", type=float, default=BUDGET, help="for everything")
     options = parser.parse_args(arguments)
     why = kl.cuda.reason()
     if why is not None:
         raise SystemExit(f"no CUDA device: {why}")
-    device = Device(time.monotonic() + BUDGET)
+    device = Device(time.monotonic() + options.seconds)
     if device.simulated:
         sys.setswitchinterval(1e-6)  # a simulated thread that waits would hold the others up
     if device.simulated and options.output is None:
@@ -54,19 +62,35 @@ def main(arguments: list[str] | None = None) -> None:
     folder = RESULTS if options.output is None else options.output
     folder.mkdir(parents=True, exist_ok=True)
     content: dict[str, Any] = machine.describe() | {"device": device.describe()}
+    peers = not options.no_peers
     if not options.no_tests:
         content["tests"] = run_tests(device)
-    content |= {"rows": rows(device), "pairs": pairs(device), "small call": small_call(device)}
+    content |= {"small call": small_call(device), "pairs": [], "rows": []}
+    for name, found in (
+        ("rows", rows(device, many_rows(device), peers)),
+        ("pairs", pairs(device, peers)),
+        ("rows", rows(device, [] if device.simulated else [(1, ONE_ROW)], peers)),
+    ):
+        for case in found:
+            content[name].append(case)
+            keep(content, folder)
+            print(f"{device.left():6.1f} s left after {case}", file=sys.stderr, flush=True)
+    print(table(content))
+
+
+def keep(content: dict[str, Any], folder: Path) -> None:
+    """Write what there is so far."""
     (folder / "gpu.json").write_text(json.dumps(content, indent=1) + "\n")
     (folder / "gpu.md").write_text(table(content))
-    print(table(content))
 
 
 def run_tests(device: Device) -> str:
     """The last line of the tests on the device; a toy run takes one file of them."""
     where = ROOT / "tests" / "gpu" / "on_device"
     chosen = where / "test_borders.py" if device.simulated else where
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", str(chosen)]
+    several = not device.simulated and importlib.util.find_spec("xdist") is not None
+    how = ["-n", str(AT_A_TIME), "-p", "no:benchmark"] if several else ["-p", "no:xdist"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *how, str(chosen)]
     env = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
     try:
         done = subprocess.run(
@@ -77,37 +101,50 @@ def run_tests(device: Device) -> str:
     return (done.stdout.strip() or done.stderr.strip()).splitlines()[-1]
 
 
-def shapes(device: Device) -> list[tuple[int, int]]:
+def many_rows(device: Device) -> list[tuple[int, int]]:
     """(rows, cells of a row) of the cases."""
-    if device.simulated:
-        return TOY_SHAPES
-    return [(CELLS // d, d) for d in LENGTHS] + [(1, ONE_ROW)]
+    return TOY_SHAPES if device.simulated else [(CELLS // d, d) for d in LENGTHS]
 
 
-def rows(device: Device) -> list[dict[str, Any]]:
+def rows(device: Device, shapes: list[tuple[int, int]], peers: bool) -> Iterator[dict[str, Any]]:
     """Every kind, dtype and length: seconds of each contender and its share of the ceiling."""
-    found = []
     for dtype in DTYPES:
-        ours = library(dtype)
-        for n, d in shapes(device):
+        ours = library()
+        for n, d in shapes:
             for kind in KINDS:
                 if device.left() <= 0:
-                    return found
-                found.append(one_case(device, ours, kind, dtype, n, d))
-    return found
+                    return
+                yield one_case(device, ours, kind, dtype, n, d, peers)
 
 
-def one_case(device: Device, ours: Library, kind: str, dtype: str, n: int, d: int) -> dict[str, Any]:
+def busy_with(ours: Library, device: Device) -> Callable[[], None]:
+    """Copies that take a device about two milliseconds: longer than the host takes to start any contender."""
+    held = _held(ours, device.simulated)
+
+    def busy() -> None:
+        for _ in range(1 if device.simulated else COPIES):
+            ours.copy(*held)
+
+    return busy
+
+
+@functools.cache
+def _held(ours: Library, toy: bool) -> tuple[Any, Any]:
+    return ours.inputs("prob", "float32", *(TOY_SHAPES[0] if toy else (CELLS // 1_000, 1_000)), 0)
+
+
+def one_case(device: Device, ours: Library, kind: str, dtype: str, n: int, d: int, peers: bool) -> dict[str, Any]:
     """One case; inputs rotate, so that no cache holds them."""
     bytes_read = 2 * n * d * ours.item(dtype)
     sets = [ours.inputs(kind, dtype, n, d, seed) for seed in range(device.rotation(bytes_read))]
+    busy = busy_with(ours, device)
     record: dict[str, Any] = {"kind": kind, "dtype": dtype, "rows": n, "cells": d, "seconds": {}}
-    contenders = {"copy": ours.copy, **ours.contenders(kind, dtype)}
+    contenders = {"copy": ours.copy, **ours.contenders(kind, dtype, peers)}
     for name, call in contenders.items():
         if device.left() <= 0:
             break
         try:
-            record["seconds"][name] = device.median([partial(call, *s) for s in sets], A_CASE)
+            record["seconds"][name] = device.median([partial(call, *s) for s in sets], A_CASE, busy)
         except Exception as error:  # a peer that cannot: its absence is told with the reason
             record["seconds"][name] = None
             record.setdefault("failed", {})[name] = f"{type(error).__name__}: {error}"[:200]
@@ -120,51 +157,56 @@ def one_case(device: Device, ours: Library, kind: str, dtype: str, n: int, d: in
     return record
 
 
-def pairs(device: Device) -> list[dict[str, Any]]:
+def pairs(device: Device, peers: bool) -> Iterator[dict[str, Any]]:
     """Normal and gamma distributions, element by element."""
-    ours = library("float32")
+    ours = library()
+    busy = busy_with(ours, device)
     n = TOY_PAIRS if device.simulated else PAIRS
-    found = []
     for family in ("Normal", "Gamma"):
         if device.left() <= 0:
-            break
+            return
         sets = [ours.parameters(n, seed) for seed in range(device.rotation(16 * n))]
         seconds = {
-            name: device.median([partial(call, family, *s) for s in sets], A_CASE)
-            for name, call in ours.pair_contenders().items()
+            name: device.median([partial(call, family, *s) for s in sets], A_CASE, busy)
+            for name, call in ours.pair_contenders(peers).items()
         }
-        found.append({"family": family, "pairs": n, "seconds": seconds})
-    return found
+        yield {"family": family, "pairs": n, "seconds": seconds}
 
 
 def small_call(device: Device) -> dict[str, Any]:
-    """The latency of a small call: all of it, the launch alone, the kernel alone; what is left is Python."""
-    ours = library("float32")
+    """The latency of a small call: all of it, the part of the host, the kernel alone."""
+    ours = library()
     n, d = TOY_SMALL if device.simulated else SMALL
     p, q = ours.inputs("prob", "float32", n, d, 0)
-    call = ours.contenders("prob", "float32")["klnumba"]
-    return {"rows": n, "cells": d} | device.latency(lambda: call(p, q), ours.numba_arrays(p, q), n, d)
+    call = ours.contenders("prob", "float32", False)["klnumba"]
+    return {"rows": n, "cells": d} | device.latency(lambda: call(p, q), ours.wait, busy_with(ours, device))
 
 
 def table(content: dict[str, Any]) -> str:
-    """The Markdown table of a run."""
-    device = content["device"]
-    lines = [f"{device['name']}, {content['date']}; shares are of the speed of a copy on the device.", ""]
-    names = sorted({name for case in content["rows"] for name in case["seconds"] if name != "copy"})
-    lines += [f"| kind | dtype | rows | cells | {' | '.join(names)} |", "|---" * (4 + len(names)) + "|"]
-    for case in content["rows"]:
-        ceiling = case["seconds"].get("copy")
-        shares = [
-            f"{ceiling / case['seconds'][name]:.2f}" if ceiling and case["seconds"].get(name) else "" for name in names
-        ]
-        lines.append(
-            f"| {case['kind']} | {case['dtype']} | {case['rows']:,} | {case['cells']:,} | {' | '.join(shares)} |"
-        )
+    """The Markdown tables of a run."""
+    versions = ", ".join(f"{name} {content['versions'][name]}" for name in VERSIONS)
+    shares = (
+        "Shares are of the speed of a copy on the device, in bytes read and written; TB/s are bytes that klnumba reads."
+    )
+    lines = [f"{content['device']['name']}, {content['date']} (commit {content['commit']}); {versions}. {shares}", ""]
+    names = ["klnumba", *sorted({name for case in content["rows"] for name in case["seconds"]} - {"copy", "klnumba"})]
+    lines += [f"| kind | dtype | rows | cells | {' | '.join(names)} | TB/s |", "|---" * (5 + len(names)) + "|"]
+    lines += [_row(case, names) for case in content["rows"]]
     lines += ["", "| pairs | contender | ms |", "|---|---|---|"]
     for case in content["pairs"]:
         lines += [f"| {case['family']} | {name} | {1e3 * s:.3f} |" for name, s in case["seconds"].items() if s]
-    small = ", ".join(f"{name} {value:.1f}" for name, value in content["small call"].items() if "µs" in name)
-    return "\n".join([*lines, "", f"A small call, in µs: {small}.", ""])
+    small = content["small call"]
+    told = f"of {small['rows']} rows of {small['cells']} cells of float32, waited for: {small['call µs']:.0f} µs"
+    return "\n".join([*lines, "", f"A small call {told}, of which the kernel takes {small['kernel µs']:.0f}.", ""])
+
+
+def _row(case: dict[str, Any], names: list[str]) -> str:
+    seconds, ceiling = case["seconds"], case["seconds"].get("copy")
+    shares = [f"{ceiling / seconds[name]:.2f}" if ceiling and seconds.get(name) else "" for name in names]
+    speed = f"{case['bytes a second'] / 1e12:.2f}" if "bytes a second" in case else ""
+    return (
+        f"| {case['kind']} | {case['dtype']} | {case['rows']:,} | {case['cells']:,} | {' | '.join(shares)} | {speed} |"
+    )
 
 
 if __name__ == "__main__":

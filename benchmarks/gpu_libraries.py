@@ -44,7 +44,7 @@ class Library:
         target.copy_to_device(flat)
         return target
 
-    def contenders(self, kind: str, dtype: str) -> dict[str, Call]:
+    def contenders(self, kind: str, dtype: str, peers: bool) -> dict[str, Call]:
         """By name."""
         return {"klnumba": lambda p, q: kl.kl_divergence(p, q, kind=kind)}
 
@@ -54,13 +54,15 @@ class Library:
 
         return tuple(cuda.to_device(side) for side in np.random.default_rng(seed).uniform(0.5, 3.5, (4, n)))
 
-    def pair_contenders(self) -> dict[str, Call]:
+    def pair_contenders(self, peers: bool) -> dict[str, Call]:
         """KL of two batches of a family from their four columns."""
         return {"klnumba": _our_pair}
 
-    def numba_arrays(self, p: Any, q: Any) -> tuple[Any, Any]:
-        """Flat arrays for a kernel."""
-        return p.reshape(p.size), q.reshape(q.size)
+    def wait(self) -> None:
+        """Until the device has done all."""
+        from numba import cuda
+
+        cuda.synchronize()
 
 
 def _our_pair(family: str, a: Any, b: Any, c: Any, e: Any) -> Any:
@@ -93,15 +95,16 @@ class Torch(Library):
     def copy(self, p: Any, q: Any) -> Any:
         return p.clone()
 
-    def contenders(self, kind: str, dtype: str) -> dict[str, Call]:
-        import torch
-
+    def contenders(self, kind: str, dtype: str, peers: bool) -> dict[str, Call]:
+        ours = super().contenders(kind, dtype, peers)
+        if not peers:
+            return ours
         if kind == "prob":
             expression = expressions.prob
         else:
             expression = expressions.log_prob if kind == "log_prob" else expressions.log_prob_normalised
         eager = functools.partial(expression, _TorchNames)
-        found = super().contenders(kind, dtype) | {"torch": eager, "torch.compile": torch.compile(eager)}
+        found = ours | {"torch": eager, "torch.compile": _compiled(eager)}
         if importlib.util.find_spec("cupy") and kind == "prob" and dtype != "bfloat16":
             found |= cupy_contenders()
         return found
@@ -112,19 +115,30 @@ class Torch(Library):
         torch.manual_seed(seed)
         return tuple(torch.rand(n, device="cuda", dtype=torch.float64).mul_(3.0).add_(0.5) for _ in range(4))
 
-    def pair_contenders(self) -> dict[str, Call]:
+    def pair_contenders(self, peers: bool) -> dict[str, Call]:
+        if not peers:
+            return super().pair_contenders(peers)
         import torch
 
         def theirs(family: str, a: Any, b: Any, c: Any, e: Any) -> Any:
             make = functools.partial(getattr(torch.distributions, family), validate_args=False)
             return torch.distributions.kl_divergence(make(a, b), make(c, e))
 
-        return {"klnumba": _our_pair, "torch": theirs, "torch.compile": torch.compile(theirs)}
+        return super().pair_contenders(peers) | {"torch": theirs, "torch.compile": _compiled(theirs)}
 
-    def numba_arrays(self, p: Any, q: Any) -> tuple[Any, Any]:
-        from numba import cuda
+    def wait(self) -> None:
+        import torch
 
-        return cuda.as_cuda_array(p.reshape(-1)), cuda.as_cuda_array(q.reshape(-1))
+        torch.cuda.synchronize()
+
+
+def _compiled(function: Call) -> Call:
+    """Compiled for the shapes at hand. Without the reset the ninth shape would run eagerly, and the second for any."""
+    import torch
+
+    torch._dynamo.reset()
+    compiled: Call = torch.compile(function, dynamic=False)
+    return compiled
 
 
 class _TorchNames:
@@ -162,7 +176,8 @@ def cupy_contenders() -> dict[str, Call]:
     return {"CuPy": expression, "CuPy rel_entr": reduced}
 
 
-def library(dtype: str) -> Library:
+@functools.cache
+def library() -> Library:
     """PyTorch where it sees a device; else Numba's own arrays."""
     if importlib.util.find_spec("torch"):
         import torch

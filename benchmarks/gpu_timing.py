@@ -12,7 +12,7 @@ from numba.core import config
 
 CACHES = 4  # inputs that rotate are so many times larger than the cache
 MOST_SETS = 8
-LEAST_ROUNDS, MOST_ROUNDS = 5, 41
+LEAST_ROUNDS, MOST_ROUNDS = 5, 21
 WARM_UPS = 2
 
 
@@ -47,8 +47,11 @@ class Device:
             return 1
         return max(1, min(MOST_SETS, -(-CACHES * cuda.get_current_device().L2_CACHE_SIZE // size)))
 
-    def median(self, calls: Sequence[Callable[[], Any]], seconds: float) -> float:
-        """Median seconds of a call, the calls taken in turn."""
+    def median(self, calls: Sequence[Callable[[], Any]], seconds: float, busy: Callable[[], Any]) -> float:
+        """Median seconds of a call on the device, the calls taken in turn.
+
+        `busy` keeps the device at work for longer than the host takes to start the call.
+        """
         for call in calls[: 0 if self.simulated else WARM_UPS]:
             call()
         cuda.synchronize()
@@ -56,51 +59,42 @@ class Device:
         start = time.monotonic()
         rounds = 1 if self.simulated else MOST_ROUNDS
         while len(times) < rounds and (len(times) < LEAST_ROUNDS or time.monotonic() - start < seconds):
-            times.append(self._one(calls[len(times) % len(calls)]))
+            times.append(self._one(calls[len(times) % len(calls)], busy))
             if self.left() <= 0:
                 break
         return statistics.median(times)
 
-    def _one(self, call: Callable[[], Any]) -> float:
+    def _one(self, call: Callable[[], Any], busy: Callable[[], Any]) -> float:
         if self.simulated:
             start = time.perf_counter()
             call()
             return time.perf_counter() - start
         before, after = cuda.event(), cuda.event()
+        busy()
         before.record()
         call()
         after.record()
         after.synchronize()
         return cuda.event_elapsed_time(before, after) / 1e3
 
-    def latency(self, call: Callable[[], Any], arrays: tuple[Any, Any], n: int, d: int) -> dict[str, float]:
-        """µs of a whole call that is waited for, of the launch alone and of the kernel alone."""
-        from klnumba.kernels.cuda import choice, rows
-
-        chosen = choice.choose(d)
-        kernel = rows.one("kl", False, True, True, "float32", chosen)
-        out = cuda.device_array(n, "float32")
-        started = kernel[max(1, n * chosen.width // chosen.threads), chosen.threads]
+    def latency(
+        self, call: Callable[[], Any], wait: Callable[[], None], busy: Callable[[], Any]
+    ) -> dict[str, float]:  # fmt: skip
+        """µs of a whole call that is waited for, of the host's part of it, and of what it starts on the device."""
         count = 2 if self.simulated else 500
 
-        def launch() -> None:
-            started(arrays[0], d, arrays[1], d, n, d, 1.0, 0.0, 0.5, 1.0, out)
-
-        def host(do: Callable[[], Any], wait: bool) -> float:
-            do()
-            cuda.synchronize()
+        def host(waits: bool) -> float:
+            call()
+            wait()
             start = time.perf_counter()
             for _ in range(count):
-                do()
-                if wait:
-                    cuda.synchronize()
+                call()
+                if waits:
+                    wait()
             end = time.perf_counter()
-            cuda.synchronize()
+            wait()
             return (end - start) / count * 1e6
 
-        kernel_alone = self.median([launch] * 3, 0.1) * 1e6
-        whole, launched = host(call, True), host(launch, False)
         return {
-            "call µs": whole, "launch µs": launched, "kernel µs": kernel_alone,
-            "Python µs": max(0.0, whole - launched - kernel_alone),
+            "call µs": host(True), "Python µs": host(False), "kernel µs": self.median([call] * 3, 0.1, busy) * 1e6,
         }  # fmt: skip

@@ -10,7 +10,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-_PACKAGES = ("klnumba", "numba", "numpy", "scipy", "numexpr", "torch", "torchmetrics", "jax", "jaxlib", "numkong")
+_PACKAGES = (
+    "klnumba", "numba", "numba-cuda", "numpy", "scipy", "numexpr", "torch", "torchmetrics", "jax", "jaxlib", "numkong",
+    "cupy-cuda13x",
+)  # fmt: skip
 
 
 def describe() -> dict[str, object]:

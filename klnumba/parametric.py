@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import numbers
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import numpy as np
 LIBRARIES = {"scipy.stats": "scipy", "torch.distributions": "torch"}
 PLAIN = (np.ndarray, list, tuple, float, int)  # compared, not hashed: a type need not have a hash
 
+KINDS = 256  # types of which it is remembered whose they are
 SAMPLES = 1_000_000  # that `method="monte_carlo"` draws unless it is told
 
 
@@ -36,9 +38,19 @@ def library_of(x: Any) -> str | None:
         return None
     if isinstance(x, Parametric):
         return "klnumba"
+    try:
+        library = _library(kind)  # type: ignore[arg-type]
+    except TypeError:  # a type need not have a hash
+        library = _library.__wrapped__(kind)
+    return library if library is not None and (hasattr(x, "entropy") or hasattr(x, "rvs")) else None
+
+
+@functools.lru_cache(KINDS)
+def _library(kind: type) -> str | None:
+    """The library of which a type, or one that it is made from, comes from a module for distributions."""
     for base in kind.__mro__:
         for module, library in LIBRARIES.items():
-            if base.__module__.startswith(module + ".") and (hasattr(x, "entropy") or hasattr(x, "rvs")):
+            if base.__module__.startswith(module + "."):
                 return library
     return None
 

@@ -5,13 +5,17 @@ This is what `klnumba.cuda` names. Nothing here loads a CUDA library before it i
 
 from __future__ import annotations
 
+import functools
+import importlib.metadata
 import importlib.util
 
+import numpy as np
 from numba.core import config
 
 __all__ = ["is_available", "reason"]
 
 INSTALL = 'python -m pip install "klnumba[cuda13]"'
+LAST_UNFIT = (0, 30, 4)  # the last numba-cuda that asks NumPy for a function that 2.5 does not have
 MISSING = f"the package numba-cuda is not installed ({INSTALL}; cuda12 for drivers of CUDA 12)"
 
 
@@ -23,6 +27,24 @@ def is_simulated() -> bool:
 def is_installed() -> bool:
     """Whether there is a CUDA back end: numba-cuda, or Numba's own simulator where that is switched on."""
     return importlib.util.find_spec("numba_cuda") is not None or is_simulated()
+
+
+def unfit() -> str | None:
+    """Why the installed numba-cuda does not work with the installed NumPy, or None."""
+    return None if is_simulated() else _unfit(np.__version__)
+
+
+@functools.cache
+def _unfit(numpy: str) -> str | None:
+    found = importlib.metadata.version("numba-cuda")
+    if _parts(numpy, 2) < (2, 5) or _parts(found, 3) > LAST_UNFIT:
+        return None
+    return f'numba-cuda {found} does not work with NumPy {numpy} (python -m pip install "numpy<2.5")'
+
+
+def _parts(version: str, count: int) -> tuple[int, ...]:
+    """The first numbers of a version."""
+    return tuple(int(part) for part in version.split(".")[:count] if part.isdigit())
 
 
 def is_available() -> bool:
@@ -58,6 +80,9 @@ def reason() -> str | None:
     """
     if not is_installed():
         return MISSING
+    why = unfit()
+    if why is not None:
+        return why
     from klnumba.kernels.cuda import machine
 
     return machine.reason()
@@ -72,5 +97,6 @@ def device() -> str:
 
 def required() -> None:
     """Raise where arrays on a CUDA device arrive and cannot be used."""
-    if not is_installed():
-        raise ImportError(f"arrays on a CUDA device: {MISSING}")
+    why = unfit() if is_installed() else MISSING
+    if why is not None:
+        raise ImportError(f"arrays on a CUDA device: {why}")

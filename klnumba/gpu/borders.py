@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from klnumba.gpu import required
-from klnumba.gpu.layout import Layout, adjacent
+from klnumba.gpu.layout import KEPT, Layout, adjacent
 
 CUDA = 2  # kDLCUDA and
 CUDA_MANAGED = 13  # kDLCUDAManaged of DLPack
@@ -24,7 +24,7 @@ REAL = "fiub"
 ELSEWHERE = "in the memory of the CPU"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)  # not frozen: that takes long to make
 class Array:
     """An array on a device: the address of the cell with all indices 0, how the others lie, and whose it is."""
 
@@ -59,7 +59,12 @@ def is_on_device(x: Any) -> bool:
     """Whether an argument lies in the memory of a CUDA device; loads nothing."""
     if x is None or isinstance(x, _ON_HOST):
         return False
-    where = getattr(type(x), "__dlpack_device__", None)
+    kind = type(x)
+    if kind.__module__ == "torch":
+        here = getattr(x, "is_cuda", None)  # what `__dlpack_device__` tells takes longer
+        if here is False or (here is True and sys.modules["torch"].version.hip is None):
+            return here
+    where = getattr(kind, "__dlpack_device__", None)
     if where is not None:
         try:
             return int(x.__dlpack_device__()[0]) in (CUDA, CUDA_MANAGED)
@@ -98,9 +103,9 @@ def all_of(**arguments: Any) -> dict[str, Array]:
 
 def at_work(found: dict[str, Array]) -> Any:
     """A context in which kernels start where arrays lie."""
-    from klnumba.kernels.cuda import machine
+    from klnumba.kernels.cuda.machine import at
 
-    return machine.at(next(iter(found.values())).device)
+    return at(next(iter(found.values())).device)
 
 
 def stream_of(stream: Any, array: Array) -> int:
@@ -127,8 +132,7 @@ def stream_of(stream: Any, array: Array) -> int:
 
 def take(x: Any, name: str) -> Array:
     """The array behind an argument."""
-    library = type(x).__module__.partition(".")[0]
-    maker = {"torch": _torch, "cupy": _cupy, "jax": _jax, "jaxlib": _jax}.get(library)
+    maker = _makers.get(type(x).__module__.partition(".")[0])
     if maker is not None:
         return maker(x, name)
     if getattr(x, "__cuda_ndarray__", False) is True:
@@ -166,7 +170,7 @@ def _steps(strides: tuple[int, ...] | None, shape: tuple[int, ...], item: int, n
     return found
 
 
-@functools.lru_cache(maxsize=1024)
+@functools.lru_cache(KEPT)
 def _layout(strides: tuple[int, ...] | None, shape: tuple[int, ...], item: int) -> Layout | None:
     if strides is None:
         return adjacent(shape)
@@ -196,16 +200,27 @@ class _Numba:
 class _Torch:
     @staticmethod
     def stream(device: int) -> int:
-        return int(sys.modules["torch"].cuda.current_stream(device).cuda_stream)
+        torch = sys.modules["torch"]
+        raw = getattr(getattr(torch, "_C", None), "_cuda_getCurrentRawStream", None)  # what its own compiler asks
+        return int(raw(device) if raw is not None else torch.cuda.current_stream(device).cuda_stream)
 
     @staticmethod
     def empty(shape: tuple[int, ...], dtype: str, device: int, stream: int) -> tuple[Any, int]:
         torch = sys.modules["torch"]
-        # The memory belongs to the stream on which it is asked for.
-        other = stream != _Torch.stream(device)
-        with torch.cuda.stream(torch.cuda.ExternalStream(stream, device)) if other else contextlib.nullcontext():
-            array = torch.empty(shape, dtype=getattr(torch, dtype), device=f"cuda:{device}")
+        kind, place = getattr(torch, dtype), _torch_device(device)
+        if stream == _Torch.stream(device):
+            array = torch.empty(shape, dtype=kind, device=place)
+        else:  # the memory belongs to the stream on which it is asked for
+            with torch.cuda.stream(torch.cuda.ExternalStream(stream, device)):
+                array = torch.empty(shape, dtype=kind, device=place)
         return array, array.data_ptr()
+
+
+@functools.cache
+def _torch_device(number: int) -> Any:
+    """A device as PyTorch takes it: its text takes longer to read."""
+    device = getattr(sys.modules["torch"], "device", None)
+    return f"cuda:{number}" if device is None else device("cuda", number)
 
 
 class _Cupy:
@@ -249,11 +264,24 @@ def _numba(x: Any, name: str) -> Array:
 
 
 def _torch(x: Any, name: str) -> Array:
-    x = x.detach().resolve_neg()
-    if x.is_complex():
-        raise TypeError(f"{name}: dtype {x.dtype} is not a real number type")
-    dtype = _checked(name, str(x.dtype).removeprefix("torch."))
-    return Array(name, x.data_ptr(), Layout(tuple(x.shape), tuple(x.stride())), dtype, x.device.index, _Torch, x)
+    x = x.resolve_neg()
+    dtype, fault = _torch_dtype(x.dtype)
+    if fault:
+        raise TypeError(f"{name}: dtype {dtype} is not {fault}")
+    return Array(name, x.data_ptr(), _torch_layout(x.shape, x.stride()), dtype, x.device.index, _Torch, x)
+
+
+@functools.lru_cache
+def _torch_dtype(dtype: Any) -> tuple[str, str]:
+    """As `_known`; a complex dtype keeps PyTorch's name."""
+    text = str(dtype)
+    found, fault = _known(text.removeprefix("torch."))
+    return text if "complex" in text else found, fault
+
+
+@functools.lru_cache(KEPT)
+def _torch_layout(shape: tuple[int, ...], steps: tuple[int, ...]) -> Layout:
+    return Layout(tuple(shape), tuple(steps))
 
 
 def _cupy(x: Any, name: str) -> Array:
@@ -287,3 +315,6 @@ def _dlpack(x: Any, name: str) -> Array:
     shape = tuple(view.shape)
     layout = Layout(shape, tuple(view.strides)) if view.strides is not None else _steps(None, shape, 1, name)
     return Array(name, view.ptr, layout, dtype, view.device_id, _Numba, view)
+
+
+_makers = {"torch": _torch, "cupy": _cupy, "jax": _jax, "jaxlib": _jax}

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
+
+KEPT = 4096  # layouts of which it is remembered what was asked: those of small calls, which come again and again
 
 
-@dataclass(frozen=True)
-class Layout:
-    """A shape and the distance in cells between neighbours along each axis."""
+class Layout(NamedTuple):
+    """A shape and the distance in cells between neighbours along each axis. It holds no memory, and may be kept."""
 
     shape: tuple[int, ...]
     steps: tuple[int, ...]
 
+    @functools.lru_cache(KEPT)  # noqa: B019
     def broadcast(self, shape: tuple[int, ...]) -> Layout:
         """The layout of the array broadcast to `shape`: axes of length one, and new ones, have step 0."""
         lead = len(shape) - len(self.shape)
@@ -23,6 +26,7 @@ class Layout:
     def transposed(self, order: tuple[int, ...]) -> Layout:
         return Layout(tuple(self.shape[k] for k in order), tuple(self.steps[k] for k in order))
 
+    @functools.lru_cache(KEPT)  # noqa: B019
     def row_step(self, kept: int) -> int | None:
         """The distance between rows whose cells are adjacent, rows being all axes from `kept` on; None if they are not.
 
@@ -60,6 +64,7 @@ class Layout:
         return 1 + sum((n - 1) * abs(step) for n, step in zip(self.shape, self.steps, strict=True))
 
 
+@functools.lru_cache(KEPT)
 def adjacent(shape: tuple[int, ...]) -> Layout:
     """The layout of an array whose cells are adjacent, the last axis fastest."""
     steps = [math.prod(shape[k + 1 :]) for k in range(len(shape))]

@@ -27,25 +27,25 @@ class Place:
 
     def new(self, shape: tuple[int, ...], dtype: Any) -> tuple[Any, Array]:
         """A new array of the library, and what it is made of."""
-        name = np.dtype(dtype).name
+        name = dtype if isinstance(dtype, str) else np.dtype(dtype).name
         made, pointer = self.library.empty(shape, name, self.device, self.stream)
         return made, Array("out", pointer, adjacent(shape), name, self.device, self.library, made)
 
     def room(self, cells: int, dtype: str) -> Any:
         """Memory for the kernels of this call, as an array for them."""
-        from klnumba.kernels.cuda import machine
+        from klnumba.kernels.cuda.machine import flat
 
         library = getattr(self.library, "rooms", self.library)
         size = max(cells, 1) * np.dtype(dtype).itemsize
         made, pointer = library.empty((size,), "uint8", self.device, self.stream)
-        return machine.flat(pointer, max(cells, 1), dtype, made)
+        return flat(pointer, max(cells, 1), dtype, made)
 
     def launch(self, kernel: Any, rows: int, per_block: int, threads: int, *args: Any) -> None:
         """Start a kernel whose blocks take `per_block` rows at a time."""
-        from klnumba.kernels.cuda import machine
+        from klnumba.kernels.cuda.machine import blocks, start
 
-        grid = max(1, min(math.ceil(rows / per_block), machine.blocks()))
-        kernel[grid, threads, machine.stream(self.stream)](*args)
+        grid = max(1, min(-(-rows // per_block), blocks(self.device)))
+        start(kernel, grid, threads, self.device, self.stream, args)
 
     def over_cells(self, kernel: Any, cells: int, *args: Any) -> None:
         """Start a kernel whose threads take a cell at a time."""

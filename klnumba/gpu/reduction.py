@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,8 +12,9 @@ from klnumba import arrays, reduction
 from klnumba.engine import AGREE, Task
 from klnumba.gpu import borders, long, sums
 from klnumba.gpu.borders import Array
+from klnumba.gpu.layout import KEPT, Layout
 from klnumba.gpu.place import Place
-from klnumba.gpu.rows import Rows, flat_view
+from klnumba.gpu.rows import DIRECT, Rows, arranged, compute_dtype, flat_view, order_of
 
 
 def reduce(
@@ -21,12 +23,14 @@ def reduce(
     stream: Any = None,
 ) -> Any:  # fmt: skip
     """A divergence of every row, or its mean or sum over the rows."""
-    task = reduction._task(name, kind, normalize, temperature, weight)
-    unit = reduction.unit_of(base)
-    arrays.one_of(how, ("none", "mean", "sum"), "reduction")
-    arrays.one_of(invalid, ("nan", "raise"), "invalid")
+    asked = _asked(name, kind, normalize, temperature, weight, base, how, invalid)
     found = borders.all_of(p=p, q=None if q is p else q, where=where, out=out)
     with borders.at_work(found):
+        if asked.is_plain and where is out is dtype is None and type(axis) is int and keepdims is False:
+            at_once = _at_once(asked, found, axis, stream)
+            if at_once is not None:
+                return at_once
+        task, unit = asked.task, asked.unit
         call = Call(found, axis, task, dtype, stream)
         shape = call.shape(keepdims)
         result, target = call.result(shape if how == "none" else (), dtype)
@@ -40,6 +44,94 @@ def reduce(
         if invalid == "raise":
             call.refuse(task, target, p, q, where)
     return out if out is not None else result
+
+
+class Asked:
+    """What is asked of every row, checked."""
+
+    def __init__(
+        self, name: str, kind: str, normalize: bool, temperature: float, weight: float, base: float | None, how: str,
+        invalid: str,
+    ) -> None:  # fmt: skip
+        self.task = reduction._task(name, kind, normalize, temperature, weight)
+        self.unit = reduction.unit_of(base)
+        arrays.one_of(how, ("none", "mean", "sum"), "reduction")
+        arrays.one_of(invalid, ("nan", "raise"), "invalid")
+        self.is_plain = how == "none" and invalid == "nan"
+
+
+_kept = functools.lru_cache(KEPT, typed=True)(Asked)  # what equals an argument may still be refused: True, and 1.0
+
+
+def _asked(*arguments: Any) -> Asked:
+    try:
+        return _kept(*arguments)
+    except TypeError:  # one of them cannot be kept, or is refused
+        return Asked(*arguments)
+
+
+class Plan(NamedTuple):
+    """One launch for rows that lie where the kernels read them."""
+
+    kernel: Any
+    per_block: int
+    threads: int
+    shape: tuple[int, ...]
+    result: str
+    n: int
+    p: tuple[Layout, int]  # the layout of a side as rows, and the distance between them
+    q: tuple[Layout, int]
+    numbers: tuple[Any, ...]
+
+
+@functools.lru_cache(KEPT)
+def _plan(asked: Asked, p: Layout, q: Layout, dtype: str, axis: int) -> Plan | None:
+    """How the rows of two arrays of one dtype are done in one launch without a copy; None where they are not."""
+    from klnumba.kernels.cuda.choice import SPLIT
+
+    task, ndim = asked.task, len(arrays.common_shape(p, q))  # type: ignore[arg-type]
+    order = order_of(p.shape, q.shape, None, arrays.axes(axis, ndim))
+    left, right = arranged(p, order), arranged(q, order)
+    ps, qs = (layout.row_step(len(order.outer)) for layout in (left, right))
+    if dtype not in DIRECT or not order.n or not 0 < order.d <= SPLIT or ps is None or qs is None:
+        return None
+    kernel, chosen = _one(task, dtype, order.d)
+    return Plan(
+        kernel, chosen.threads // chosen.width, chosen.threads, order.outer, compute_dtype(dtype), order.n,
+        (left, ps), (right, qs), (order.n, order.d, *task.inverse_temperature(), task.weight, asked.unit),
+    )  # fmt: skip
+
+
+def _one(task: Task, store: str, d: int) -> tuple[Any, Any]:
+    """The kernel of one divergence of rows of `d` cells, and its team."""
+    from klnumba.kernels.cuda import choice, rows
+
+    chosen = choice.choose(d)
+    fast = task.name == "kl" and _is_fast(task)
+    return rows.one(task.name, task.logs, task.normalize, fast, store, chosen), chosen
+
+
+def _at_once(asked: Asked, found: dict[str, Array], axis: int, stream: Any) -> Any:
+    """The values of all rows, of arrays for which there is a `Plan`; else None.
+
+    For small calls: what is asked of every other kind of argument takes longer than the kernel.
+    """
+    from klnumba.kernels.cuda.machine import flat
+
+    first = found["p"]
+    second = found.get("q", first)
+    plan = _plan(asked, first.layout, second.layout, first.dtype, axis) if first.dtype == second.dtype else None
+    if plan is None:
+        return None
+    place = Place.of(first, stream)
+    made, pointer = place.library.empty(plan.shape, plan.result, place.device, place.stream)
+    (left, ps), (right, qs) = plan.p, plan.q
+    p = flat_view(first, left)[0]
+    q = p if second is first else flat_view(second, right)[0]
+    out = flat(pointer, plan.n, plan.result, made)
+    place.launch(plan.kernel, plan.n, plan.per_block, plan.threads, p, ps, q, qs, *plan.numbers, out)
+    place.finish()
+    return made
 
 
 def statistics(
@@ -100,7 +192,9 @@ class Call:
             if not any(self.out.overlaps(side) for side in self.inputs):
                 return None, self.out
             dtype = self.out.dtype  # it may overwrite rows that are still to be read
-        kind = np.dtype(self.rows.result if dtype is None else dtype)
+        if dtype is None:
+            return self.place.new(shape, self.rows.result)
+        kind = np.dtype(dtype)
         if kind.name not in ("float64", "float32", "bool"):
             raise TypeError(f"dtype: float64 or float32 for arrays on a device, not {kind}")
         return self.place.new(shape, kind)
@@ -131,15 +225,13 @@ class Call:
         sums.whole(kernels.of_values(), found, 1, found, 1, n, over, place, flat_view(target, target.layout)[0])
 
     def _rows(self, task: Task, unit: float, out: Any) -> None:
-        from klnumba.kernels.cuda import choice, rows
+        from klnumba.kernels.cuda.choice import SPLIT
 
         found = self.rows
-        if not found.d or found.d > choice.SPLIT:
+        if not found.d or found.d > SPLIT:
             self.statistics(((task.name, "pq"),), task, unit, (out,))
             return
-        chosen = choice.choose(found.d)
-        fast = task.name == "kl" and _is_fast(task)
-        kernel = rows.one(task.name, task.logs, task.normalize, fast, found.store, chosen)
+        kernel, chosen = _one(task, found.store, found.d)
         self._launch(kernel, chosen, task, unit, out)
 
     def statistics(self, plan: tuple[tuple[str, str], ...], task: Task, unit: float, outs: tuple[Any, ...]) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from klnumba import arrays
 from klnumba.gpu.borders import Array
-from klnumba.gpu.layout import Layout
+from klnumba.gpu.layout import KEPT, Layout
 from klnumba.gpu.place import Place
 
 DIRECT = ("float64", "float32", "float16", "bfloat16")  # dtypes that the kernels over rows read
@@ -28,34 +29,52 @@ class Rows:
         wide: bool,
     ) -> None:  # fmt: skip
         self._place = place
-        shape = arrays.common_shape(p, q)  # type: ignore[arg-type]
-        if where is not None:
-            shape = np.broadcast_shapes(shape, where.shape)
-        if not shape:
-            shape, reduced = (1,), (0,)
-        kept = tuple(k for k in range(len(shape)) if k not in reduced)
-        self._shape, self._order, self._kept = shape, kept + reduced, len(kept)
-        self.outer = tuple(shape[k] for k in kept)
-        self.n = math.prod(self.outer)
-        self.d = math.prod(shape[k] for k in reduced)
+        self._order = order = order_of(p.shape, q.shape, None if where is None else where.shape, reduced)
+        self.outer, self.n, self.d = order.outer, order.n, order.d
         self.result = "float64" if wide else compute_dtype(p.dtype, q.dtype)
         plain = p.dtype == q.dtype and p.dtype in DIRECT and not wide and where is None
         self.store = p.dtype if plain else self.result
-        self.empty = self.n * self.d == 0
-        if not self.empty:
+        if self.n and self.d:
             self.p = self._side(p, where, zero)
             self.q = self.p if q is p else self._side(q, where, zero)
 
     def _arranged(self, array: Array) -> Layout:
-        return array.layout.broadcast(self._shape).transposed(self._order)
+        return arranged(array.layout, self._order)
 
     def _side(self, array: Array, where: Array | None, zero: float) -> tuple[Any, int]:
         layout = self._arranged(array)
-        step = layout.row_step(self._kept)
+        step = layout.row_step(len(self.outer))
         if where is None and array.dtype == self.store and step is not None:
             return flat_view(array, layout)[0], step
         held = None if where is None else (where, self._arranged(where))
         return side_by_side(array, layout, self.store, self._place, held, zero), self.d
+
+
+class Order(NamedTuple):
+    """The axes of rows: the common shape, those that are kept before the reduced ones, and how many cells they have."""
+
+    shape: tuple[int, ...]
+    axes: tuple[int, ...]
+    outer: tuple[int, ...]
+    n: int
+    d: int
+
+
+@functools.lru_cache(KEPT)
+def order_of(p: tuple[int, ...], q: tuple[int, ...], where: tuple[int, ...] | None, reduced: tuple[int, ...]) -> Order:
+    """How arrays of these shapes become rows; the shapes broadcast."""
+    shape = np.broadcast_shapes(p, q, p if where is None else where)
+    if not shape:
+        shape, reduced = (1,), (0,)
+    kept = arrays.kept(len(shape), reduced)
+    outer = tuple(shape[k] for k in kept)
+    return Order(shape, kept + reduced, outer, math.prod(outer), math.prod(shape[k] for k in reduced))
+
+
+@functools.lru_cache(KEPT)
+def arranged(layout: Layout, order: Order) -> Layout:
+    """An array's layout as rows."""
+    return layout.broadcast(order.shape).transposed(order.axes)
 
 
 def side_by_side(
@@ -81,13 +100,20 @@ def side_by_side(
 
 def flat_view(array: Array, layout: Layout) -> tuple[Any, int]:
     """(the array's memory from its first cell to its last as a flat array, where the cell with all indices 0 is)."""
-    from klnumba.kernels.cuda import machine
+    from klnumba.kernels.cuda.machine import flat
+
+    stored, start, offset, cells = _memory(layout, array.dtype)
+    return flat(array.pointer - offset, cells, stored, array.owner), start
+
+
+@functools.lru_cache(KEPT)
+def _memory(layout: Layout, dtype: str) -> tuple[str, int, int, int]:
+    """(the dtype of the cells for a kernel, how many come before the one with all indices 0, in bytes, all cells)."""
     from klnumba.kernels.cuda.cells import STORED
 
-    stored = "uint8" if array.dtype == "bool" else STORED.get(array.dtype, array.dtype)
-    first = layout.least()
-    pointer = array.pointer + first * np.dtype(stored).itemsize
-    return machine.flat(pointer, layout.extent(), stored, array.owner), -first
+    stored = "uint8" if dtype == "bool" else STORED.get(dtype, dtype)
+    start = -layout.least()
+    return stored, start, start * np.dtype(stored).itemsize, layout.extent()
 
 
 def merged(

@@ -9,13 +9,18 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import struct
+import subprocess
+import tempfile
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
 TABLE = Path(__file__).parent / "instructions.json"
 TARGETS = ((8, 0), (9, 0), (10, 0))
+DISASSEMBLED = (9, 0)
 STORES = ("float64", "float32", "float16", "bfloat16")
 NAMES = ("kl", "js", "jeffreys", "cross_entropy", "entropy", "max_log_ratio")
 
@@ -50,6 +55,8 @@ def installed() -> str | None:
         import numba_cuda  # noqa: F401
     except ImportError:
         return 'the CUDA compiler is not installed: python -m pip install "klnumba[cuda13]"'
+    if disassembler() is None:
+        return "the disassembler is not installed: python -m pip install nvidia-cuda-nvdisasm"
     return None
 
 
@@ -87,7 +94,7 @@ def _row_arguments(store: str) -> tuple[Any, ...]:
 def divergences() -> Iterator[Kernel]:
     from klnumba.kernels.cuda import choice, rows
 
-    chosen = choice.TABLE[2][1]
+    chosen = choice.TABLE[3][1]
     for store in STORES:
         arguments = _row_arguments(store)
         for name in NAMES:
@@ -107,7 +114,7 @@ def several() -> Iterator[Kernel]:
     from klnumba.reduction import SOURCES, STATISTICS
 
     types, array = _types()
-    chosen, plan = choice.TABLE[2][1], tuple(SOURCES[name] for name in STATISTICS)
+    chosen, plan = choice.TABLE[3][1], tuple(SOURCES[name] for name in STATISTICS)
     for store in STORES:
         arguments = _row_arguments(store)
         outs = types.Tuple([array("uint8") if name == "argmax_agree" else arguments[-1] for name, _ in plan])
@@ -239,7 +246,28 @@ def linked(ptx: str, target: tuple[int, int]) -> dict[str, int]:
     code = linker.link("cubin").code
     called, _, own = linker.get_info_log().partition("Compiling entry function")
     spills, rare = (sum(map(int, re.findall(r"(\d+) bytes spill stores", text))) for text in (own, called))
-    return {"registers": registers(bytes(code)), "spills": spills, "spills in rare cases": rare}
+    found = {"registers": registers(bytes(code)), "spills": spills, "spills in rare cases": rare}
+    return found | ({"spills in loops": spills_in_loops(bytes(code))} if target == DISASSEMBLED else {})
+
+
+def disassembler() -> str | None:
+    """Where NVIDIA's disassembler lies."""
+    try:
+        files = metadata.files("nvidia-cuda-nvdisasm") or []
+    except metadata.PackageNotFoundError:
+        return shutil.which("nvdisasm")
+    return next((str(path.locate()) for path in files if path.name == "nvdisasm"), None)
+
+
+def spills_in_loops(cubin: bytes) -> int:
+    """Loads and stores of spilled registers in the innermost loops that read cells."""
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        command = [str(disassembler()), "-c", file.name]
+        text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    inner = loops(text, r"(\.L_\w+):", r"\bBRA\b.*`\((\.L_\w+)\)")
+    return sum(len(re.findall(r"\b(?:STL|LDL)\b", loop)) for loop in inner if "LDG" in loop)
 
 
 def registers(cubin: bytes) -> int:
@@ -287,24 +315,24 @@ def hot_loop(ptx: str) -> str | None:
     return None if found is None else "\n".join(lines[found[0] : found[1] + 1])
 
 
-def loops(ptx: str) -> list[str]:
+def loops(text: str, label: str = r"(\$L\w+):", jump: str = r"bra(?:\.uni)?\s+(\$L\w+)") -> list[str]:
     """Every innermost loop of the kernel and of what it calls, as text."""
-    lines = ptx.splitlines()
-    labels = {match[1]: k for k, line in enumerate(lines) if (match := re.match(r"(\$L\w+):", line))}
+    lines = text.splitlines()
+    labels = {match[1]: k for k, line in enumerate(lines) if (match := re.match(label, line))}
     backward = [
         (labels[match[1]], k)
         for k, line in enumerate(lines)
-        if (match := re.search(r"bra(?:\.uni)?\s+(\$L\w+)", line)) and labels[match[1]] < k
+        if (match := re.search(jump, line)) and labels[match[1]] < k
     ]
     inner = [one for one in backward if not any(one[0] <= a and b <= one[1] and (a, b) != one for a, b in backward)]
     return ["\n".join(lines[start : end + 1]) for start, end in inner]
 
 
-def cells_of_group(store: str) -> int:
-    """Cells that a thread takes at a time."""
+def cells_of_loop(store: str) -> int:
+    """Cells that a thread takes in one turn of the loop over whole groups, of which there are two in it."""
     from klnumba.kernels.cuda.cells import GROUP
 
-    return GROUP[store]
+    return 2 * GROUP[store]
 
 
 WIDE_LOAD = r"ld\.global\S*\.(?:v4\.[bfus]32|v2\.[bfus]64)"
@@ -315,16 +343,16 @@ def instructions(text: str) -> list[str]:
     return re.findall(r"^\s+(?:@!?%p\d+\s+)?([a-z][\w.]*)[^;]*;", text, flags=re.M)
 
 
-def measured(kernel: Kernel) -> dict[str, Any]:
+def measured(kernel: Kernel, ptx: str) -> dict[str, Any]:
     """What the table holds of a kernel."""
-    ptx, group = ptx_of(kernel), cells_of_group(kernel.store)
+    cells = cells_of_loop(kernel.store)
     record: dict[str, Any] = {"kernel": kernel.name, "instructions": len(instructions(ptx))}
     loop = hot_loop(ptx)
     if loop is not None:
         names = instructions(loop)
-        record["instructions per cell"] = round(len(names) / group, 1)
+        record["instructions per cell"] = round(len(names) / cells, 1)
         record["wide loads"] = len(re.findall(WIDE_LOAD, loop))
-        record["float64 instructions per cell"] = round(sum(".f64" in name for name in names) / group, 2)
+        record["float64 instructions per cell"] = round(sum(".f64" in name for name in names) / cells, 2)
     record |= {f"sm_{major}{minor}": linked(ptx, (major, minor)) for major, minor in TARGETS}
     return record
 
@@ -332,7 +360,7 @@ def measured(kernel: Kernel) -> dict[str, Any]:
 def main() -> None:
     """Measure and write."""
     stubbed().get_current_device = Stub
-    records = ",\n".join(json.dumps(measured(kernel)) for kernel in kernels())
+    records = ",\n".join(json.dumps(measured(kernel, ptx_of(kernel))) for kernel in kernels())
     TABLE.write_text(f"[\n{records}\n]\n", encoding="utf-8")
 
 

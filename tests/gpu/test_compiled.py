@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.gpu import compiled
+from tests.gpu import compiled, convergence
 
 MISSING = compiled.installed()
 pytestmark = pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
@@ -16,6 +16,8 @@ RUNS = [
 ]
 SLACK = 1.1  # of the recorded number of instructions: compilers differ from release to release
 REGISTERS = 16  # more than recorded
+SPILLS = 16  # bytes more than recorded, outside the loops over cells
+ROUNDED = "cvt.rn.f32.f64"
 ACCUMULATION = {"add.f64", "add.rn.f64", "cvt.f64.f32"}  # all that a float32 loop may do in float64
 
 
@@ -26,11 +28,13 @@ def _no_device(monkeypatch):
 
 @pytest.mark.parametrize("kernel", RUNS)
 def test_kernel(kernel):
-    recorded = compiled.load()[kernel.name]
-    found = compiled.measured(kernel)
+    recorded, ptx = compiled.load()[kernel.name], compiled.ptx_of(kernel)
+    assert convergence.faults(ptx) == []
+    found = compiled.measured(kernel, ptx)
     for major, minor in compiled.TARGETS:
         code = found[f"sm_{major}{minor}"]
-        assert code["spills"] == 0
+        assert code["spills"] <= recorded[f"sm_{major}{minor}"]["spills"] + SPILLS
+        assert code.get("spills in loops", 0) <= recorded[f"sm_{major}{minor}"].get("spills in loops", 0)
         assert code["registers"] <= recorded[f"sm_{major}{minor}"]["registers"] + REGISTERS
         assert code["registers"] * kernel.threads <= 65536
     assert found["instructions"] <= SLACK * recorded["instructions"]
@@ -45,19 +49,21 @@ def test_float32_loops_use_float64_to_add_up_alone(kind, store):
     (kernel,) = [kernel for kernel in ALL if kernel.name == f"kl-{kind}-{store}-32"]
     loop = compiled.hot_loop(compiled.ptx_of(kernel))
     wide = [name for name in compiled.instructions(loop) if ".f64" in name]
-    assert set(wide) <= ACCUMULATION
-    assert len(wide) == 6 * compiled.cells_of_group(store) // 4  # three sums of four cells, each converted and added
+    assert set(wide) <= {*ACCUMULATION, ROUNDED}
+    # Three sums of four or eight cells, each converted and added, of two groups. What the loop takes as it is may be
+    # rounded to float32 in it.
+    assert len([name for name in wide if name != ROUNDED]) == 12
+    assert wide.count(ROUNDED) <= 2
 
 
 @pytest.mark.parametrize("store", compiled.STORES)
 def test_loads_are_wide_and_one_read_divides_once_a_cell(store):
     (kernel,) = [kernel for kernel in ALL if kernel.name == f"kl-prob-{store}-32"]
     loop = compiled.hot_loop(compiled.ptx_of(kernel))
-    assert len(re.findall(compiled.WIDE_LOAD, loop)) == (4 if store == "float64" else 2)
+    assert len(re.findall(compiled.WIDE_LOAD, loop)) == (8 if store == "float64" else 4)
     assert not re.search(r"ld\.global\S*\.[bfus]\d+\s", re.sub(compiled.WIDE_LOAD, "", loop))
-    once, never = (r"\bdiv\.", r"\brcp\.") if store == "float64" else (r"\brcp\.approx", r"\bdiv\.")
-    assert len(re.findall(once, loop)) == compiled.cells_of_group(store)
-    assert not re.search(never, loop)
+    assert len(re.findall(r"\brcp\.approx", loop)) == compiled.cells_of_loop(store)
+    assert not re.search(r"\bdiv\.", loop)
 
 
 # Divisions in the loop over the cells of the second read. KL takes it for the rows that one read does not serve;
@@ -72,11 +78,11 @@ def test_divisions_of_the_second_read(name):
     assert max(len(re.findall(r"\bdiv\.", loop)) for loop in loops) <= DIVISIONS[name]
 
 
-@pytest.mark.parametrize("store", ["float16", "bfloat16"])
-def test_powers_of_short_cells_are_an_instruction_each(store):
+@pytest.mark.parametrize("store", ["float32", "float16", "bfloat16"])
+def test_powers_are_an_instruction_each(store):
     (kernel,) = [kernel for kernel in ALL if kernel.name == f"kl-log-{store}-32"]
     loop = compiled.hot_loop(compiled.ptx_of(kernel))
-    assert len(re.findall(r"\bex2\.approx", loop)) == 2 * compiled.cells_of_group(store)
+    assert len(re.findall(r"\bex2\.approx", loop)) == 2 * compiled.cells_of_loop(store)
 
 
 def test_sums_that_keep_their_rounding_error_are_never_contracted():

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 
 import numpy as np
 import pytest
@@ -38,6 +39,21 @@ def test_the_reason_is_told(without):
     assert not kl.cuda.is_available()
     assert "klnumba[cuda13]" in kl.cuda.reason()
     assert "klnumba[cuda13]" in kl.info()["cuda"]
+
+
+@pytest.mark.skipif(not gpu.is_installed(), reason=gpu.MISSING)
+def test_a_numpy_that_is_too_new_is_named(monkeypatch):
+    monkeypatch.setattr(gpu.importlib.metadata, "version", lambda name: "0.30.4")
+    monkeypatch.setattr(np, "__version__", "2.5.0rc1")
+    gpu._unfit.cache_clear()
+    told = r'numba-cuda 0\.30\.4 does not work with NumPy 2\.5\.0rc1 \(python -m pip install "numpy<2\.5"\)'
+    assert re.fullmatch(told, kl.cuda.reason())
+    with pytest.raises(ImportError, match=told):
+        kl.kl_divergence(OnDevice(), OnDevice())
+    gpu._unfit.cache_clear()
+    monkeypatch.setattr(gpu.importlib.metadata, "version", lambda name: "0.31.0")
+    assert gpu.unfit() is None
+    gpu._unfit.cache_clear()
 
 
 def test_a_stream_is_for_devices():

@@ -60,6 +60,11 @@ def log1p_ratio(w: Real) -> Real:
     return mp.mpf(1) if w == 0 else mp.log1p(w) / w
 
 
+def bend_ratio(t: Real) -> Real:
+    """Return (t - log1p(t))/t**2."""
+    return mp.mpf(1) / 2 - t / 3 if abs(t) < mp.mpf("1e-20") else (t - mp.log1p(t)) / (t * t)
+
+
 @dataclass(frozen=True)
 class Target:
     """One polynomial: what it approximates, where, how well, and in which format."""
@@ -76,15 +81,19 @@ HALF_LN2 = mp.log(2) / 2 * mp.mpf("1.0001")  # rounding to the nearest multiple 
 NINTH = mp.mpf(1) / 9
 LN2 = mp.log(2)
 NEAR = mp.mpf("1.375")
+SHORT = mp.mpf("1.25")
 
 TARGETS = {
     "atanh_ninth_f64": Target(atanh_remainder, mp.mpf(0), NINTH, np.float64, mp.mpf(2) ** -52),
     "atanh_wide_f64": Target(atanh_remainder, NINTH, 4 * NINTH, np.float64, mp.mpf(2) ** -53),
     "atanh_ninth_f32": Target(atanh_remainder, mp.mpf(0), NINTH, np.float32, mp.mpf(2) ** -24),
+    "atanh_quarter_f32": Target(log_remainder, mp.mpf(0), mp.mpf("0.04"), np.float32, mp.mpf(2) ** -20),
     "psi_ln2_f64": Target(exp_remainder, -LN2, LN2, np.float64, mp.mpf(2) ** -53),
     "psi_ln2_f32": Target(exp_remainder, -LN2, LN2, np.float32, mp.mpf(2) ** -25),
     "psi_near_f64": Target(exp_remainder, -NEAR, NEAR, np.float64, mp.mpf(2) ** -53),
     "psi_near_f32": Target(exp_remainder, -NEAR, NEAR, np.float32, mp.mpf(2) ** -25),
+    "psi_short_f32": Target(exp_remainder, -SHORT, SHORT, np.float32, mp.mpf(2) ** -23),
+    "bend_f32": Target(bend_ratio, -mp.mpf(1) / 2, mp.mpf(1) / 2, np.float32, mp.mpf(2) ** -22),
     "js_near_f64": Target(js_of_gap, mp.mpf(0), mp.mpf(4), np.float64, mp.mpf(2) ** -53),
     "log1p_near_f64": Target(log1p_ratio, mp.mpf(0), mp.exp(-2) * mp.mpf("1.001"), np.float64, mp.mpf(2) ** -53),
     "log_f64": Target(log_remainder, mp.mpf(0), SQRT_HALF_Z, np.float64, mp.mpf(2) ** -50),

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.kernels.cuda.target import address, half, load, piece, wide_load
+from klnumba.kernels.cuda.target import address, half, load, load_at, piece, wide_load
 
 # What an array of each dtype is to a kernel, and what its cells are computed in.
 STORED = {"float64": "float64", "float32": "float32", "float16": "uint16", "bfloat16": "uint16"}
@@ -25,8 +25,10 @@ class Reader:
     """How the cells of one dtype are read."""
 
     one: Any  # (array, index): a cell, as a number that is computed with
-    wide: Any  # (array, index): a group, from an address that 16 bytes divide
-    narrow: Any  # (array, index): the same from any address
+    at: Any  # (array, index, offset): the same; the address of the index is computed once in a loop over offsets
+    fetch: Any  # (array, index, offset): the words of a group, from an address that 16 bytes divide
+    numbers: Any  # (words): the cells of a group
+    narrow: Any  # (array, index): the cells of a group from any address
     aligned: Any  # (array, index): whether such an address begins there
 
 
@@ -40,25 +42,49 @@ def _from_bfloat16(bits: Any) -> Any:
     return np.uint32(np.uint32(bits) << np.uint32(16)).view(np.float32)
 
 
+@piece
+def _low_bfloat16(word: Any) -> Any:
+    return np.uint32(word << np.uint32(16)).view(np.float32)
+
+
+@piece
+def _high_bfloat16(word: Any) -> Any:
+    return np.uint32(word & np.uint32(0xFFFF0000)).view(np.float32)
+
+
+@piece
+def _low_half(word: Any) -> Any:
+    return half(np.uint16(word & np.uint32(0xFFFF)))
+
+
+@piece
+def _high_half(word: Any) -> Any:
+    return half(np.uint16(word >> np.uint32(16)))
+
+
 @functools.cache
 def reader(dtype: str) -> Reader:
     number = {"float16": half, "bfloat16": _from_bfloat16}.get(dtype, _same)
     group, item = GROUP[dtype], np.dtype(STORED[dtype]).itemsize
     once = LINE // item
     some = wide_load(once)
+    low, high = (_low_half, _high_half) if dtype == "float16" else (_low_bfloat16, _high_bfloat16)
 
     @piece
     def one(array: Any, index: Any) -> Any:
         return number(load(array, index))
 
+    @piece
+    def at(array: Any, index: Any, offset: Any) -> Any:
+        return number(load_at(array, index, offset))
+
     if group == once == 8:
+        fetch = some
 
         @piece
-        def wide(array: Any, index: Any) -> Any:
-            a = some(array, index)
+        def numbers(w: Any) -> Any:
             return (
-                number(a[0]), number(a[1]), number(a[2]), number(a[3]),
-                number(a[4]), number(a[5]), number(a[6]), number(a[7]),
+                low(w[0]), high(w[0]), low(w[1]), high(w[1]), low(w[2]), high(w[2]), low(w[3]), high(w[3]),
             )  # fmt: skip
 
         @piece
@@ -71,11 +97,13 @@ def reader(dtype: str) -> Reader:
     else:
 
         @piece
-        def wide(array: Any, index: Any) -> Any:
+        def fetch(array: Any, index: Any, offset: Any) -> Any:
             if once == 4:
-                return some(array, index)
-            a, b = some(array, index), some(array, index + 2)
+                return some(array, index, offset)
+            a, b = some(array, index, offset), some(array, index, np.int32(offset + 2))
             return a[0], a[1], b[0], b[1]
+
+        numbers = _same
 
         @piece
         def narrow(array: Any, index: Any) -> Any:
@@ -85,4 +113,4 @@ def reader(dtype: str) -> Reader:
     def aligned(array: Any, index: Any) -> Any:
         return (address(array) + index * item) % LINE == 0
 
-    return Reader(one, wide, narrow, aligned)
+    return Reader(one, at, fetch, numbers, narrow, aligned)

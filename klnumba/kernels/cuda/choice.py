@@ -3,10 +3,11 @@
 ======================  ================  ==========================================
 cells of a row          threads a row     each takes
 ======================  ================  ==========================================
-up to 16                4                 one cell at a time
-17 to 63                8                 one cell at a time
-64 to 2,047             32, one warp      16 bytes of each array, or 32, at a time
-2,048 to 65,536         256, one block    the same
+up to 12                1                 two cells at a time
+13 to 63                4                 two cells at a time
+64 to 511               8                 16 bytes of each array, or 32, at a time
+512 to 4,095            32, one warp      the same
+4,096 to 262,144        256, one block    the same
 more                    128 for each      the same; the pieces are combined in order
                         piece of 32,768
                         cells, or of more
@@ -33,14 +34,16 @@ class Choice(NamedTuple):
 
 # (rows shorter than this, what they get)
 TABLE = (
-    (17, Choice(4, 128, False)),
-    (64, Choice(8, 128, False)),
-    (2048, Choice(32, 128, True)),
+    (13, Choice(1, 128, False)),
+    (64, Choice(4, 128, False)),
+    (512, Choice(8, 128, True)),
+    (4096, Choice(32, 128, True)),
     (None, Choice(256, 256, True)),
 )
 SIMULATED_TABLE = (
-    (5, Choice(2, 4, False)),
-    (17, Choice(4, 8, False)),
+    (5, Choice(1, 4, False)),
+    (17, Choice(2, 4, False)),
+    (40, Choice(2, 4, True)),
     (64, Choice(4, 8, True)),
     (None, Choice(8, 8, True)),
 )
@@ -49,7 +52,7 @@ SIMULATED_TABLE = (
 LONG = Choice(8, 8, True) if SIMULATED else Choice(128, 128, True)  # the block of a piece
 PIECE = 64 if SIMULATED else 32768  # cells of a piece
 MOST_PIECES = 4 if SIMULATED else 8192  # of a row: the block that combines them reads them all
-SPLIT = 140 if SIMULATED else 65536  # rows longer than this are cut into pieces
+SPLIT = 140 if SIMULATED else 262144  # rows longer than this are cut into pieces
 
 
 def piece_of(d: int) -> int:

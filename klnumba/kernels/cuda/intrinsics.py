@@ -17,6 +17,7 @@ types: Any = cuda.types
 WARP = 32  # threads that exchange numbers without shared memory
 ROOM = 0  # numbers of it that a thread needs for that
 ALL = 0xFFFFFFFF
+LEAST_BFLOAT16S = 0x00800080  # the least normal bfloat16, twice
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -27,9 +28,28 @@ def intrinsic(function: F) -> F:
     return made
 
 
+def together(dispatcher: Any) -> Any:
+    """A function that all threads call or none: the compiler may not copy a call of it into two branches.
+
+    It knows that of a barrier, but not of a function with a barrier inside. A copy in each branch would have the
+    threads of a warp wait for each other at two barriers.
+    """
+    compiled = dispatcher.compile_device
+
+    def compile_device(args: Any, return_type: Any = None) -> Any:
+        found = compiled(args, return_type)
+        for function in found.library._module.functions:
+            if not function.is_declaration:
+                function.attributes.add("convergent")
+        return found
+
+    dispatcher.compile_device = compile_device
+    return dispatcher
+
+
 def piece(function: F) -> F:
     """Decorator: put into whatever calls it."""
-    made: F = cuda.jit(device=True, forceinline=True)(function)
+    made: F = together(cuda.jit(device=True, forceinline=True)(function))
     return made
 
 
@@ -49,27 +69,38 @@ def load(typingctx: Any, array: Any, index: Any) -> Any:
     return array.dtype(array, types.int64), codegen
 
 
+@intrinsic
+def load_at(typingctx: Any, array: Any, index: Any, offset: Any) -> Any:
+    """array[index + offset]; the offset, an int32, is added to the address of the index."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        base = _pointer(context, builder, signature, args)
+        return builder.load(builder.gep(base, [builder.sext(args[2], ir.IntType(64))]))
+
+    return array.dtype(array, types.int64, types.int32), codegen
+
+
 @functools.cache
 def wide_load(count: int) -> Any:
-    """Load `count` cells at once, 16 bytes in all, from an address that 16 divides."""
+    """Load `count` cells at once, 16 bytes in all, from an address that 16 divides; of 16-bit cells, words of two.
+
+    The offset, an int32, is added to the address of the index: that one a loop need compute but once.
+    """
 
     @intrinsic
-    def load_some(typingctx: Any, array: Any, index: Any) -> Any:
+    def load_some(typingctx: Any, array: Any, index: Any, offset: Any) -> Any:
+        word = types.uint32 if array.dtype.bitwidth == 16 else array.dtype
+        number = 128 // word.bitwidth
+
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            pointer = _pointer(context, builder, signature, args)
-            width = signature.args[0].dtype.bitwidth
-            # 16-bit cells come in as 32-bit words: there is no load of eight of them
-            item = ir.IntType(32) if width == 16 else context.get_value_type(signature.args[0].dtype)
-            number = 128 // (32 if width == 16 else width)
+            base = _pointer(context, builder, signature, args)
+            pointer = builder.gep(base, [builder.sext(args[2], ir.IntType(64))])
+            item = context.get_value_type(word)
             vector = builder.load(builder.bitcast(pointer, ir.VectorType(item, number).as_pointer()), align=16)
             words = [builder.extract_element(vector, ir.Constant(ir.IntType(32), k)) for k in range(number)]
-            if width == 16:
-                low = [builder.trunc(word, ir.IntType(16)) for word in words]
-                high = [builder.trunc(builder.lshr(word, word.type(16)), ir.IntType(16)) for word in words]
-                words = [half for pair in zip(low, high, strict=True) for half in pair]
             return context.make_tuple(builder, signature.return_type, words)
 
-        return types.UniTuple(array.dtype, count)(array, types.int64), codegen
+        return types.UniTuple(word, number)(array, types.int64, types.int32), codegen
 
     return load_some
 
@@ -95,6 +126,15 @@ def half(typingctx: Any, bits: Any) -> Any:
     return types.float32(types.uint16), codegen
 
 
+def _called(builder: Any, name: str, args: Any) -> Any:
+    """What an instruction of LLVM makes of two numbers of one kind."""
+    kind = args[0].type
+    function = builder.module.globals.get(name)
+    if function is None:
+        function = ir.Function(builder.module, ir.FunctionType(kind, [kind, kind]), name)
+    return builder.call(function, args)
+
+
 @intrinsic
 def add(typingctx: Any, x: Any, y: Any) -> Any:
     """x + y, never contracted with a product."""
@@ -102,12 +142,7 @@ def add(typingctx: Any, x: Any, y: Any) -> Any:
         return None
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kind = args[0].type
-        name = "llvm.nvvm.add.rn." + ("d" if signature.return_type == types.float64 else "f")
-        function = builder.module.globals.get(name)
-        if function is None:
-            function = ir.Function(builder.module, ir.FunctionType(kind, [kind, kind]), name)
-        return builder.call(function, args)
+        return _called(builder, "llvm.nvvm.add.rn." + ("d" if signature.return_type == types.float64 else "f"), args)
 
     return x(x, y), codegen
 
@@ -115,23 +150,54 @@ def add(typingctx: Any, x: Any, y: Any) -> Any:
 plus: Any = add
 
 
-def _instruction(name: str) -> Any:
-    """A function of one float32 that is an instruction."""
+def _instruction(name: str, number: Any) -> Any:
+    """A function of one float32 or float64 that is an instruction."""
 
     @intrinsic
     def instruction(typingctx: Any, x: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            kind = ir.FloatType()
-            code = ir.InlineAsm(ir.FunctionType(kind, [kind]), f"{name} $0, $1;", "=f,f")
+            kind = context.get_value_type(number)
+            letter = "d" if number == types.float64 else "f"
+            code = ir.InlineAsm(ir.FunctionType(kind, [kind]), f"{name} $0, $1;", f"={letter},{letter}")
             return builder.call(code, args)
 
-        return types.float32(types.float32), codegen
+        return number(number), codegen
 
     return instruction
 
 
-two_to: Any = _instruction("ex2.approx.ftz.f32")
-reciprocal: Any = _instruction("rcp.approx.ftz.f32")
+two_to: Any = _instruction("ex2.approx.ftz.f32", types.float32)
+log_two: Any = _instruction("lg2.approx.ftz.f32", types.float32)
+reciprocal: Any = _instruction("rcp.approx.ftz.f32", types.float32)
+rough_reciprocal: Any = _instruction("rcp.approx.ftz.f64", types.float64)
+
+
+@intrinsic
+def larger(typingctx: Any, x: Any, least: Any) -> Any:
+    """The larger of two numbers of one kind; the other where one is NaN."""
+    if x not in (types.float32, types.float64) or least != x:
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return _called(builder, "llvm.nvvm.fmax." + ("d" if x == types.float64 else "f"), args)
+
+    return x(x, x), codegen
+
+
+@intrinsic
+def held(typingctx: Any, x: Any, least: Any) -> Any:
+    """The larger of two numbers of one kind, or NaN."""
+    if x not in (types.float32, types.float64) or least != x:
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        if x == types.float64:  # has no instruction
+            return builder.select(builder.fcmp_ordered("<", *args), args[1], args[0])
+        kind = ir.FloatType()
+        code = ir.InlineAsm(ir.FunctionType(kind, [kind, kind]), "max.NaN.f32 $0, $1, $2;", "=f,f,f")
+        return builder.call(code, args)
+
+    return x(x, x), codegen
 
 
 @intrinsic
@@ -143,6 +209,18 @@ def noinline(typingctx: Any) -> Any:
         return context.get_dummy_value()
 
     return types.none(), codegen
+
+
+@intrinsic
+def raised(typingctx: Any, word: Any) -> Any:
+    """Two bfloat16 in a word, each not below the least normal number; NaN stays."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = ir.IntType(32)
+        code = ir.InlineAsm(ir.FunctionType(kind, [kind, kind]), "max.NaN.bf16x2 $0, $1, $2;", "=r,r,r")
+        return builder.call(code, [args[0], kind(LEAST_BFLOAT16S)])
+
+    return types.uint32(types.uint32), codegen
 
 
 def shared(size: int, integers: bool = False) -> Any:
@@ -176,19 +254,37 @@ def two_sum(a: Any, b: Any) -> Any:
 
 
 _LOG2_E = np.float32(1.4426950408889634)
-_LOG2_E_REST = np.float32(1.4426950408889634 - float(_LOG2_E))
 _LN2 = np.float32(0.6931471805599453)
-_BELOW_ALL = np.float32(-128.0)
 
 
 @piece
-def power(x: Any) -> Any:
-    """e**x, the exponent in two parts, the larger for the instruction; zero where that is no normal number."""
-    a = _BELOW_ALL if x < _BELOW_ALL else x
-    t = a * _LOG2_E
-    rest = cuda.fma(a, _LOG2_E_REST, cuda.fma(a, _LOG2_E, -t))
+def power(x: Any, inverse: Any) -> Any:
+    """e**(x*inverse) of a finite x, in two parts, the larger for the instruction; zero where that is no normal number.
+
+    The last digits of log2(e) would change the temperature by 1e-8, for p and q alike.
+    """
+    unit = _LOG2_E * inverse
+    t = x * unit
+    rest = cuda.fma(x, unit, -t)
     w = two_to(t)
-    return cuda.fma(w, rest * _LN2, w)
+    return cuda.fma(w * _LN2, rest, w)
+
+
+_LOG2_E_SHORT = np.float32(float.fromhex("0x1.7154p+0"))  # 15 bits of it, and what is left, times log(2)
+_REST_SHORT = np.float32((1.4426950408889634 - float(_LOG2_E_SHORT)) * 0.6931471805599453)
+
+
+@piece
+def power_short(x: Any, inverse: Any) -> Any:
+    """The same of a bfloat16, whose product with the leading digits of log2(e) is exact."""
+    w = two_to(x * (_LOG2_E_SHORT * inverse))
+    return cuda.fma(w * (_REST_SHORT * inverse), x, w)
+
+
+@piece
+def rough_log(x: Any) -> Any:
+    """log(x) of a normal number of float32, as float64."""
+    return np.float64(log_two(np.float32(x)) * _LN2)
 
 
 @piece

@@ -1,100 +1,148 @@
-"""KL of rows of logits and log-probabilities in one read (see `kernels.logits` for the cells).
+"""KL of rows of logits and log-probabilities in one read (see `formulas.device` for the cells).
 
-A cell needs the log-ratio of the two rows' sums. It is guessed from the first cells of the row, and KL comes from the
-three sums whatever the guess: KL = G/P - phi(D/P), as in `kernels.logs`. Where the guess was so far off that this
-loses digits, the sums have told the right one, and the row is read once more.
+A cell needs the log-ratio of the two rows' sums. It is guessed from some first cells of the row, and KL comes from the
+sums G, P and E whatever the guess: KL = G/P - phi(E/P), as in `kernels.logs`. Where the guess was so far off that this
+loses digits, the sums have told a better one, and the row is read once more.
 """
 
 from __future__ import annotations
 
 import functools
-import math
 from typing import Any
 
 import numpy as np
 
-from klnumba.formulas.elementary import exp, log
-from klnumba.formulas.logit_cells import LARGEST, LOGIT_CELLS, SMALLEST, logit_cells, psi_f32
-from klnumba.kernels import logs
-from klnumba.kernels.cuda import approximate
-from klnumba.kernels.cuda.cells import COMPUTED, GROUP
-from klnumba.kernels.cuda.sweep import sweep
+from klnumba.formulas.device import BENDS, HIGHEST, LOGIT_CELLS, LOWEST, held, quotient, rough_log
+from klnumba.formulas.device import power as rough_power
+from klnumba.formulas.elementary import exp, log1p
+from klnumba.formulas.logit_cells import LARGEST, SMALLEST
+from klnumba.kernels.cuda.cells import COMPUTED, reader
+from klnumba.kernels.cuda.sweep import below, sweep
 from klnumba.kernels.cuda.target import device, piece
 from klnumba.kernels.cuda.team import Team, value_of
 
-# KL below which the error of the ratio of the sums, t (about 2**-22 and 2**-50), shows as t*t/2.
-LEAST = {"float64": 2.0**-44, "float32": 2.0**-18}
-HEAD = 2  # groups of every thread from which the log-ratio is guessed
-_SHORT_CELLS = logit_cells(approximate.power, psi_f32, np.float32)  # of cells that have 8 bits, or 11
-_sound, _log, _exp = device(logs._sound), device(log), device(exp)
+LEAST = {"float64": 2.0**-900, "float32": 2.0**-80}  # KL below which squares of log-ratios may be denormal
+READS = 2  # of a row at most
+HEAD = 16  # cells of a row from which the log-ratio is guessed, and one of each thread: a multiple of every warp
+FAR = 2.0**64  # masses beyond it, or below its inverse, tell nothing
+_exp, _log1p, _quotient = device(exp), device(log1p), device(quotient)
+_rough_power, _rough_log, _held = device(rough_power), device(rough_log), device(held)
+_LOWEST = np.float32(LOWEST)
+# The leading 32 bits of a log-ratio above which the cell says nothing.
+LIMITS = {
+    "float64": int(np.float64(HIGHEST).view(np.int64)) >> 32,
+    "float32": int(np.float32(HIGHEST).view(np.int32)),
+}
 
 
 @piece
-def usable(mass: Any, other: Any) -> Any:
+def _all_bits(x: Any) -> Any:
+    return np.float32(x).view(np.int32)
+
+
+@piece
+def _upper_half(x: Any) -> Any:
+    return np.int32(np.float64(x).view(np.int64) >> np.int64(32))
+
+
+_UPPER = {"float64": _upper_half, "float32": _all_bits}
+
+
+@piece
+def usable(mass: Any) -> Any:
     """Whether no exponential is near overflow, and those that are zero would add nothing."""
-    return (mass > SMALLEST) & (mass < LARGEST) & (other > SMALLEST) & (other < LARGEST)
+    return (mass > SMALLEST) & (mass < LARGEST)
 
 
 @functools.cache
-def parts(store: str, team: Team, grouped: bool) -> tuple[Any, Any, Any]:
-    """(how many first cells serve for a guess, the sums at a guess, what they tell)."""
+def parts(store: str, team: Team, grouped: bool) -> tuple[Any, Any, Any, Any]:
+    """(a guess from the first cells of a row, the sums at a guess, what they tell, a better guess).
+
+    A guess is a logarithm and its exponential.
+    """
     kind = np.dtype(COMPUTED[store])
-    real, wide, least = kind.type, kind == np.float64, LEAST[kind.name]
-    powers, kl = map(device, LOGIT_CELLS[kind.name] if store in ("float64", "float32") else _SHORT_CELLS)
-    zero = real(0)
-    head = HEAD * team.width * (GROUP[store] if grouped else 1)
+    real, least, upper, wide = kind.type, LEAST[kind.name], _UPPER[kind.name], kind == np.float64
+    formula, bend_of, at = device(LOGIT_CELLS[store]), device(BENDS[kind.name]), reader(store).at
+    width, add_three = team.width, team.add_three_plain
+    head, step = max(HEAD, width), np.int32(width)
 
     @piece
     def cell(x: Any, y: Any, c: Any) -> Any:
         inverse, shift, ratio = c
-        p, q = powers(x, y, inverse)
-        return kl(x, y, p, q, inverse, shift, zero, ratio), p, q, 0
+        g, p, e, delta = formula(x, y, inverse, shift, ratio)
+        return g, p, e, upper(delta)
 
-    walk = sweep(cell, store, team, grouped, -math.inf, 0, 0)
+    walk = sweep(cell, store, team, grouped, -np.inf, below(LIMITS[kind.name]))
 
     @piece
-    def sums(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, shift: Any, lane: Any, room: Any) -> Any:
-        guess = real(shift)
-        c = (real(inverse), guess, real(_exp(np.float64(guess))))
+    def guess(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, lane: Any, room: Any) -> Any:
+        """log(P/Q) of the first cells, in the row's dtype; 0 where they tell nothing; NaN, which no sum survives, where
+        a logit that counts as minus infinity would not over the temperature."""
+        if inverse < 1.0 / FAR:
+            return np.nan, np.nan
+        mass = other = np.float32(0.0)
+        unit = np.float32(inverse)
+        k, end = np.int32(lane), np.int32(min(d, head))
+        while k < end:
+            mass += _rough_power(_held(np.float32(at(p, o, k)), _LOWEST), unit)
+            other += _rough_power(_held(np.float32(at(q, u, k)), _LOWEST), unit)
+            k = np.int32(k + step)
+        a, _, b, _, _, _ = add_three(np.float64(mass), 0.0, np.float64(other), 0.0, 0.0, 0.0, room)
+        tells = (a < FAR) & (b < FAR) & (a * FAR > 1.0) & (b * FAR > 1.0)
+        shift = np.float64(real(_rough_log(a) - _rough_log(b))) if tells else 0.0
+        return shift, _exp(shift)
+
+    @piece
+    def sums(
+        p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, shift: Any, ratio: Any, lane: Any, room: Any
+    ) -> Any:  # fmt: skip
+        c = (real(inverse), real(shift), real(ratio))
         return walk(p, o, q, u, d, c, lane, room)
 
     @piece
-    def ratio_of(mass: Any, other: Any) -> Any:
-        return _log(mass / other) if usable(mass, other) else 0.0
+    def concluded(a: Any, ae: Any, b: Any, be: Any, e: Any, ee: Any, ratio: Any) -> Any:
+        """(KL or -1, whether a better guess would not help, E/P)."""
+        g, mass = value_of(a, ae), value_of(b, be)
+        held = mass if usable(mass) else np.nan
+        over = _quotient(1.0, held)
+        t = value_of(e, ee) * over
+        bend = bend_of(t)
+        found = (g / held if wide else g * over) - bend
+        other = mass + mass * t  # times the ratio, as the bounds of Q are
+        fits = usable(mass) and other > SMALLEST * ratio and other < LARGEST * ratio and g < np.inf
+        equal = g == 0.0 and t == 0.0
+        sound = 4.0 * bend <= found and found >= least
+        return (0.0 if equal else found) if fits and (equal or sound) else -1.0, equal or sound or not fits, t
 
     @piece
-    def concluded(a: Any, ae: Any, b: Any, be: Any, e: Any, ee: Any, shift: Any) -> Any:
-        """(KL, whether it needs no better guess, a better guess)."""
-        g, mass, other = value_of(a, ae), value_of(b, be), value_of(e, ee)
-        found = _sound(g, mass, other * _exp(np.float64(real(shift))) - mass)
-        fits = usable(mass, other)
-        # In float32 the square of a small delta is zero.
-        stands = ((found >= least) & (found < math.inf)) | (wide and g == 0.0 and mass == other)
-        return found if fits and stands else -1.0, found >= 0.0 or not fits, ratio_of(mass, other)
+    def improved(shift: Any, t: Any) -> Any:
+        """The guess where e**shift*Q is (1 + t)*P."""
+        better = np.float64(real(shift - _log1p(t))) if t > -1.0 else shift
+        return better, _exp(better)
 
-    return head, sums, concluded
+    return guess, sums, concluded, improved
 
 
 @functools.cache
 def value(store: str, team: Team, grouped: bool) -> Any:
     """KL of a row, the same in every thread of its team; -1 where it is to be computed otherwise."""
-    head, sums, concluded = parts(store, team, grouped)
+    guess, sums, concluded, improved = parts(store, team, grouped)
     any_of = team.any
 
     @piece
     def row(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, lane: Any, room: Any) -> Any:
-        shift, result = 0.0, -1.0
-        done = False
-        for attempt in range(3):  # the first looks at the first cells alone, for a guess
-            if not any_of(not done):
-                break
-            cells = min(d, head) if attempt == 0 else d
-            a, ae, b, be, e, ee = sums(p, o, q, u, cells, inverse, shift, lane, room)
-            found, enough, better = concluded(a, ae, b, be, e, ee, shift)
+        shift, ratio = guess(p, o, q, u, d, inverse, lane, room)
+        result, done = -1.0, False
+        reads, again = 0, True
+        while again:
+            a, ae, b, be, e, ee = sums(p, o, q, u, d, inverse, shift, ratio, lane, room)
+            found, enough, t = concluded(a, ae, b, be, e, ee, ratio)
             if not done:
-                result = found
-                done = attempt > 0 and enough
-                shift = better
+                result, done = found, enough
+            reads += 1
+            again = any_of(not done) and reads < READS
+            if again:
+                shift, ratio = improved(shift, t)
         return result
 
     return row

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from klnumba.kernels.cuda import launch
 from klnumba.kernels.cuda.target import SIMULATED, numba_cuda
 
 BLOCKS_PER_PROCESSOR = 16  # of a grid that walks over its rows
@@ -41,32 +43,53 @@ def _processors(number: int) -> int:
     return int(numba_cuda.gpus[number].MULTIPROCESSOR_COUNT)
 
 
-def blocks() -> int:
-    """The most blocks that a grid needs: no result depends on how many there are."""
-    if SIMULATED:
-        return SIMULATED_BLOCKS
-    return BLOCKS_PER_PROCESSOR * _processors(numba_cuda.get_current_device().id)
+def blocks(device: int) -> int:
+    """The most blocks that a grid needs on a device: no result depends on how many there are."""
+    return SIMULATED_BLOCKS if SIMULATED else BLOCKS_PER_PROCESSOR * _processors(device)
+
+
+# Of devices that Numba has entered, the handle of the context in which it and other libraries work there.
+_contexts: dict[int, int] = {}
+_HERE = contextlib.nullcontext()
 
 
 def at(device: int) -> Any:
-    """A context in which kernels start on a device."""
-    return contextlib.nullcontext() if SIMULATED else numba_cuda.gpus[device]
+    """A context in which kernels start on a device: nothing is entered where this thread is in it already."""
+    if SIMULATED or _current() == _contexts.get(device, -1):
+        return _HERE
+    return _entered(device)
 
 
-def stream(handle: int) -> Any:
-    """A stream of another library, by its number; 0 is the default stream."""
-    if SIMULATED or not handle:
+def _current() -> int:
+    """The handle of the context that the driver has for this thread; 0 where there is none."""
+    try:
+        return int(launch.driver().cuCtxGetCurrent()[1] or 0)
+    except ImportError:
         return 0
-    return numba_cuda.external_stream(handle)
+
+
+@contextlib.contextmanager
+def _entered(device: int) -> Iterator[None]:
+    with numba_cuda.gpus[device]:
+        context = _current()
+        if context:  # Numba holds it from now on, so that no other gets this handle
+            _contexts[device] = context
+        yield
+
+
+def start(kernel: Any, grid: int, threads: int, device: int, stream: int, args: tuple[Any, ...]) -> None:
+    """Start a kernel on a grid, a stream and the device at work."""
+    if SIMULATED:
+        launch.configured(kernel, grid, threads, device, stream)(*args)
+    else:
+        launch.start(kernel, grid, threads, device, stream, args)
 
 
 def flat(pointer: int, cells: int, dtype: str, owner: Any) -> Any:
     """`cells` adjacent cells of the device's memory from `pointer` on, as an array for a kernel."""
-    kind = np.dtype(dtype)
     if SIMULATED:
-        return _simulated(pointer, cells, kind, owner)
-    interface = {"version": 3, "shape": (cells,), "typestr": kind.str, "data": (pointer, False)}
-    return numba_cuda.from_cuda_array_interface(interface, owner=owner)
+        return _simulated(pointer, cells, np.dtype(dtype), owner)
+    return launch.cells_of(dtype)(pointer, cells, owner)
 
 
 def _simulated(pointer: int, cells: int, kind: np.dtype[Any], owner: Any) -> Any:
@@ -84,7 +107,13 @@ def _simulated(pointer: int, cells: int, kind: np.dtype[Any], owner: Any) -> Any
 
 def number() -> int:
     """The number of the device at work."""
-    return 0 if SIMULATED else int(numba_cuda.get_current_device().id)
+    if SIMULATED:
+        return 0
+    current = _current()
+    for device, context in _contexts.items():
+        if context == current:
+            return device
+    return int(numba_cuda.get_current_device().id)
 
 
 def empty(shape: tuple[int, ...], dtype: str) -> Any:
@@ -99,7 +128,7 @@ def pointer_of(array: Any) -> int:
 
 def upload(cells: np.ndarray[Any, Any], target: Any, on: int) -> None:
     """Copy from the host, on a stream, without waiting for it: a driver takes so much in at once."""
-    step = TAKEN_IN // cells.itemsize
+    step, target = TAKEN_IN // cells.itemsize, _array(target)
     for start in range(0, cells.size, step):
         part = cells[start : start + step]
         target[start : start + part.size].copy_to_device(part, stream=_stream(on))
@@ -108,8 +137,13 @@ def upload(cells: np.ndarray[Any, Any], target: Any, on: int) -> None:
 def download(source: Any, on: int) -> np.ndarray[Any, Any]:
     """A copy in the memory of the host, once all that was started on a stream is done."""
     wait(on)
-    found: np.ndarray[Any, Any] = np.asarray(source.copy_to_host())
+    found: np.ndarray[Any, Any] = np.asarray(_array(source).copy_to_host())
     return found
+
+
+def _array(cells: Any) -> Any:
+    """An array for kernels as one that Numba copies."""
+    return cells.of_numba() if isinstance(cells, launch.Cells) else cells
 
 
 def _stream(on: int) -> Any:

@@ -200,7 +200,12 @@ def kernel_of(label: str, steps: tuple[Step, ...], units: tuple[bool, ...], thre
     @piece
     def taken(queue: Any, lane: Any, room: Any) -> Any:
         """The block's next piece."""
-        return told(cuda.atomic.add(queue, 0, 1) if lane == 0 else 0, lane, room)
+        number = np.int64(0)
+        if lane == 0:
+            number = np.int64(cuda.atomic.add(queue, 0, 1))
+        # Behind a name: Python's compiler makes two of a call that ends a function, one in each branch before it.
+        found = told(number, lane, room)
+        return found  # noqa: RET504
 
     @piece
     def awaited(reached: Any, row: Any, turn: Any, lane: Any, room: Any) -> Any:

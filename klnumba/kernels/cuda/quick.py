@@ -7,40 +7,55 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.formulas.divergences import kl_cell, kl_cell_f32
-from klnumba.formulas.finish import kl_finish
-from klnumba.kernels import fast
-from klnumba.kernels.cuda.approximate import with_quotients
+from klnumba.formulas.device import FINISHES, KL_CELLS, positive_cell_f32
 from klnumba.kernels.cuda.cells import COMPUTED
-from klnumba.kernels.cuda.sweep import sweep
-from klnumba.kernels.cuda.target import device, piece
+from klnumba.kernels.cuda.sweep import NO_SIGN, sweep
+from klnumba.kernels.cuda.target import device, piece, raised
 from klnumba.kernels.cuda.team import Team, value_of
 
-_finish = device(kl_finish)
+# Of `kl_finish`. A zero counts as the least normal number, which must not show: in float32 sums are not far from 1.
+FLOORS = {"float64": 2.0**-46, "float32": 2.0**-18}
+LARGE = {"float64": 2.0**900, "float32": 2.0**40}
+_positive_cell = device(positive_cell_f32)
+
+
+@piece
+def _two_bfloat16(x: Any, y: Any) -> Any:
+    """Two words of two cells each, none of them below the least normal number, and the bits of `kl_cell` for each.
+
+    A sum sets the first bit of a cell where that holds: of p, that it is no zero; of q, that it is a normal number.
+    """
+    some, normal = x + np.uint32(0x7FFF7FFF), y + np.uint32(0x7F807F80)
+    return raised(x), raised(y), np.int32(x | y | (some & ~normal))
+
+
+@piece
+def _positive(x: Any, y: Any, c: Any) -> Any:
+    """The cell of two positive numbers. What was raised does not show in the sums either."""
+    return _positive_cell(x, y), x, y, np.int32(0)
 
 
 @functools.cache
 def parts(store: str, team: Team, grouped: bool) -> tuple[Any, Any]:
     """(the sums of a row or a piece of it, KL from those of a row: -1 where one read loses digits)."""
     kind = np.dtype(COMPUTED[store])
-    top, normal, floor, large = fast.constants(kind)
-    formula = device(kl_cell if kind == np.float64 else with_quotients(kl_cell_f32))
-    one = kind.type(1)
+    floor, large = FLOORS[kind.name], LARGE[kind.name]
+    formula, finish, nothing = device(KL_CELLS[kind.name]), device(FINISHES[kind.name]), kind.type(0)
 
     @piece
     def cell(x: Any, y: Any, c: Any) -> Any:
-        g, guard = formula(x, y, c)
-        return g, x, y, guard
+        g, bits = formula(x, y)
+        return g, x, y, bits
 
-    walk = sweep(cell, store, team, grouped, 0.0, top, normal)
+    walk = sweep(cell, store, team, grouped, 0.0, NO_SIGN, (_two_bfloat16, _positive) if store == "bfloat16" else None)
 
     @piece
     def sums(p: Any, o: Any, q: Any, u: Any, d: Any, lane: Any, room: Any) -> Any:
-        return walk(p, o, q, u, d, one, lane, room)
+        return walk(p, o, q, u, d, nothing, lane, room)
 
     @piece
     def finished(a: Any, ae: Any, b: Any, be: Any, e: Any, ee: Any) -> Any:
-        return _finish(value_of(a, ae), value_of(b, be), value_of(e, ee), floor, large)
+        return finish(value_of(a, ae), value_of(b, be), value_of(e, ee), floor, large)
 
     return sums, finished
 

@@ -17,7 +17,7 @@ from klnumba.kernels.cpu import CELLS, LARGEST, finish_of
 from klnumba.kernels.cuda import exact, logits, logs, quick
 from klnumba.kernels.cuda.choice import Choice
 from klnumba.kernels.cuda.places import AGREE, first_largest
-from klnumba.kernels.cuda.target import RESIDENT, apart, cuda, kernel, noinline, piece, shared
+from klnumba.kernels.cuda.target import apart, cuda, kernel, noinline, piece, resident_of, shared
 from klnumba.kernels.cuda.team import Team, team
 
 
@@ -38,9 +38,9 @@ def one(name: str, logarithms: bool, normalize: bool, fast: bool, store: str, ch
             at = min(r, n - 1)  # a team without a row goes along with the last one
             value = row(p, at * ps, q, at * qs, d, inverse, tail, weight, lane, room)
             if lane == 0 and r < n:
-                out[r] = value / unit
+                out[r] = value if unit == 1.0 else value / unit
 
-    resident = RESIDENT if fast and store != "float64" and not logarithms else 0
+    resident = resident_of(store) if fast else 0
     return kernel(rows, label(name, logarithms, normalize, fast, store, choice), choice.threads, resident)
 
 

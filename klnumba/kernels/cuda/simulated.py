@@ -13,6 +13,7 @@ from klnumba.kernels import compiler
 
 WARP = 4  # threads that exchange numbers
 ROOM = 1  # numbers of `room` that a thread needs for that
+LEAST_NORMAL, LEAST_BFLOAT16 = np.float32(2.0**-126), np.uint32(0x80)  # and its bits
 
 
 class _Context:
@@ -54,11 +55,21 @@ def load(array: Any, index: Any) -> Any:
     return array[index]
 
 
-def wide_load(count: int) -> Callable[[Any, Any], Any]:
-    """Load `count` cells at once, from an address that 16 divides."""
+def load_at(array: Any, index: Any, offset: Any) -> Any:
+    """array[index + offset]."""
+    return array[index + offset]
 
-    def load_some(array: Any, index: Any) -> Any:
-        return tuple(array[index + k] for k in range(count))
+
+def wide_load(count: int) -> Callable[[Any, Any, Any], Any]:
+    """Load `count` cells at once, from an address that 16 divides; of 16-bit cells, words of two."""
+
+    def load_some(array: Any, index: Any, offset: Any) -> Any:
+        cells = tuple(array[index + offset + k] for k in range(count))
+        if cells[0].itemsize != 2:
+            return cells
+        return tuple(
+            np.uint32(low) | np.uint32(high) << np.uint32(16) for low, high in zip(cells[::2], cells[1::2], strict=True)
+        )
 
     return load_some
 
@@ -66,6 +77,16 @@ def wide_load(count: int) -> Callable[[Any, Any], Any]:
 def address(array: Any) -> Any:
     """Where an array begins."""
     return array._item._ary.ctypes.data
+
+
+def raised(word: Any) -> Any:
+    """Two bfloat16 in a word, each not below the least normal number; NaN stays."""
+    found = np.uint32(0)
+    for shift in (0, 16):
+        bits = np.uint32(word >> np.uint32(shift)) & np.uint32(0xFFFF)
+        below = np.uint32(bits << np.uint32(16)).view(np.float32) < LEAST_NORMAL
+        found |= (LEAST_BFLOAT16 if below else bits) << np.uint32(shift)
+    return found
 
 
 def half(bits: Any) -> Any:

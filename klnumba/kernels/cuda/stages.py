@@ -22,7 +22,7 @@ from klnumba.kernels.cuda.choice import LONG
 from klnumba.kernels.cuda.pieces import SUMS, Stage, Step, kernel_of, stage
 from klnumba.kernels.cuda.places import AGREE, ahead, first_largest
 from klnumba.kernels.cuda.rows import Plan, named
-from klnumba.kernels.cuda.target import RESIDENT, device, piece
+from klnumba.kernels.cuda.target import device, piece, resident_of
 from klnumba.kernels.cuda.team import team, value_of
 
 THREADS = LONG.threads
@@ -42,7 +42,7 @@ def program(plan: Plan, logarithms: bool, normalize: bool, store: str, fast: boo
         steps += [Step(one, weight, k, turn, turn == last, order) for turn, (one, weight) in enumerate(found)]
     how = f"{'log' if logarithms else 'prob'}-{'quick' if fast else 'normalized' if normalize else 'plain'}"
     units = tuple(name != AGREE for name, _ in plan)
-    resident = RESIDENT if fast and store != "float64" and not logarithms and len(plan) == 1 else 0
+    resident = resident_of(store) if fast and len(plan) == 1 else 0
     return kernel_of(f"{named(plan)}-{how}-{store}", tuple(steps), units, THREADS, resident)
 
 
@@ -92,20 +92,13 @@ def quick_stage(logarithms: bool, store: str) -> Any:
 
         return stage(f"quick-prob-{store}", work, step, THREADS)
 
-    head, sums_of_logs, concluded = logits.parts(store, together, True)
+    guess, sums_of_logs, concluded, _ = logits.parts(store, together, True)
 
     @piece
     def work_logs(p: Any, o: Any, q: Any, u: Any, cells: Any, row_p: Any, row_q: Any, d: Any, m: Any, weight: Any,
                   lane: Any, room: Any) -> Any:  # fmt: skip
-        # Over the first cells of the row for a guess, which is the same in all its pieces, then over the piece.
-        a = ae = b = be = e = ee = 0.0
-        m[3] = 0.0
-        for attempt in range(2):
-            i, j, count = (row_p, row_q, min(d, head)) if attempt == 0 else (o, u, cells)
-            a, ae, b, be, e, ee = sums_of_logs(p, i, q, j, count, m[10], m[3], lane, room)
-            if attempt == 0:
-                _, _, m[3] = concluded(a, ae, b, be, e, ee, 0.0)
-        return a, ae, b, be, e, ee
+        shift, m[3] = guess(p, row_p, q, row_q, d, m[10], lane, room)  # the same in all pieces of the row
+        return sums_of_logs(p, o, q, u, cells, m[10], shift, m[3], lane, room)
 
     @piece
     def step_logs(m: Any, a: Any, ae: Any, b: Any, be: Any, e: Any, ee: Any, weight: Any) -> Any:

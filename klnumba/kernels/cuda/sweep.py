@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,19 +30,63 @@ def adder(wide: bool) -> Any:
     return add
 
 
+class Guard(NamedTuple):
+    """What tells whether the cells of a row are such as their formula serves: an integer of each, made one."""
+
+    start: Any  # of a row without cells
+    both: Any  # (one, other): of the cells of both
+    holds: Any  # (one): whether the formula serves them
+
+
+@piece
+def _either(one: Any, other: Any) -> Any:
+    return one | other
+
+
+@piece
+def _larger(one: Any, other: Any) -> Any:
+    return other if other > one else one
+
+
+@piece
+def _positive(one: Any) -> Any:
+    return one >= 0
+
+
+NO_SIGN = Guard(np.int32(0), _either, _positive)  # no cell has a negative one
+
+
+def below(limit: int) -> Guard:
+    """No cell has one of `limit` or more."""
+    bound = np.int32(limit)
+
+    @piece
+    def holds(one: Any) -> Any:
+        return one < bound
+
+    return Guard(np.int32(0), _larger, holds)
+
+
 @functools.cache
-def sweep(cell: Any, store: str, team: Team, grouped: bool, nothing: float, top: Any, normal: Any) -> Any:
+def sweep(
+    cell: Any, store: str, team: Team, grouped: bool, nothing: float, told: Guard, pairwise: Any = None
+) -> Any:  # fmt: skip
     """The sums of a row over the team, as three double-doubles.
 
-    `cell(x, y, c)` gives the three terms of a cell and a guard; the first sum is NaN where the least guard is below
-    `normal`. `nothing` is what fills up the last group. `grouped` threads take `GROUP` adjacent cells at a time, whose
-    terms are added in fours; else one.
+    `cell(x, y, c)` gives the three terms of a cell and its guard; where this does not hold the first sum is NaN.
+    `nothing` is what fills up the last group. `grouped` threads take `GROUP` adjacent cells at a time, whose terms are
+    added first; else two. Groups of 16-bit cells may be looked at two by two: `pairwise` is (what makes of two words of
+    cells two others, and a guard; the cell of these).
     """
+    begin, both, holds = told
     read, width, group = reader(store), team.width, GROUP[store]
     kind = np.dtype(COMPUTED[store])
-    none = kind.type(nothing)
-    add, add_three = adder(kind == np.float64), team.add_three
-    one_cell, wide_cells, narrow_cells, aligned = read.one, read.wide, read.narrow, read.aligned
+    none, wide = kind.type(nothing), kind == np.float64
+    add = adder(wide)
+    add_three = team.add_three if wide else team.add_three_plain
+    step, apart = np.int32(width * group), np.int32(width)
+    at, one_cell, fetch, numbers = read.at, read.one, read.fetch, read.numbers
+    narrow_cells, aligned = read.narrow, read.aligned
 
     @piece
     def added(s: Any, f: Any, x: Any, y: Any) -> Any:
@@ -51,31 +95,69 @@ def sweep(cell: Any, store: str, team: Team, grouped: bool, nothing: float, top:
         e, ee = add(s[4], s[5], y)
         return a, ae, b, be, e, ee
 
-    @piece
-    def four(s: Any, x0: Any, x1: Any, x2: Any, x3: Any, y0: Any, y1: Any, y2: Any, y3: Any, c: Any, guard: Any) -> Any:
-        """The sums with four cells more."""
-        f0, a0, b0, g0 = cell(x0, y0, c)
-        f1, a1, b1, g1 = cell(x1, y1, c)
-        f2, a2, b2, g2 = cell(x2, y2, c)
-        f3, a3, b3, g3 = cell(x3, y3, c)
-        s = added(s, _four(f0, f1, f2, f3), _four(a0, a1, a2, a3), _four(b0, b1, b2, b3))
-        return s, min(guard, min(min(g0, g1), min(g2, g3)))
+    def adding(cell: Any) -> tuple[Any, Any]:
+        @piece
+        def four(x0: Any, x1: Any, x2: Any, x3: Any, y0: Any, y1: Any, y2: Any, y3: Any, c: Any) -> Any:
+            """The sums of the terms of four cells, and their bits."""
+            f0, a0, b0, g0 = cell(x0, y0, c)
+            f1, a1, b1, g1 = cell(x1, y1, c)
+            f2, a2, b2, g2 = cell(x2, y2, c)
+            f3, a3, b3, g3 = cell(x3, y3, c)
+            return _four(f0, f1, f2, f3), _four(a0, a1, a2, a3), _four(b0, b1, b2, b3), both(both(g0, g1), both(g2, g3))
+
+        @piece
+        def took(s: Any, x: Any, y: Any, c: Any, guard: Any) -> Any:
+            """The sums with a group more."""
+            f, a, b, g = four(x[0], x[1], x[2], x[3], y[0], y[1], y[2], y[3], c)
+            if group == 8:
+                f1, a1, b1, g1 = four(x[4], x[5], x[6], x[7], y[4], y[5], y[6], y[7], c)
+                return added(s, f + f1, a + a1, b + b1), both(guard, both(g, g1))
+            return added(s, f, a, b), both(guard, g)
+
+        return four, took
+
+    four, took = adding(cell)
+    if pairwise is None:
+
+        @piece
+        def took_words(s: Any, x: Any, y: Any, c: Any, guard: Any) -> Any:
+            return took(s, numbers(x), numbers(y), c, guard)
+
+        @piece
+        def of_both(guard: Any) -> Any:
+            return guard
+
+    else:
+        of_words, cell_of_these = pairwise
+        _, took_these = adding(cell_of_these)
+
+        @piece
+        def took_words(s: Any, x: Any, y: Any, c: Any, guard: Any) -> Any:
+            v0, w0, g0 = of_words(x[0], y[0])
+            v1, w1, g1 = of_words(x[1], y[1])
+            v2, w2, g2 = of_words(x[2], y[2])
+            v3, w3, g3 = of_words(x[3], y[3])
+            guard = both(guard, both(both(g0, g1), both(g2, g3)))
+            return took_these(s, numbers((v0, v1, v2, v3)), numbers((w0, w1, w2, w3)), c, guard)
+
+        @piece
+        def of_both(guard: Any) -> Any:
+            return np.int32(guard | np.int32(guard << np.int32(16)))
 
     @piece
-    def took(s: Any, x: Any, y: Any, c: Any, guard: Any) -> Any:
-        """The sums with a group more."""
-        s, guard = four(s, x[0], x[1], x[2], x[3], y[0], y[1], y[2], y[3], c, guard)
-        if group == 8:
-            s, guard = four(s, x[4], x[5], x[6], x[7], y[4], y[5], y[6], y[7], c, guard)
-        return s, guard
-
-    @piece
-    def single(p: Any, o: Any, q: Any, u: Any, d: Any, c: Any, lane: Any) -> Any:
+    def pairs(p: Any, o: Any, q: Any, u: Any, d: Any, c: Any, lane: Any) -> Any:
         s = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-        guard = top
-        for k in range(lane, d, width):
-            f, a, b, g = cell(one_cell(p, o + k), one_cell(q, u + k), c)
-            s, guard = added(s, f, a, b), min(guard, g)
+        guard = begin
+        k, end = np.int32(lane), np.int32(d)
+        while k < end:
+            j = np.int32(k + apart)
+            x, y = at(p, o, k), at(q, u, k)
+            second = j < end
+            v, w = at(p, o, j if second else k), at(q, u, j if second else k)
+            f, a, b, g = cell(x, y, c)
+            f1, a1, b1, g1 = cell(v if second else none, w if second else none, c)
+            s, guard = added(s, f + f1, a + a1, b + b1), both(guard, both(g, g1))
+            k = np.int32(j + apart)
         return s, guard
 
     @piece
@@ -84,13 +166,34 @@ def sweep(cell: Any, store: str, team: Team, grouped: bool, nothing: float, top:
         return one_cell(source, at + k) if k < count else none
 
     @piece
+    def in_turns(p: Any, o: Any, q: Any, u: Any, whole: Any, c: Any, lane: Any, s: Any, guard: Any) -> Any:
+        """Whole groups; the next ones are on their way while those at hand are computed."""
+        k = np.int32(np.int32(lane) * group)
+        if k >= whole:
+            return s, guard
+        x, y = fetch(p, o, k), fetch(q, u, k)
+        while True:  # in turns, so that no number is moved
+            then = np.int32(k + step)
+            ahead = then if then < whole else k
+            v, w = fetch(p, o, ahead), fetch(q, u, ahead)
+            s, guard = took_words(s, x, y, c, guard)
+            k = np.int32(then + step)
+            if then >= whole:
+                break
+            ahead = k if k < whole else then
+            x, y = fetch(p, o, ahead), fetch(q, u, ahead)
+            s, guard = took_words(s, v, w, c, guard)
+            if k >= whole:
+                break
+        return s, of_both(guard)
+
+    @piece
     def groups(p: Any, o: Any, q: Any, u: Any, d: Any, c: Any, lane: Any) -> Any:
         s = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-        guard = top
+        guard = begin
         whole = d // group * group
         if aligned(p, o) and aligned(q, u):
-            for k in range(lane * group, whole, width * group):
-                s, guard = took(s, wide_cells(p, o + k), wide_cells(q, u + k), c, guard)
+            s, guard = in_turns(p, o, q, u, np.int32(whole), c, lane, s, guard)
         else:
             for k in range(lane * group, whole, width * group):
                 s, guard = took(s, narrow_cells(p, o + k), narrow_cells(q, u + k), c, guard)
@@ -98,20 +201,19 @@ def sweep(cell: Any, store: str, team: Team, grouped: bool, nothing: float, top:
         if whole < d and whole // group % width == lane:
             for k in range(whole, d, 4):
                 i, j, n = o + k, u + k, d - k
-                s, guard = four(
-                    s,
+                f, a, b, g = four(
                     at_most(p, i, 0, n), at_most(p, i, 1, n), at_most(p, i, 2, n), at_most(p, i, 3, n),
-                    at_most(q, j, 0, n), at_most(q, j, 1, n), at_most(q, j, 2, n), at_most(q, j, 3, n),
-                    c, guard,
+                    at_most(q, j, 0, n), at_most(q, j, 1, n), at_most(q, j, 2, n), at_most(q, j, 3, n), c,
                 )  # fmt: skip
+                s, guard = added(s, f, a, b), both(guard, g)
         return s, guard
 
-    walk = groups if grouped else single
+    walk = groups if grouped else pairs
 
     @piece
     def sums(p: Any, o: Any, q: Any, u: Any, d: Any, c: Any, lane: Any, room: Any) -> Any:
         s, guard = walk(p, o, q, u, d, c, lane)
-        first = s[0] if guard >= normal else math.nan
+        first = s[0] if holds(guard) else math.nan
         return add_three(first, s[1], s[2], s[3], s[4], s[5], room)
 
     return sums

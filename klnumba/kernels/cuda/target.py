@@ -14,25 +14,28 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
+from klnumba.formulas import device as formulas
 from klnumba.formulas import elementary, primitives
 from klnumba.gpu import is_simulated
 from klnumba.kernels import compiler
 from klnumba.kernels.compiler import rebuilt, scalar
-from klnumba.kernels.cuda import approximate
 
 SIMULATED = is_simulated()
 numba_cuda: Any = importlib.import_module("numba.cuda")
 twin: Any = importlib.import_module("klnumba.kernels.cuda." + ("simulated" if SIMULATED else "intrinsics"))
 
-# Registers of a function that is called: the rare roads must not keep the kernel from having many threads. The kernel
-# itself takes what it needs.
-REGISTERS = 96
-RESIDENT = 512  # threads that hide the memory's latency, where that spills nothing: 128 registers each
+# Registers of a function that is called: the rare roads must not keep the kernel from having many threads.
+REGISTERS = 64
+# Threads of a processor that hide the memory's latency, and those of loops in float64: 64 and 128 registers each. What
+# does not fit lies in memory from row to row; the loops over cells have all of theirs.
+RESIDENT, RESIDENT_WIDE = 1024, 512
 WARP: int = twin.WARP
 ROOM: int = twin.ROOM
-cuda, load, wide_load, address, half = twin.cuda, twin.load, twin.wide_load, twin.address, twin.half
+cuda, load, load_at, wide_load, address, half = (
+    twin.cuda, twin.load, twin.load_at, twin.wide_load, twin.address, twin.half
+)  # fmt: skip
 noinline, exchange, vote, shared = twin.noinline, twin.exchange, twin.vote, twin.shared
-two_sum, fma = twin.two_sum, twin.fma
+two_sum, fma, raised = twin.two_sum, twin.fma, twin.raised
 
 _SPECIAL: dict[Any, Any] = {
     elementary.two_sum: two_sum,
@@ -41,7 +44,13 @@ _SPECIAL: dict[Any, Any] = {
     compiler.INSTRUCTIONS[primitives.fma]: fma,
 }
 if not SIMULATED:
-    _SPECIAL |= {approximate.power: twin.power, approximate.reciprocal: twin.reciprocal}
+    _INSTRUCTIONS = "larger", "held", "power", "power_short", "reciprocal", "rough_reciprocal", "rough_log"
+    _SPECIAL |= {getattr(formulas, name): getattr(twin, name) for name in _INSTRUCTIONS}
+
+
+def resident_of(store: str) -> int:
+    """The threads that a kernel which waits for memory leaves room for."""
+    return RESIDENT_WIDE if store == "float64" else RESIDENT
 
 
 def _is_text(value: Any) -> bool:
@@ -59,17 +68,17 @@ def device(function: Callable[..., Any]) -> Any:
     text = getattr(function, "py_func", function)
     if SIMULATED:
         return scalar(function) if text is function else function
-    return numba_cuda.jit(device=True, forceinline=True)(rebuilt(text, device, _is_text))
+    return piece(rebuilt(text, device, _is_text))
 
 
 def piece(function: Callable[..., Any]) -> Any:
     """A piece of a loop over cells: put into the loops that call it."""
-    return function if SIMULATED else numba_cuda.jit(device=True, forceinline=True)(function)
+    return function if SIMULATED else twin.piece(function)
 
 
 def apart(function: Callable[..., Any]) -> Any:
     """A piece that few rows need: called, and never put into the loop, which keeps that one small."""
-    return function if SIMULATED else numba_cuda.jit(device=True)(function)
+    return function if SIMULATED else twin.together(numba_cuda.jit(device=True)(function))
 
 
 def kernel(function: Callable[..., Any], name: str, threads: int, resident: int = 0, cached: bool = True) -> Any:

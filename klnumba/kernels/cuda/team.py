@@ -28,6 +28,7 @@ class Team:
     size: int
     add: Any  # (hi, lo, room): the sum of a double-double
     add_three: Any  # the sums of three
+    add_three_plain: Any  # the same for float64 numbers whose low parts are zero, and stay that
     largest: Any  # (x, room): the largest x; NaN is passed over
     any: Any  # (flag): whether one thread that shares the fate of this one has set its flag
 
@@ -101,6 +102,25 @@ def team(width: int, threads: int) -> Team:
         return a, ae, b, be, c, ce
 
     @piece
+    def add_three_plain(a: Any, ae: Any, b: Any, be: Any, c: Any, ce: Any, room: Any) -> Any:
+        for step in range(steps):
+            a += exchange(a, 1 << step, room)
+            b += exchange(b, 1 << step, room)
+            c += exchange(c, 1 << step, room)
+        if wide:
+            warp, first = place()
+            if first:
+                room[3 * warp], room[3 * warp + 1], room[3 * warp + 2] = a, b, c
+            cuda.syncthreads()
+            a, b, c = room[0], room[1], room[2]
+            for k in range(1, warps):
+                a += room[3 * k]
+                b += room[3 * k + 1]
+                c += room[3 * k + 2]
+            cuda.syncthreads()
+        return a, 0.0, b, 0.0, c, 0.0
+
+    @piece
     def largest(x: Any, room: Any) -> Any:
         for step in range(steps):
             x = larger(x, exchange(x, 1 << step, room))
@@ -122,7 +142,7 @@ def team(width: int, threads: int) -> Team:
         return vote(flag) != 0
 
     size = max(6 * warps, ROOM * threads)
-    return Team(width, threads, size, add, add_three, largest, any_of)
+    return Team(width, threads, size, add, add_three, add_three_plain, largest, any_of)
 
 
 @piece

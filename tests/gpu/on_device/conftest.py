@@ -2,6 +2,7 @@ import pytest
 
 from tests.gpu.on_device.arrays import SIMULATED
 
+collect_ignore = [] if SIMULATED else ["simulator.py"]
 if SIMULATED:
     from tests.gpu.on_device import simulator
 

@@ -11,16 +11,17 @@ from tests.reference.row_families import draw, families
 
 # ulp of the result. Rows of float32 and shorter cells are computed in float32 arithmetic and added up in float64.
 NARROW = 6.0
-# KL from logarithms of 16 bits a cell: powers come from an instruction that is off by 2**-22, 4 ulp of a number just
-# below 1. In the simulator every one is as far off as that, also in a sum of few cells and in what it is divided by.
+# KL from logarithms in float32 arithmetic: powers come from an instruction that is off by 2**-22, 4 ulp of a number
+# just below 1. In the simulator every one is as far off as that, also in a sum of few cells and in what it is divided
+# by.
 SHORT_LOGARITHMS = 9.0
 LENGTHS = (2, 4, 5, 16, 17, 37, 63, 64, 131)
 
 
 def limit(kind, dtype):
-    if dtype in ("float16", "bfloat16") and kind != "prob":
-        return SHORT_LOGARITHMS
-    return bound(kind, dtype) if dtype == "float64" else NARROW
+    if dtype == "float64":
+        return bound(kind, dtype)
+    return NARROW if kind == "prob" else SHORT_LOGARITHMS
 
 
 def settings_name(setting):

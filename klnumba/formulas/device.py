@@ -1,0 +1,261 @@
+"""Cells of KL for CUDA devices, where it is the number of instructions that keeps a loop from the speed of memory.
+
+They say what `divergences.kl_cell_f32` and `logit_cells` say, in about half the instructions: divisions and powers of
+float32 are made of quick instructions of a device, zeros are not told apart but raised to the least normal number, and
+no cell of logits where p and q are close needs q.
+
+The text of an instruction here is what the CPU runs in the simulator: results as far off as NVIDIA's manual of the PTX
+instructions allows, above the truth or below as the bits of the argument have it. On a device `kernels.cuda.target`
+puts the instruction in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from klnumba.formulas.divergences import MANTISSA, MANTISSA_F32, series
+from klnumba.formulas.elementary import INF, LN2_HI, LN2_LO, LOG2_E, ROUNDER, exp, exp_rest, log, two_sum
+from klnumba.formulas.finish import kl_finish
+from klnumba.formulas.log_cells import phi
+from klnumba.formulas.logit_cells import NEAR, psi, psi_f32
+from klnumba.formulas.primitives import fma
+
+ERROR = 2.0**-22  # of a power of two
+LEAST, LEAST_F32 = 2.0**-1022, np.float32(2.0**-126)  # the least normal numbers
+LEAST_WORD, LEAST_BITS_F32 = np.int32(1 << 20), np.int32(1 << 23)  # the upper half of the bits of one, the bits
+EXPONENT_MASK, EXPONENT_MASK_F32 = np.int64(~MANTISSA), np.int32(~MANTISSA_F32)
+HALF_F32 = np.int32(1 << 22)  # of a power of two, in the bits
+LN2_OF_BITS = np.float32(0.6931471805599453 * 2.0**-23)  # the logarithm of 2**k over the bits of k
+LOWEST = -(2.0**100)  # logits below count as that, and
+HIGHEST = 2.0**17  # a log-ratio above tells of one, where p may have mass and q has none
+
+# (expm1(r) - r)/r**2 for |r| <= 1.25: degree 7, relative error 2**-23.8, for cells of 16 bits
+# (tests/reference/coefficients.py, psi_short_f32).
+NEAR_SHORT = 1.25
+P0, P1, P2, P3, P4, P5, P6, P7 = (
+    np.float32(0.5),
+    np.float32(0.1666666865348816),
+    np.float32(0.04166692495346069),
+    np.float32(0.008333245292305946),
+    np.float32(0.0013880509650334716),
+    np.float32(0.0001984803966479376),
+    np.float32(2.5667857698863372e-05),
+    np.float32(2.78148650068033e-06),
+)
+
+# (t - log1p(t))/t**2 for |t| <= 1/2: degree 10, relative error 2**-22.4; it takes at most a fifth of a sum away
+# (tests/reference/coefficients.py, bend_f32).
+B0, B1, B2, B3, B4, B5, B6, B7, B8, B9, B10 = (
+    np.float32(0.5),
+    np.float32(-0.33333495259284973),
+    np.float32(0.2500036358833313),
+    np.float32(-0.19987323880195618),
+    np.float32(0.16647981107234955),
+    np.float32(-0.14559084177017212),
+    np.float32(0.1283213496208191),
+    np.float32(-0.08767932653427124),
+    np.float32(0.0746077448129654),
+    np.float32(-0.17313243448734283),
+    np.float32(0.1656506359577179),
+)
+# 2*(atanh(s) - s)/s**3 of z = s*s, for 0 <= z <= 1/25: degree 2, relative error 2**-20.4; it carries at most 1/15 of
+# a cell (tests/reference/coefficients.py, atanh_quarter_f32).
+T0, T1, T2 = np.float32(0.6666671633720398), np.float32(0.39978155493736267), np.float32(0.29983577132225037)
+
+
+# --- instructions -----------------------------------------------------------------------------------------------------
+
+
+def larger(x: Any, least: Any) -> Any:
+    """The larger of the two; `least` where x is NaN."""
+    return x if x > least else least
+
+
+def held(x: Any, least: Any) -> Any:
+    """The larger of the two, or NaN."""
+    return least if x < least else x
+
+
+def power(x: np.float32, inverse: np.float32) -> np.float32:
+    """e**(x*inverse), off by 2**-22; `inverse` is a power of two."""
+    bits = np.float32(x).view(np.int32)
+    up = np.int32((bits >> np.int32(13) ^ bits >> np.int32(16)) & np.int32(1))  # the last bits of cells of 16 bits
+    exact = exp(np.float64(x) * np.float64(inverse))
+    return np.float32(exact + (exact if up else -exact) * ERROR)
+
+
+def power_short(x: np.float32, inverse: np.float32) -> np.float32:
+    """`power` of a bfloat16, whose product with the first digits of log2(e) is exact."""
+    return power(x, inverse)
+
+
+def reciprocal(x: np.float32) -> np.float32:
+    """1/x, off by an ulp."""
+    bits = np.float32(np.float32(1.0) / x).view(np.int32)
+    up = np.int32(np.float32(x).view(np.int32) & np.int32(1))
+    return np.int32(bits + (np.int32(1) if up else np.int32(-1))).view(np.float32)
+
+
+def rough_reciprocal(x: float) -> float:
+    """1/x to 20 bits."""
+    return np.float64(1.0 / x) * (1.0 + 2.0**-20)
+
+
+def rough_log(x: float) -> float:
+    """log(x) to 20 bits, of a normal number of float32."""
+    return log(x) * (1.0 + 2.0**-20)
+
+
+# --- probabilities ----------------------------------------------------------------------------------------------------
+
+
+def quotient(a: float, b: float) -> float:
+    """a/b rounded as well as a division does but for few cases, where 1/b is a normal number."""
+    r = rough_reciprocal(b)
+    r = fma(fma(-b, r, 1.0), r, r)
+    r = fma(fma(-b, r, 1.0), r, r)
+    s = a * r
+    return fma(fma(-s, b, a), r, s)
+
+
+def finish_f32(g: float, p: float, q: float, floor: float, large: float) -> float:
+    """`finish.kl_finish` to the digits of a float32, where the sums are neither zero nor near overflow.
+
+    Where the answer stands phi(t) is less than |t|/16 of it, |t| <= 2**-5, and three terms are plenty.
+    """
+    over = rough_reciprocal(p)
+    over = fma(fma(-p, over, 1.0), over, over)
+    t = (q - p) * over
+    r = g * over - t * t * (0.5 - t * (1.0 / 3.0 - t * 0.25))
+    small = (abs(t) <= 2.0**-5) & (r >= 8.0 * abs(t) + floor) & (p < large) & (q < large) & (p > 1.0 / large)
+    equal = (g == 0.0) & (p == q) & (p > 0.0) & (p < large)
+    return 0.0 if equal else (r if small else -1.0)
+
+
+def psi_short(r: np.float32) -> np.float32:
+    """(expm1(r) - r)/r**2 for |r| <= 1.25."""
+    return P0 + r * (P1 + r * (P2 + r * (P3 + r * (P4 + r * (P5 + r * (P6 + r * P7))))))
+
+
+def kl_cell(p: float, q: float) -> tuple[float, np.int32]:
+    """p*log(p/q) - p + q, and bits that are negative where that does not hold, though the sums of p and q are finite.
+
+    It does not where p or q is negative (or -0), and where p is none of the least numbers and q is none that is normal.
+    A zero p counts as the least normal number, a q beside it that is less, too.
+    """
+    x, y = larger(p, LEAST), larger(q, LEAST)
+    bits_x = np.float64(x).view(np.int64)
+    bits_y = np.float64(y).view(np.int64)
+    shift = bits_x - bits_y
+    shift += (shift >> np.int64(63)) & MANTISSA
+    q2 = np.int64(bits_y + (shift & EXPONENT_MASK)).view(np.float64)
+    pk = x * np.float64(np.int32(shift >> np.int64(52)))
+    d = x - q2
+    s = quotient(d, x + q2)
+    z = s * s
+    g = s * (d + x * (z * series(z))) + (pk * LN2_LO + (pk * LN2_HI + (y - q2)))
+    bits_p, bits_q = np.float64(p).view(np.int64), np.float64(q).view(np.int64)
+    upper = np.int32(bits_q >> np.int64(32))
+    none = np.int32(np.int64(bits_p - np.int64(1)) >> np.int64(32))  # negative where p is zero
+    return g, np.int32(np.int32(bits_p >> np.int64(32)) | upper | np.int32(upper - LEAST_WORD) & ~none)
+
+
+def kl_cell_f32(p: np.float32, q: np.float32) -> tuple[np.float32, np.int32]:
+    """The same for float32."""
+    bits_p, bits_q = np.float32(p).view(np.int32), np.float32(q).view(np.int32)
+    lacks = np.int32(bits_q - LEAST_BITS_F32) & ~np.int32(bits_p - np.int32(1))
+    return positive_cell_f32(larger(p, LEAST_F32), larger(q, LEAST_F32)), np.int32(bits_p | bits_q | lacks)
+
+
+def positive_cell_f32(x: np.float32, y: np.float32) -> np.float32:
+    """x*log(x/y) - x + y of two positive normal numbers.
+
+    The power of two between them is the nearest one, which leaves x/(y*2**k) between 2/3 and 3/2; so where x/y is about
+    4/3 the two terms cancel by two bits.
+    """
+    bits_x, bits_y = np.float32(x).view(np.int32), np.float32(y).view(np.int32)
+    power = np.int32(np.int32(np.int32(bits_x - bits_y) + HALF_F32) & EXPONENT_MASK_F32)
+    q2 = np.int32(bits_y + power).view(np.float32)
+    d = x - q2
+    s = d * reciprocal(x + q2)
+    z = s * s
+    return s * (d + x * (z * (T0 + z * (T1 + z * T2)))) + ((x * np.float32(power)) * LN2_OF_BITS + (y - q2))
+
+
+# --- logits -----------------------------------------------------------------------------------------------------------
+
+
+def bend(t: float) -> float:
+    """t - log1p(t); infinite where 1 + t, of which t has lost digits, is below 1/2."""
+    return phi(t) if t >= -0.5 else INF
+
+
+def bend_f32(t: float) -> float:
+    """The same to the digits of a float32; infinite where t is above 1/2 in size."""
+    r = np.float32(t)
+    high = B5 + r * (B6 + r * (B7 + r * (B8 + r * (B9 + r * B10))))
+    ratio = B0 + r * (B1 + r * (B2 + r * (B3 + r * (B4 + r * high))))
+    return t * (t * np.float64(ratio)) if abs(t) <= 0.5 else INF
+
+
+def power_f64(x: float, inverse: float) -> float:
+    """e**(x*inverse) within 1 ulp; zero where that is no normal number, e**700 above 700."""
+    a = x * inverse
+    a = -709.0 if a < -709.0 else a
+    a = 700.0 if a > 700.0 else a
+    t = a * LOG2_E + ROUNDER
+    n = t - ROUNDER
+    r = (a - n * LN2_HI) - n * LN2_LO
+    y = 1.0 + r * (1.0 + r * (0.5 + r * exp_rest(r)))
+    return y * np.int64((np.float64(t).view(np.int64) + np.int64(1023)) << np.int64(52)).view(np.float64)
+
+
+def short_gap(x: Any, y: Any, inverse: Any, shift: Any) -> Any:
+    """(x - y)*inverse - shift for cells so short that x - y is not rounded, or by nothing that counts."""
+    return fma(x - y, inverse, -shift)
+
+
+def gap(x: Any, y: Any, inverse: Any, shift: Any) -> Any:
+    """(x - y)*inverse - shift, rounded after the subtraction of the shift."""
+    between, lost = two_sum(x, -y)
+    return fma(lost, inverse, fma(between, inverse, -shift))
+
+
+def logit_cell(
+    power: Callable[..., Any], psi: Callable[..., Any], gap: Callable[..., Any], near: float, real: Any
+) -> Callable[..., Any]:
+    """The cell of two logits in the arithmetic of `real`.
+
+    With p = e**x and q = e**y, both over the temperature, and delta = x - y - shift, the cell's G = p*(delta +
+    expm1(-delta)) and E = p*expm1(-delta) = q*ratio - p, where ratio = e**shift. Where delta is small G comes from a
+    polynomial and E is G - p*delta; elsewhere E comes from q and G is p*delta + E. So the sum of E, which tells how far
+    off the shift is, is as accurate as that of G, and of a row with small deltas no q counts.
+    """
+    bound, lowest = real(near), real(LOWEST)
+
+    def cell(x: Any, y: Any, inverse: Any, shift: Any, ratio: Any) -> tuple[Any, Any, Any, Any]:
+        """(G, p, E, delta); they do not hold where delta is above `HIGHEST`."""
+        u, v = held(x, lowest), held(y, lowest)
+        p, q = power(u, inverse), power(v, inverse)
+        delta = gap(u, v, inverse, shift)
+        h = p * delta
+        g = h * (delta * psi(-delta))
+        e = fma(q, ratio, -p)
+        is_near = abs(delta) < bound
+        return (g if is_near else h + e), p, (g - h if is_near else e), delta
+
+    return cell
+
+
+LOGIT_CELLS = {
+    "float64": logit_cell(power_f64, psi, gap, NEAR, np.float64),
+    "float32": logit_cell(power, psi_f32, gap, NEAR, np.float32),
+    "float16": logit_cell(power, psi_short, short_gap, NEAR_SHORT, np.float32),
+    "bfloat16": logit_cell(power_short, psi_short, short_gap, NEAR_SHORT, np.float32),
+}
+BENDS = {"float64": bend, "float32": bend_f32}
+FINISHES = {"float64": kl_finish, "float32": finish_f32}
+KL_CELLS = {"float64": kl_cell, "float32": kl_cell_f32}

@@ -1,0 +1,164 @@
+"""The cells of CUDA devices, with instructions as far off as the manual allows, against the exact values."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+
+from klnumba.formulas import device, finish
+from klnumba.kernels.compiler import scalar
+from tests.reference import coefficients
+
+SETS = {
+    "psi_short_f32": [f"P{i}" for i in range(8)],
+    "atanh_quarter_f32": ["T0", "T1", "T2"],
+    "bend_f32": [f"B{i}" for i in range(11)],
+}
+# Largest errors in units of 2**-24 or 2**-53, of a cell over what it is made of; the largest seen are beside them.
+OF_PROBABILITIES = {"float32": 6.0, "float64": 3.5}  # 4.7, 2.7
+OF_LOGITS = {"float64": 5.0, "float32": 24.0, "float16": 24.0, "bfloat16": 24.0}  # 4.0, 19.2, 19.9, 21.2
+UNIT = {"float32": 2.0**-24, "float64": 2.0**-53}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_coefficients_are_those_of_the_generator(name):
+    with mpmath.workdps(50):
+        made, error = coefficients.smallest(coefficients.TARGETS[name])
+    assert [float(getattr(device, c)) for c in SETS[name]] == [float(c) for c in made]
+    assert error <= coefficients.TARGETS[name].tolerance
+
+
+def truth(p, q):
+    with mpmath.workdps(60):
+        p, q = mpmath.mpf(float(p)), mpmath.mpf(float(q))
+        return (p * mpmath.log(p / q) if p else mpmath.mpf(0)) - p + q
+
+
+def ratios(dtype, rng, count):
+    """Pairs of numbers at every distance from each other."""
+    p = rng.uniform(0.5, 2.0, count) * 2.0 ** rng.integers(-40, 3, count)
+    distance = 10.0 ** rng.uniform(-9, 1.5, count) * rng.choice([-1, 1], count)
+    return p.astype(dtype), (p * np.exp(distance)).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_cells_of_probabilities(dtype):
+    cell = scalar(device.KL_CELLS[dtype])
+    worst = 0.0
+    for p, q in zip(*ratios(dtype, np.random.default_rng(0), 3000), strict=True):
+        value, bits = cell(p, q)
+        assert bits >= 0
+        exact = truth(p, q)
+        worst = max(worst, abs(float((mpmath.mpf(float(value)) - exact) / exact)) if exact else abs(value))
+    assert worst <= OF_PROBABILITIES[dtype] * UNIT[dtype], worst / UNIT[dtype]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_zeros_and_what_is_no_probability(dtype):
+    kind, cell = np.dtype(dtype).type, scalar(device.KL_CELLS[dtype])
+    least = float(np.finfo(dtype).tiny)
+    tiny = np.finfo(dtype).smallest_subnormal
+    for p, q in [(0.0, 0.0), (0.0, 0.3), (0.0, tiny), (least, 1.0), (tiny, 1.0), (0.3, least), (1.0, 1.0)]:
+        value, bits = cell(kind(p), kind(q))
+        assert bits >= 0, (p, q)
+        assert value == pytest.approx(float(truth(p, q)), rel=1e-6, abs=2e3 * least)
+    for p, q in [
+        (0.3, 0.0),
+        (0.3, tiny),
+        (tiny, 0.0),
+        (-0.1, 0.2),
+        (0.2, -0.1),
+        (0.0, -0.1),
+        (-0.0, 0.1),
+        (-0.1, -0.1),
+    ]:
+        assert cell(kind(p), kind(q))[1] < 0, (p, q)
+
+
+def logits(dtype, rng, count):
+    """Pairs of logits, and a guess of their distance, at every distance from it."""
+    import ml_dtypes
+
+    kind = {"bfloat16": ml_dtypes.bfloat16}.get(dtype, dtype)
+    x = rng.uniform(-12.0, 3.0, count).astype(kind).astype(float)
+    shift = rng.uniform(-2.0, 2.0, count) * rng.integers(0, 2, count)
+    delta = 10.0 ** rng.uniform(-5, 1.2, count) * rng.choice([-1, 1], count)
+    return x, (x - shift - delta).astype(kind).astype(float), shift
+
+
+@pytest.mark.parametrize("dtype", OF_LOGITS)
+@pytest.mark.parametrize("inverse", [1.0, 0.25])
+def test_cells_of_logits(dtype, inverse):
+    real = np.float64 if dtype == "float64" else np.float32
+    cell, worst = scalar(device.LOGIT_CELLS[dtype]), 0.0
+    for x, y, guess in zip(*logits(dtype, np.random.default_rng(1), 2000), strict=True):
+        shift = real(guess)
+        ratio = real(math.exp(float(shift)))
+        g, p, e, delta = cell(real(x), real(y), real(inverse), shift, ratio)
+        with mpmath.workdps(50):
+            gap = (mpmath.mpf(x) - mpmath.mpf(y)) * inverse - mpmath.mpf(float(shift))
+            mass = mpmath.exp(mpmath.mpf(x) * inverse)
+            rest = mpmath.expm1(-gap)
+            exact = {"g": mass * (gap + rest), "p": mass, "e": mass * rest}
+        assert abs(float(delta) - float(gap)) <= 2 * UNIT[real.__name__] * abs(float(gap))
+        for found, value in zip((g, p, e), exact.values(), strict=True):
+            if value:
+                worst = max(worst, abs(float((mpmath.mpf(float(found)) - value) / value)))
+    assert worst <= OF_LOGITS[dtype] * UNIT[real.__name__], worst / UNIT[real.__name__]
+
+
+@pytest.mark.parametrize("dtype", OF_LOGITS)
+def test_logits_that_are_masked(dtype):
+    real = np.float64 if dtype == "float64" else np.float32
+    cell = scalar(device.LOGIT_CELLS[dtype])
+    one, zero = real(1.0), real(0.0)
+    g, p, e, delta = cell(real(-math.inf), real(-math.inf), one, zero, one)
+    assert g == 0.0 == p == e  # in both rows
+    assert abs(delta) <= device.HIGHEST
+    g, p, e, delta = cell(real(-math.inf), real(-1.0), one, zero, one)
+    assert p == 0.0  # in p alone
+    assert g == e == pytest.approx(math.exp(-1.0), rel=1e-6)
+    assert delta <= device.HIGHEST
+    assert cell(real(-1.0), real(-math.inf), one, zero, one)[3] > device.HIGHEST  # where p has mass
+    assert cell(real(-500.0), real(-math.inf), one, zero, one)[3] > device.HIGHEST  # however little
+    for x, y in [(math.nan, 0.0), (0.0, math.nan)]:
+        g, p, e, _ = cell(real(x), real(y), one, zero, one)
+        assert math.isnan(p) or math.isnan(e)
+
+
+def test_finish_has_the_digits_of_a_float32():
+    ours, theirs = scalar(device.finish_f32), scalar(finish.kl_finish)
+    rng = np.random.default_rng(2)
+    stands = 0
+    for _ in range(2000):
+        p = rng.uniform(0.5, 2.0) * 2.0 ** rng.integers(-30, 30)
+        q = p * (1.0 + rng.uniform(-1, 1) * 10.0 ** rng.uniform(-8, -1))
+        g = p * 10.0 ** rng.uniform(-5, 2)
+        found, expected = ours(g, p, q, 2.0**-18, 2.0**40), theirs(g, p, q, 2.0**-18, 2.0**40)
+        assert found == pytest.approx(expected, rel=2.0**-26)
+        stands += expected > 0
+    assert 500 < stands < 2000
+    assert ours(0.0, 1.5, 1.5, 2.0**-18, 2.0**40) == 0.0
+    for p in (0.0, math.nan, math.inf, -1.0):
+        assert ours(1.0, p, 1.0, 2.0**-18, 2.0**40) == -1.0
+
+
+def test_bends():
+    for dtype, size in (("float64", 3.0), ("float32", 0.5)):
+        bend = scalar(device.BENDS[dtype])
+        for t in np.random.default_rng(3).uniform(-0.5, size, 500):
+            with mpmath.workdps(40):
+                exact = float(mpmath.mpf(t) - mpmath.log1p(mpmath.mpf(t)))
+            assert bend(t) == pytest.approx(exact, rel=3e-7 if dtype == "float32" else 4e-16)
+        assert bend(-0.75) == bend(-2.0) == math.inf
+    assert scalar(device.bend_f32)(0.75) == math.inf
+
+
+def test_quotients():
+    rng = np.random.default_rng(4)
+    a, b = rng.uniform(0.5, 2.0, (2, 2000)) * 2.0 ** rng.integers(-300, 300, (2, 2000))
+    found = np.array([scalar(device.quotient)(x, y) for x, y in zip(a, b, strict=True)])
+    np.testing.assert_allclose(found, a / b, rtol=2.3e-16)
