@@ -30,7 +30,7 @@ EXPONENT_MASK, EXPONENT_MASK_F32 = np.int64(~MANTISSA), np.int32(~MANTISSA_F32)
 HALF_F32 = np.int32(1 << 22)  # of a power of two, in the bits
 LN2_OF_BITS = np.float32(0.6931471805599453 * 2.0**-23)  # the logarithm of 2**k over the bits of k
 LOWEST = -(2.0**100)  # logits below count as that, and
-HIGHEST = 2.0**17  # a log-ratio above tells of one, where p may have mass and q has none
+HIGHEST = 2.0**10  # a log-ratio above tells of one, where p may have mass and q has none
 
 # (expm1(r) - r)/r**2 for |r| <= 1.25: degree 7, relative error 2**-23.8, for cells of 16 bits
 # (tests/reference/coefficients.py, psi_short_f32).
@@ -80,11 +80,12 @@ def held(x: Any, least: Any) -> Any:
 
 
 def power(x: np.float32, inverse: np.float32) -> np.float32:
-    """e**(x*inverse), off by 2**-22; `inverse` is a power of two."""
+    """e**(x*inverse), off by 2**-22; zero where that is no normal number. `inverse` is a power of two."""
     bits = np.float32(x).view(np.int32)
     up = np.int32((bits >> np.int32(13) ^ bits >> np.int32(16)) & np.int32(1))  # the last bits of cells of 16 bits
     exact = exp(np.float64(x) * np.float64(inverse))
-    return np.float32(exact + (exact if up else -exact) * ERROR)
+    found = np.float32(exact + (exact if up else -exact) * ERROR)
+    return np.float32(0.0) if found < LEAST_F32 else found
 
 
 def power_short(x: np.float32, inverse: np.float32) -> np.float32:
@@ -122,7 +123,7 @@ def quotient(a: float, b: float) -> float:
 
 
 def finish_f32(g: float, p: float, q: float, floor: float, large: float) -> float:
-    """`finish.kl_finish` to the digits of a float32, where the sums are neither zero nor near overflow.
+    """`finish.kl_finish` to the digits of a float32; -1 also where nothing is left of the cells.
 
     Where the answer stands phi(t) is less than |t|/16 of it, |t| <= 2**-5, and three terms are plenty.
     """
@@ -131,8 +132,13 @@ def finish_f32(g: float, p: float, q: float, floor: float, large: float) -> floa
     t = (q - p) * over
     r = g * over - t * t * (0.5 - t * (1.0 / 3.0 - t * 0.25))
     small = (abs(t) <= 2.0**-5) & (r >= 8.0 * abs(t) + floor) & (p < large) & (q < large) & (p > 1.0 / large)
-    equal = (g == 0.0) & (p == q) & (p > 0.0) & (p < large)
-    return 0.0 if equal else (r if small else -1.0)
+    return r if small else -1.0
+
+
+def finish(g: float, p: float, q: float, floor: float, large: float) -> float:
+    """`finish.kl_finish`; -1 also where nothing is left of the cells: a zero p counted as the least normal number."""
+    r = kl_finish(g, p, q, floor, large)
+    return r if r > 0.0 else -1.0
 
 
 def psi_short(r: np.float32) -> np.float32:
@@ -213,20 +219,13 @@ def power_f64(x: float, inverse: float) -> float:
     return y * np.int64((np.float64(t).view(np.int64) + np.int64(1023)) << np.int64(52)).view(np.float64)
 
 
-def short_gap(x: Any, y: Any, inverse: Any, shift: Any) -> Any:
-    """(x - y)*inverse - shift for cells so short that x - y is not rounded, or by nothing that counts."""
-    return fma(x - y, inverse, -shift)
-
-
 def gap(x: Any, y: Any, inverse: Any, shift: Any) -> Any:
     """(x - y)*inverse - shift, rounded after the subtraction of the shift."""
     between, lost = two_sum(x, -y)
     return fma(lost, inverse, fma(between, inverse, -shift))
 
 
-def logit_cell(
-    power: Callable[..., Any], psi: Callable[..., Any], gap: Callable[..., Any], near: float, real: Any
-) -> Callable[..., Any]:
+def logit_cell(power: Callable[..., Any], psi: Callable[..., Any], near: float, real: Any) -> Callable[..., Any]:
     """The cell of two logits in the arithmetic of `real`.
 
     With p = e**x and q = e**y, both over the temperature, and delta = x - y - shift, the cell's G = p*(delta +
@@ -251,11 +250,11 @@ def logit_cell(
 
 
 LOGIT_CELLS = {
-    "float64": logit_cell(power_f64, psi, gap, NEAR, np.float64),
-    "float32": logit_cell(power, psi_f32, gap, NEAR, np.float32),
-    "float16": logit_cell(power, psi_short, short_gap, NEAR_SHORT, np.float32),
-    "bfloat16": logit_cell(power_short, psi_short, short_gap, NEAR_SHORT, np.float32),
+    "float64": logit_cell(power_f64, psi, NEAR, np.float64),
+    "float32": logit_cell(power, psi_f32, NEAR, np.float32),
+    "float16": logit_cell(power, psi_short, NEAR_SHORT, np.float32),
+    "bfloat16": logit_cell(power_short, psi_short, NEAR_SHORT, np.float32),
 }
 BENDS = {"float64": bend, "float32": bend_f32}
-FINISHES = {"float64": kl_finish, "float32": finish_f32}
+FINISHES = {"float64": finish, "float32": finish_f32}
 KL_CELLS = {"float64": kl_cell, "float32": kl_cell_f32}

@@ -3,7 +3,8 @@
 A device hangs where some threads of a warp wait at one barrier, shuffle or vote and others at another. So a condition
 that differs from thread to thread must lead to the same ones on both sides. A register differs where it comes from the
 number of a thread or of its lane, from memory at an address that does, from an atomic or a shuffle; what a vote or a
-barrier tells is the same for all.
+barrier tells is the same for all. What only the way that a thread came by tells (a constant, a result of a call) is not
+followed.
 """
 
 from __future__ import annotations
@@ -69,7 +70,9 @@ def differing(graph: list[Block]) -> set[str]:
     for block in graph:
         for line in block.lines:
             registers = REGISTER.findall(line)
-            if registers and not line.startswith(("st.", "bra", "@", "bar.sync")):
+            if registers and not re.match(r"(@!?%p\d+\s+)?(st\.|bra|ret|bar\.sync)", line):
+                if line.startswith("@"):  # what it writes depends on its condition too
+                    registers = [*registers[1:], registers[0]]
                 targets = registers[:1]
                 braces = re.match(r"[\w.]+\s+\{([^}]*)\}", line)
                 if braces:

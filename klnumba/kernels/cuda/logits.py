@@ -15,15 +15,18 @@ import numpy as np
 from klnumba.formulas.device import BENDS, HIGHEST, LOGIT_CELLS, LOWEST, held, quotient, rough_log
 from klnumba.formulas.device import power as rough_power
 from klnumba.formulas.elementary import exp, log1p
-from klnumba.formulas.logit_cells import LARGEST, SMALLEST
+from klnumba.formulas.logit_cells import LARGEST
 from klnumba.kernels.cuda.cells import COMPUTED, reader
 from klnumba.kernels.cuda.sweep import below, sweep
 from klnumba.kernels.cuda.target import device, piece
 from klnumba.kernels.cuda.team import Team, value_of
 
-LEAST = {"float64": 2.0**-900, "float32": 2.0**-80}  # KL below which squares of log-ratios may be denormal
+# KL below which it shows that squares of log-ratios and powers below the least normal number are zero, in rows of up to
+# 2**30 cells with the masses below.
+LEAST = {"float64": 2.0**-800, "float32": 2.0**-50}
 READS = 2  # of a row at most
 HEAD = 16  # cells of a row from which the log-ratio is guessed, and one of each thread: a multiple of every warp
+SMALLEST = 2.0**-10  # the least sum of exponentials
 FAR = 2.0**64  # masses beyond it, or below its inverse, tell nothing
 _exp, _log1p, _quotient = device(exp), device(log1p), device(quotient)
 _rough_power, _rough_log, _held = device(rough_power), device(rough_log), device(held)
@@ -110,9 +113,9 @@ def parts(store: str, team: Team, grouped: bool) -> tuple[Any, Any, Any, Any]:
         found = (g / held if wide else g * over) - bend
         other = mass + mass * t  # times the ratio, as the bounds of Q are
         fits = usable(mass) and other > SMALLEST * ratio and other < LARGEST * ratio and g < np.inf
-        equal = g == 0.0 and t == 0.0
         sound = 4.0 * bend <= found and found >= least
-        return (0.0 if equal else found) if fits and (equal or sound) else -1.0, equal or sound or not fits, t
+        # Nothing left of the cells, g = 0, is no reason for a better guess either.
+        return found if fits and sound else -1.0, sound or not fits or g == 0.0, t
 
     @piece
     def improved(shift: Any, t: Any) -> Any:

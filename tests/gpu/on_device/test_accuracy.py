@@ -64,3 +64,30 @@ def test_short_dtypes(dtype, kind, d):
     names = ("ordinary", "sum to one", "sparse", "peaked", "constant", "counts")
     rows = [draw(families("float32")[name], rng, d, kind, "float32") for name in names]
     assert_within(rows, kind, True, dtype, names)
+
+
+B = 2.0**-126
+HARD = {
+    "zeros of both": ("prob", [0.0] * 48, [0.0] * 48),
+    "least normal numbers": ("prob", [B] + [0.0] * 47, [B] * 48),
+    "equal but for the least": ("prob", [2.0**-39, 0.0] + [0.0] * 46, [2.0**-39, B] + [0.0] * 46),
+    "a constant between small cells": ("logit", [1e-5, 2.1e-5, -1.3e-5, 5e-6, 3e-5] * 10, [20.0] * 50),
+    "powers below the least": ("logit", [0.0, -88.5] * 20, [0.0, -1000.0] * 20),
+    "all far below": ("logit", [-1e5, -1e5 - 1, -1e5 - 2], [0.0, 1.0, 2.0]),
+    "two that dominate": ("logit", [-9.0] * 50 + [8.0, 8.25], [-9.0] * 50 + [8.25, 8.0]),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16"])
+@pytest.mark.parametrize("name", HARD)
+def test_rows_that_one_read_does_not_serve(name, dtype):
+    kind, *sides = HARD[name]
+    p, q = (np.array([side]).astype(DTYPES[dtype]) for side in sides)
+    (result,) = get(kl.kl_divergence(put(p), put(q), kind=kind))
+    truth, scale = mp.pair_of_rows(p[0].astype(float), q[0].astype(float), kind, True)["kl_divergence"]
+    if name == "zeros of both":
+        assert np.isnan(result)
+    else:
+        assert (result > 0.0) == (truth > 0)
+        error = mp.ulp_error(result, truth, "float64" if dtype == "float64" else "float32", scale)
+        assert error <= limit(kind, dtype), float(error)
