@@ -36,7 +36,10 @@ def unfit() -> str | None:
 
 @functools.cache
 def _unfit(numpy: str) -> str | None:
-    found = importlib.metadata.version("numba-cuda")
+    try:
+        found = importlib.metadata.version("numba-cuda")
+    except importlib.metadata.PackageNotFoundError:  # installed in a way that leaves no version
+        return None
     if _parts(numpy, 2) < (2, 5) or _parts(found, 3) > LAST_UNFIT:
         return None
     return f'numba-cuda {found} does not work with NumPy {numpy} (python -m pip install "numpy<2.5")'

@@ -55,6 +55,13 @@ def test_a_numpy_that_is_too_new_is_named(monkeypatch):
     assert gpu.unfit() is None
     gpu._unfit.cache_clear()
 
+    def absent(name):
+        raise gpu.importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(gpu.importlib.metadata, "version", absent)
+    assert gpu.unfit() is None
+    gpu._unfit.cache_clear()
+
 
 def test_a_stream_is_for_devices():
     with pytest.raises(ValueError, match="stream: only arrays on a CUDA device"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,9 @@ from klnumba.kernels.cuda.target import device, piece, two_sum
 from klnumba.kernels.cuda.team import Team
 
 _four = device(sum_of_four)
+
+
+Took = Callable[..., Any]  # (sums, x, y, c, guard): the sums with a group of cells more, and the guard
 
 
 @functools.cache
@@ -78,15 +82,26 @@ def sweep(
     added first; else two. Groups of 16-bit cells may be looked at two by two: `pairwise` is (what makes of two words of
     cells two others, and a guard; the cell of these).
     """
-    begin, both, holds = told
-    read, width, group = reader(store), team.width, GROUP[store]
-    kind = np.dtype(COMPUTED[store])
-    none, wide = kind.type(nothing), kind == np.float64
-    add = adder(wide)
+    wide, holds = COMPUTED[store] == "float64", told.holds
+    walk = (
+        groups(cell, store, team.width, nothing, told, pairwise)
+        if grouped
+        else pairs(cell, store, team.width, nothing, told)
+    )
     add_three = team.add_three if wide else team.add_three_plain
-    step, apart = np.int32(width * group), np.int32(width)
-    at, one_cell, fetch, numbers = read.at, read.one, read.fetch, read.numbers
-    narrow_cells, aligned = read.narrow, read.aligned
+
+    @piece
+    def sums(p: Any, o: Any, q: Any, u: Any, d: Any, c: Any, lane: Any, room: Any) -> Any:
+        s, guard = walk(p, o, q, u, d, c, lane)
+        first = s[0] if holds(guard) else math.nan
+        return add_three(first, s[1], s[2], s[3], s[4], s[5], room)
+
+    return sums
+
+
+def adding(store: str) -> Any:
+    """What adds three terms to the sums."""
+    add = adder(COMPUTED[store] == "float64")
 
     @piece
     def added(s: Any, f: Any, x: Any, y: Any) -> Any:
@@ -95,57 +110,17 @@ def sweep(
         e, ee = add(s[4], s[5], y)
         return a, ae, b, be, e, ee
 
-    def adding(cell: Any) -> tuple[Any, Any]:
-        @piece
-        def four(x0: Any, x1: Any, x2: Any, x3: Any, y0: Any, y1: Any, y2: Any, y3: Any, c: Any) -> Any:
-            """The sums of the terms of four cells, and their bits."""
-            f0, a0, b0, g0 = cell(x0, y0, c)
-            f1, a1, b1, g1 = cell(x1, y1, c)
-            f2, a2, b2, g2 = cell(x2, y2, c)
-            f3, a3, b3, g3 = cell(x3, y3, c)
-            return _four(f0, f1, f2, f3), _four(a0, a1, a2, a3), _four(b0, b1, b2, b3), both(both(g0, g1), both(g2, g3))
+    return added
 
-        @piece
-        def took(s: Any, x: Any, y: Any, c: Any, guard: Any) -> Any:
-            """The sums with a group more."""
-            f, a, b, g = four(x[0], x[1], x[2], x[3], y[0], y[1], y[2], y[3], c)
-            if group == 8:
-                f1, a1, b1, g1 = four(x[4], x[5], x[6], x[7], y[4], y[5], y[6], y[7], c)
-                return added(s, f + f1, a + a1, b + b1), both(guard, both(g, g1))
-            return added(s, f, a, b), both(guard, g)
 
-        return four, took
-
-    four, took = adding(cell)
-    if pairwise is None:
-
-        @piece
-        def took_words(s: Any, x: Any, y: Any, c: Any, guard: Any) -> Any:
-            return took(s, numbers(x), numbers(y), c, guard)
-
-        @piece
-        def of_both(guard: Any) -> Any:
-            return guard
-
-    else:
-        of_words, cell_of_these = pairwise
-        _, took_these = adding(cell_of_these)
-
-        @piece
-        def took_words(s: Any, x: Any, y: Any, c: Any, guard: Any) -> Any:
-            v0, w0, g0 = of_words(x[0], y[0])
-            v1, w1, g1 = of_words(x[1], y[1])
-            v2, w2, g2 = of_words(x[2], y[2])
-            v3, w3, g3 = of_words(x[3], y[3])
-            guard = both(guard, both(both(g0, g1), both(g2, g3)))
-            return took_these(s, numbers((v0, v1, v2, v3)), numbers((w0, w1, w2, w3)), c, guard)
-
-        @piece
-        def of_both(guard: Any) -> Any:
-            return np.int32(guard | np.int32(guard << np.int32(16)))
+def pairs(cell: Any, store: str, width: int, nothing: float, told: Guard) -> Any:
+    """The sums of the cells of a thread, two at a time."""
+    begin, both, _ = told
+    none, at, added = np.dtype(COMPUTED[store]).type(nothing), reader(store).at, adding(store)
+    apart = np.int32(width)
 
     @piece
-    def pairs(p: Any, o: Any, q: Any, u: Any, d: Any, c: Any, lane: Any) -> Any:
+    def walk(p: Any, o: Any, q: Any, u: Any, d: Any, c: Any, lane: Any) -> Any:
         s = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
         guard = begin
         k, end = np.int32(lane), np.int32(d)
@@ -160,14 +135,71 @@ def sweep(
             k = np.int32(j + apart)
         return s, guard
 
-    @piece
-    def at_most(source: Any, at: Any, k: Any, count: Any) -> Any:
-        """Cell k of the `count` that are left, or nothing."""
-        return one_cell(source, at + k) if k < count else none
+    return walk
+
+
+def in_fours(cell: Any, store: str, told: Guard) -> tuple[Any, Took]:
+    """(the sums of the terms of four cells, and their guard; what adds a group)."""
+    both, added, group = told.both, adding(store), GROUP[store]
 
     @piece
-    def in_turns(p: Any, o: Any, q: Any, u: Any, whole: Any, c: Any, lane: Any, s: Any, guard: Any) -> Any:
-        """Whole groups; the next ones are on their way while those at hand are computed."""
+    def four(x0: Any, x1: Any, x2: Any, x3: Any, y0: Any, y1: Any, y2: Any, y3: Any, c: Any) -> Any:
+        f0, a0, b0, g0 = cell(x0, y0, c)
+        f1, a1, b1, g1 = cell(x1, y1, c)
+        f2, a2, b2, g2 = cell(x2, y2, c)
+        f3, a3, b3, g3 = cell(x3, y3, c)
+        return _four(f0, f1, f2, f3), _four(a0, a1, a2, a3), _four(b0, b1, b2, b3), both(both(g0, g1), both(g2, g3))
+
+    @piece
+    def took(s: Any, x: Any, y: Any, c: Any, guard: Any) -> Any:
+        f, a, b, g = four(x[0], x[1], x[2], x[3], y[0], y[1], y[2], y[3], c)
+        if group == 8:
+            f1, a1, b1, g1 = four(x[4], x[5], x[6], x[7], y[4], y[5], y[6], y[7], c)
+            return added(s, f + f1, a + a1, b + b1), both(guard, both(g, g1))
+        return added(s, f, a, b), both(guard, g)
+
+    return four, took
+
+
+def of_words(took: Took, store: str, told: Guard, pairwise: Any) -> tuple[Took, Any]:
+    """(what adds a group of words; what makes of the guard of two cells that of one)."""
+    numbers, both = reader(store).numbers, told.both
+    if pairwise is None:
+
+        @piece
+        def took_words(s: Any, x: Any, y: Any, c: Any, guard: Any) -> Any:
+            return took(s, numbers(x), numbers(y), c, guard)
+
+        @piece
+        def as_it_is(guard: Any) -> Any:
+            return guard
+
+        return took_words, as_it_is
+    two, cell_of_these = pairwise
+    _, took_these = in_fours(cell_of_these, store, told)
+
+    @piece
+    def took_pairs(s: Any, x: Any, y: Any, c: Any, guard: Any) -> Any:
+        v0, w0, g0 = two(x[0], y[0])
+        v1, w1, g1 = two(x[1], y[1])
+        v2, w2, g2 = two(x[2], y[2])
+        v3, w3, g3 = two(x[3], y[3])
+        guard = both(guard, both(both(g0, g1), both(g2, g3)))
+        return took_these(s, numbers((v0, v1, v2, v3)), numbers((w0, w1, w2, w3)), c, guard)
+
+    @piece
+    def of_both(guard: Any) -> Any:
+        return np.int32(guard | np.int32(guard << np.int32(16)))
+
+    return took_pairs, of_both
+
+
+def in_turns(took: Took, of_both: Any, store: str, width: int) -> Any:
+    """What adds the whole groups of a thread; the next ones are on their way while those at hand are computed."""
+    fetch, group, step = reader(store).fetch, GROUP[store], np.int32(width * GROUP[store])
+
+    @piece
+    def walk(p: Any, o: Any, q: Any, u: Any, whole: Any, c: Any, lane: Any, s: Any, guard: Any) -> Any:
         k = np.int32(np.int32(lane) * group)
         if k >= whole:
             return s, guard
@@ -176,27 +208,43 @@ def sweep(
             then = np.int32(k + step)
             ahead = then if then < whole else k
             v, w = fetch(p, o, ahead), fetch(q, u, ahead)
-            s, guard = took_words(s, x, y, c, guard)
+            s, guard = took(s, x, y, c, guard)
             k = np.int32(then + step)
             if then >= whole:
                 break
             ahead = k if k < whole else then
             x, y = fetch(p, o, ahead), fetch(q, u, ahead)
-            s, guard = took_words(s, v, w, c, guard)
+            s, guard = took(s, v, w, c, guard)
             if k >= whole:
                 break
         return s, of_both(guard)
 
+    return walk
+
+
+def groups(cell: Any, store: str, width: int, nothing: float, told: Guard, pairwise: Any) -> Any:
+    """The sums of the cells of a thread, a group at a time."""
+    begin, both, _ = told
+    read, group, added = reader(store), GROUP[store], adding(store)
+    one, narrow, aligned, none = read.one, read.narrow, read.aligned, np.dtype(COMPUTED[store]).type(nothing)
+    four, took = in_fours(cell, store, told)
+    whole_groups = in_turns(*of_words(took, store, told, pairwise), store, width)
+
     @piece
-    def groups(p: Any, o: Any, q: Any, u: Any, d: Any, c: Any, lane: Any) -> Any:
+    def at_most(source: Any, at: Any, k: Any, count: Any) -> Any:
+        """Cell k of the `count` that are left, or nothing."""
+        return one(source, at + k) if k < count else none
+
+    @piece
+    def walk(p: Any, o: Any, q: Any, u: Any, d: Any, c: Any, lane: Any) -> Any:
         s = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
         guard = begin
         whole = d // group * group
         if aligned(p, o) and aligned(q, u):
-            s, guard = in_turns(p, o, q, u, np.int32(whole), c, lane, s, guard)
+            s, guard = whole_groups(p, o, q, u, np.int32(whole), c, lane, s, guard)
         else:
             for k in range(lane * group, whole, width * group):
-                s, guard = took(s, narrow_cells(p, o + k), narrow_cells(q, u + k), c, guard)
+                s, guard = took(s, narrow(p, o + k), narrow(q, u + k), c, guard)
         # The last cells, fewer than a group, fall to the thread whose turn it is.
         if whole < d and whole // group % width == lane:
             for k in range(whole, d, 4):
@@ -208,12 +256,4 @@ def sweep(
                 s, guard = added(s, f, a, b), both(guard, g)
         return s, guard
 
-    walk = groups if grouped else pairs
-
-    @piece
-    def sums(p: Any, o: Any, q: Any, u: Any, d: Any, c: Any, lane: Any, room: Any) -> Any:
-        s, guard = walk(p, o, q, u, d, c, lane)
-        first = s[0] if holds(guard) else math.nan
-        return add_three(first, s[1], s[2], s[3], s[4], s[5], room)
-
-    return sums
+    return walk
