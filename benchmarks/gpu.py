@@ -13,6 +13,7 @@ import functools
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -40,6 +41,7 @@ TESTS = 150.0  # of these for the tests
 VERSIONS = ("numba", "numba-cuda", "numpy", "torch")  # that the table names
 COPIES = 8  # of an input of float32, one after the other
 A_CASE = 0.3  # and for one contender in one case
+MOST_NAMED = 5  # of the tests that failed
 AT_A_TIME = 8  # tests, which spend most of their time compiling
 
 
@@ -64,7 +66,7 @@ def main(arguments: list[str] | None = None) -> None:
     content: dict[str, Any] = machine.describe() | {"device": device.describe()}
     peers = not options.no_peers
     if not options.no_tests:
-        content["tests"] = run_tests(device)
+        content |= run_tests(device)
     content |= {"small call": small_call(device), "pairs": [], "rows": []}
     for name, found in (
         ("rows", rows(device, many_rows(device), peers)),
@@ -84,21 +86,31 @@ def keep(content: dict[str, Any], folder: Path) -> None:
     (folder / "gpu.md").write_text(table(content))
 
 
-def run_tests(device: Device) -> str:
-    """The last line of the tests on the device; a toy run takes one file of them."""
+def run_tests(device: Device) -> dict[str, Any]:
+    """The last line of the tests on the device, and which failed; a toy run takes one file of them."""
     where = ROOT / "tests" / "gpu" / "on_device"
     chosen = where / "test_borders.py" if device.simulated else where
     several = not device.simulated and importlib.util.find_spec("xdist") is not None
     how = ["-n", str(AT_A_TIME), "-p", "no:benchmark"] if several else ["-p", "no:xdist"]
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *how, str(chosen)]
+    command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", *how, str(chosen)]
     env = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
     try:
         done = subprocess.run(
             command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=TESTS, check=False
         )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return f"not finished after {TESTS:.0f} s"
-    return (done.stdout.strip() or done.stderr.strip()).splitlines()[-1]
+    except subprocess.TimeoutExpired as end:
+        text = end.stdout.decode(errors="replace") if isinstance(end.stdout, bytes) else end.stdout or ""
+        return {"tests": f"not finished after {TESTS:.0f} s", "failed": failed(text)}
+    lines = (done.stdout.strip() or done.stderr.strip()).splitlines()
+    return {"tests": lines[-1].strip("= "), "failed": failed(done.stdout)}
+
+
+def failed(text: str) -> list[str]:
+    """The tests that failed, with why where that is said at the end, from what pytest prints on the way."""
+    found: dict[str, str] = {}
+    for name, why in re.findall(r"(?:FAILED|ERROR) (tests/.*?) *(?: - (.*))?$", text, re.MULTILINE):
+        found[name] = why or found.get(name, "")
+    return [f"{name}: {why}" if why else name for name, why in found.items()]
 
 
 def many_rows(device: Device) -> list[tuple[int, int]]:
@@ -198,6 +210,8 @@ def table(content: dict[str, Any]) -> str:
     small = content["small call"]
     told = f"of {small['rows']} rows of {small['cells']} cells of float32, waited for: {small['call µs']:.0f} µs"
     tests = f"Tests on the device: {content['tests']}." if "tests" in content else ""
+    if content.get("failed"):
+        tests += f" Failed: {'; '.join(content['failed'][:MOST_NAMED])}."
     return "\n".join(
         [*lines, "", f"A small call {told}, of which the kernel takes {small['kernel µs']:.0f}. {tests}", ""]
     )

@@ -76,7 +76,7 @@ def reduce(
     if out is not None and any(np.may_share_memory(out, side) for side in rows.inputs()):
         result = np.empty_like(out)  # it may overwrite rows that are still to be read
     found = Found(rows, [(task, "pq", result if reduction == "none" else None)], unit, invalid == "raise")
-    found.run(_threads(count, rows.n * rows.d))
+    found.run(threads.choose(count, rows.n * rows.d))
     if reduction != "none":
         result[...] = found.mean() if reduction == "mean" else found.total()
     if out is None:
@@ -95,7 +95,7 @@ def _at_once(task: Task, p: Any, q: Any, unit: float, count: int | None) -> np.n
     if block is None or p.size > (arrays.MOST if is_quick(task) else arrays.BLOCK) or block.ps > CHUNK:
         return None
     found = np.empty(p.shape[:-1])
-    values(task, block, block.ps, p.dtype, found.reshape(-1), _threads(count, p.size))
+    values(task, block, block.ps, p.dtype, found.reshape(-1), threads.choose(count, p.size))
     if unit != 1.0:
         found /= unit
     return found
@@ -124,7 +124,7 @@ def row_values(
             return quick.reshape(-1), p.shape[:-1], arrays.as_is
     rows, _, _, back = _prepare(p, q, axis, where, task, None, "strict", None)
     found = np.empty(rows.n)
-    Found(rows, [(task, "pq", found)], unit, invalid == "raise").run(_threads(count, rows.n * rows.d))
+    Found(rows, [(task, "pq", found)], unit, invalid == "raise").run(threads.choose(count, rows.n * rows.d))
     return found, rows.outer, back if rows.named is None else arrays.as_is
 
 
@@ -154,7 +154,7 @@ def statistics(
         source, order = SOURCES[name]
         results[name] = np.empty(shape, bool) if source == AGREE else _result(None, shape, dtype, rows.dtype)
         wanted.append((_task(source, kind, normalize, temperature, 0.5), order, results[name]))
-    Found(rows, wanted, unit, invalid == "raise").run(_threads(count, rows.n * rows.d))
+    Found(rows, wanted, unit, invalid == "raise").run(threads.choose(count, rows.n * rows.d))
     return {name: back(result) for name, result in results.items()}
 
 
@@ -216,12 +216,6 @@ def positive_unit(base: float | None) -> float:
     if base is not None and not 1.0 < real(base, "base") < math.inf:
         raise ValueError(f"base: a finite number above 1, not {base!r}")
     return unit_of(base)
-
-
-def _threads(count: int | None, cells: int) -> int:
-    if count is not None and (isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1):
-        raise ValueError(f"threads: a positive integer, not {count!r}")
-    return threads.choose(None if count is None else int(count), cells)
 
 
 def _check_labels(rows: Rows, keepdims: bool, out: Any) -> None:

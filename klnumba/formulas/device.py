@@ -20,7 +20,7 @@ from klnumba.formulas.divergences import MANTISSA, MANTISSA_F32, series
 from klnumba.formulas.elementary import INF, LN2_HI, LN2_LO, LOG2_E, ROUNDER, exp, exp_rest, log, two_sum
 from klnumba.formulas.finish import kl_finish
 from klnumba.formulas.log_cells import phi
-from klnumba.formulas.logit_cells import NEAR, psi, psi_f32
+from klnumba.formulas.logit_cells import NEAR, psi_f32
 from klnumba.formulas.primitives import fma
 
 ERROR = 2.0**-22  # of a power of two
@@ -30,7 +30,13 @@ EXPONENT_MASK, EXPONENT_MASK_F32 = np.int64(~MANTISSA), np.int32(~MANTISSA_F32)
 HALF_F32 = np.int32(1 << 22)  # of a power of two, in the bits
 LN2_OF_BITS = np.float32(0.6931471805599453 * 2.0**-23)  # the logarithm of 2**k over the bits of k
 LOWEST = -(2.0**100)  # logits below count as that, and
-HIGHEST = 2.0**10  # a log-ratio above tells of one, where p may have mass and q has none
+HIGHEST = 2.0**9  # a log-ratio above tells of one, where p may have mass and q has none
+
+# Of float64 the upper 32 bits: of 704, the farthest logarithm of a power, and of the |delta| from which on t and
+# |delta|*(1 + t) cancel less than their sum and |delta|*t do.
+FARTHEST = np.int32(np.float64(704.0).view(np.int64) >> 32)
+NEAR_F64 = np.int32(np.float64(1.0).view(np.int64) >> 32)
+SIGN, LOWER_HALF = np.int32(-(1 << 31)), np.int64((1 << 32) - 1)
 
 # (expm1(r) - r)/r**2 for |r| <= 1.25: degree 7, relative error 2**-23.8, for cells of 16 bits
 # (tests/reference/coefficients.py, psi_short_f32).
@@ -207,16 +213,26 @@ def bend_f32(t: float) -> float:
     return t * (t * np.float64(ratio)) if abs(t) <= 0.5 else INF
 
 
+def within(x: float, limit: np.int32) -> float:
+    """The x of a size up to a limit, whose upper 32 bits are given, with its sign; for a larger x, or NaN, about that.
+
+    Whole numbers do that: comparisons of float64 would keep the unit that the loop waits for.
+    """
+    bits = np.float64(x).view(np.int64)
+    upper = np.int32(bits >> np.int64(32))
+    sign, size = np.int32(upper & SIGN), np.int32(upper & ~SIGN)
+    size = limit if limit < size else size
+    return np.int64((np.int64(sign | size) << np.int64(32)) | (bits & LOWER_HALF)).view(np.float64)
+
+
 def power_f64(x: float, inverse: float) -> float:
-    """e**(x*inverse) within 1 ulp; zero where that is no normal number, e**700 above 700."""
-    a = x * inverse
-    a = -709.0 if a < -709.0 else a
-    a = 700.0 if a > 700.0 else a
+    """e**(x*inverse) within 1 ulp: from about e**-704 to e**704, also for an x beyond, or NaN."""
+    a = within(x * inverse, FARTHEST)
     t = a * LOG2_E + ROUNDER
     n = t - ROUNDER
     r = (a - n * LN2_HI) - n * LN2_LO
     y = 1.0 + r * (1.0 + r * (0.5 + r * exp_rest(r)))
-    return y * np.int64((np.float64(t).view(np.int64) + np.int64(1023)) << np.int64(52)).view(np.float64)
+    return np.int64(np.float64(y).view(np.int64) + (np.float64(t).view(np.int64) << np.int64(52))).view(np.float64)
 
 
 def gap(x: Any, y: Any, inverse: Any, shift: Any) -> Any:
@@ -225,15 +241,15 @@ def gap(x: Any, y: Any, inverse: Any, shift: Any) -> Any:
     return fma(lost, inverse, fma(between, inverse, -shift))
 
 
-def logit_cell(power: Callable[..., Any], psi: Callable[..., Any], near: float, real: Any) -> Callable[..., Any]:
-    """The cell of two logits in the arithmetic of `real`.
+def logit_cell_f32(power: Callable[..., Any], psi: Callable[..., Any], near: float) -> Callable[..., Any]:
+    """The cell of two logits in float32.
 
     With p = e**x and q = e**y, both over the temperature, and delta = x - y - shift, the cell's G = p*(delta +
     expm1(-delta)) and E = p*expm1(-delta) = q*ratio - p, where ratio = e**shift. Where delta is small G comes from a
     polynomial and E is G - p*delta; elsewhere E comes from q and G is p*delta + E. So the sum of E, which tells how far
     off the shift is, is as accurate as that of G, and of a row with small deltas no q counts.
     """
-    bound, lowest = real(near), real(LOWEST)
+    bound, lowest = np.float32(near), np.float32(LOWEST)
 
     def cell(x: Any, y: Any, inverse: Any, shift: Any, ratio: Any) -> tuple[Any, Any, Any, Any]:
         """(G, p, E, delta); they do not hold where delta is above `HIGHEST`."""
@@ -249,11 +265,40 @@ def logit_cell(power: Callable[..., Any], psi: Callable[..., Any], near: float, 
     return cell
 
 
+def logit_cell_f64(x: float, y: float, inverse: float, shift: float, ratio: float) -> tuple[float, float, float, float]:
+    """The same in float64, of one exponential less and without a second polynomial.
+
+    The larger of p and q*ratio, and t = expm1(-|delta|), which is the other one over it, less 1, give all: where p is
+    the larger one E = p*t and G = p*(|delta| + t), else E = -q*ratio*t and G = -q*ratio*(t + |delta|*(1 + t)).
+    With |delta| = -(n*log(2) + r) no term is larger than what it adds to by far, and where n is 0 only r**2 is left.
+    """
+    u, v = held(x, LOWEST), held(y, LOWEST)
+    delta = gap(u, v, inverse, shift)
+    p_is_less = np.float64(delta).view(np.int64) < 0
+    larger = power_f64(v if p_is_less else u, inverse) * (ratio if p_is_less else 1.0)
+    d = abs(delta)
+    a = -within(d, FARTHEST)
+    m = a * LOG2_E + ROUNDER
+    n = m - ROUNDER
+    r = (a - n * LN2_HI) - n * LN2_LO
+    rest = (r * r) * (0.5 + r * exp_rest(r))
+    scale = np.int64((np.float64(m).view(np.int64) + np.int64(1023)) << np.int64(52)).view(np.float64)
+    less = scale - 1.0
+    t = fma(scale, r + rest, less)
+    lesser = fma(scale, r + rest, scale)
+    both = fma(scale, rest, fma(less, r, fma(-n, LN2_HI, less) - n * LN2_LO))  # |delta| + t
+    is_near = np.int32(np.float64(d).view(np.int64) >> np.int64(32)) < NEAR_F64
+    factor = (t if is_near else lesser) if p_is_less else 0.0
+    g = fma(factor, d, t if p_is_less and not is_near else both)
+    signed = -larger if p_is_less else larger
+    return signed * g, larger * (lesser if p_is_less else 1.0), signed * t, delta
+
+
 LOGIT_CELLS = {
-    "float64": logit_cell(power_f64, psi, NEAR, np.float64),
-    "float32": logit_cell(power, psi_f32, NEAR, np.float32),
-    "float16": logit_cell(power, psi_short, NEAR_SHORT, np.float32),
-    "bfloat16": logit_cell(power_short, psi_short, NEAR_SHORT, np.float32),
+    "float64": logit_cell_f64,
+    "float32": logit_cell_f32(power, psi_f32, NEAR),
+    "float16": logit_cell_f32(power, psi_short, NEAR_SHORT),
+    "bfloat16": logit_cell_f32(power_short, psi_short, NEAR_SHORT),
 }
 BENDS = {"float64": bend, "float32": bend_f32}
 FINISHES = {"float64": finish, "float32": finish_f32}

@@ -98,7 +98,7 @@ def _plan(asked: Asked, p: Layout, q: Layout, dtype: str, axis: int) -> Plan | N
     kernel, chosen = _one(task, dtype, order.d)
     return Plan(
         kernel, chosen.threads // chosen.width, chosen.threads, order.outer, compute_dtype(dtype), order.n,
-        (left, ps), (right, qs), (order.n, order.d, *task.inverse_temperature(), task.weight, asked.unit),
+        (left, ps), (right, qs), (order.n, order.d, *task.inverse_temperature(), _weight(task), asked.unit),
     )  # fmt: skip
 
 
@@ -109,6 +109,13 @@ def _one(task: Task, store: str, d: int) -> tuple[Any, Any]:
     chosen = choice.choose(d)
     fast = task.name == "kl" and _is_fast(task)
     return rows.one(task.name, task.logs, task.normalize, fast, store, chosen), chosen
+
+
+def _weight(task: Task) -> float:
+    """The weight that the kernel of one divergence gets: that of KL says whether rows are log-probabilities."""
+    from klnumba.kernels.cuda.logits import SUM_TO_ONE
+
+    return SUM_TO_ONE if task.name == "kl" and task.kind == "log_prob" and task.temperature == 1.0 else task.weight
 
 
 def _at_once(asked: Asked, found: dict[str, Array], axis: int, stream: Any) -> Any:
@@ -232,7 +239,7 @@ class Call:
             self.statistics(((task.name, "pq"),), task, unit, (out,))
             return
         kernel, chosen = _one(task, found.store, found.d)
-        self._launch(kernel, chosen, task, unit, out)
+        self._launch(kernel, chosen, task, _weight(task), unit, out)
 
     def statistics(self, plan: tuple[tuple[str, str], ...], task: Task, unit: float, outs: tuple[Any, ...]) -> None:
         """(divergence, order of the sides) after (divergence, order) of every row."""
@@ -248,13 +255,13 @@ class Call:
         else:
             chosen = choice.choose(found.d)
             kernel = rows.several(plan, task.logs, task.normalize, _is_fast(task), found.store, chosen)
-            self._launch(kernel, chosen, task, unit, outs)
+            self._launch(kernel, chosen, task, task.weight, unit, outs)
 
-    def _launch(self, kernel: Any, chosen: Any, task: Task, unit: float, out: Any) -> None:
+    def _launch(self, kernel: Any, chosen: Any, task: Task, weight: float, unit: float, out: Any) -> None:
         found = self.rows
         self.place.launch(
             kernel, found.n, chosen.threads // chosen.width, chosen.threads,
-            *found.p, *found.q, found.n, found.d, *task.inverse_temperature(), task.weight, unit, out,
+            *found.p, *found.q, found.n, found.d, *task.inverse_temperature(), weight, unit, out,
         )  # fmt: skip
 
     def refuse(self, task: Task, target: Array, p: Any, q: Any, where: Any) -> None:

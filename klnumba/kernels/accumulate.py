@@ -125,6 +125,7 @@ def plain_row(
 # --- many rows at a time ----------------------------------------------------------------------------------------------
 
 SWEPT = 512  # rows of a tile: a sum of so many integers below 2**52 fits
+ROOM = 3 * SWEPT  # numbers of scratch
 _LEAST_SWEPT = 2.0**-480  # squares from here on have all their bits in two float64 numbers
 _MOST_SWEPT = 2.0**480
 _LEAST_ANCHORED = 2.0**-1023  # below, an anchor is the least there is, whose last bit is that of subnormal numbers

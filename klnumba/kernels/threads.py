@@ -165,9 +165,13 @@ def choose(threads: int | None, cells: int) -> int:
     Unless the caller names a number, a small job, and a job that comes from
     another thread than the main one (a worker of Dask, joblib or a server,
     which already shares the processors out), runs where it is.
+
+    Raises ValueError if the number is none.
     """
     if threads is not None:
-        return threads
+        if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
+            raise ValueError(f"threads: a positive integer, not {threads!r}")
+        return int(threads)
     if cells < SERIAL_CELLS or threading.current_thread() is not threading.main_thread():
         return 1
     return _available_lately(int(time.monotonic()))

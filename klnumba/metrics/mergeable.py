@@ -10,7 +10,9 @@ from klnumba.metrics import files
 
 
 class Mergeable:
-    """The base of accumulators. Two that have the same `options` can be merged."""
+    """The base of accumulators. Two that have the same `options` can be merged; `threads` is none of them."""
+
+    threads: int | None
 
     def options(self) -> dict[str, Any]:
         """The keyword arguments that decide on values."""
@@ -30,7 +32,9 @@ class Mergeable:
 
     def clone(self) -> Self:
         """A copy with a life of its own."""
-        return self.from_state_dict(self.state_dict())
+        twin = self.from_state_dict(self.state_dict())
+        twin.threads = self.threads
+        return twin
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any]) -> Self:
@@ -83,11 +87,12 @@ class Mergeable:
         return self.clone()
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.state_dict()
+        return self.state_dict() | {"threads": self.threads}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         type(self).__init__(self, **self._options_of(state))
         self.load_state_dict(state)
+        self.threads = state.get("threads")
 
     def _check_like(self, other: Any) -> None:
         """Refuse to merge with something else."""

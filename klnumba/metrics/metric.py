@@ -72,16 +72,26 @@ class RowMetric(Mergeable):
         self.normalize, self.temperature = bool(normalize), rows_of.real(temperature, "temperature")
         self.base = None if base is None else rows_of.real(base, "base")
         self.axis: Axis = tuple(map(index, axis)) if isinstance(axis, tuple) else None if axis is None else index(axis)
-        self.agreement, self.invalid, self.threads = bool(agreement), invalid, threads
-        self._try_options()
+        self.agreement, self.invalid = bool(agreement), invalid
         if spill is not None and self.reduction != "none":
             raise ValueError(f"spill: rows are kept with reduction 'none' only, not {self.reduction!r}")
-        self.statistics = RunningStatistics(quantile_error=quantile_error, thresholds=thresholds)
-        self._agreed = RunningStatistics(quantile_error=None) if agreement else None
+        self.statistics = RunningStatistics(quantile_error=quantile_error, thresholds=thresholds, threads=threads)
+        self._agreed = RunningStatistics(quantile_error=None, threads=threads) if agreement else None
+        self._try_options()
         self._kept = None if self.reduction != "none" else Buffer() if spill is None else Spill(spill)
         self._waiting: list[DeviceValues] = []  # kept rows whose values are still on a device
         self._lock = self.statistics.turns
         self._back: arrays.Back | None = None
+
+    @property
+    def threads(self) -> int | None:
+        """How many threads may work."""
+        return self.statistics.threads
+
+    @threads.setter
+    def threads(self, count: int | None) -> None:
+        for part in self._parts().values():
+            part.threads = count
 
     def _try_options(self) -> None:
         """Refuse wrong options now, as the first update would."""
@@ -388,15 +398,8 @@ class RowMetric(Mergeable):
     def clone(self) -> Self:
         """A copy with a life of its own; rows that were kept in a file are kept in memory there."""
         twin = super().clone()
-        twin._back, twin.threads = self._back, self.threads
+        twin._back = self._back
         return twin
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.state_dict() | {"threads": self.threads}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        self.threads = state.get("threads")
 
     # --- keeping -------------------------------------------------------------------------------------------------
 
@@ -424,6 +427,8 @@ class RowMetric(Mergeable):
         self._check_state(state)
         try:
             parts = {name: RunningStatistics.from_state_dict(state[name]) for name in self._parts()}
+            for name, part in self._parts().items():
+                parts[name].threads = part.threads
             kept = None if self._kept is None else np.asarray(state["kept"], np.float64)
             counts = [(part.rows,) for part in parts.values()] + ([] if kept is None else [kept.shape])
             if len(set(counts)) > 1:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from klnumba.gpu.values import DeviceValues
+from klnumba.kernels.threads import choose
 from klnumba.kernels.uninterrupted import uninterrupted
 from klnumba.metrics.afar import Afar
 from klnumba.metrics.batch import Batch
@@ -64,6 +65,8 @@ class RunningStatistics(Mergeable):
         zero or not below 2.3e-308 in size.
     thresholds : sequence of float, optional
         Values for which the share of rows above is kept.
+    threads : int, optional
+        How many threads may take rows in; the bits do not depend on it.
 
     Examples
     --------
@@ -75,9 +78,13 @@ class RunningStatistics(Mergeable):
     0.583333
     """
 
-    def __init__(self, *, quantile_error: float | None = 0.01, thresholds: Iterable[float] = ()) -> None:
+    def __init__(
+        self, *, quantile_error: float | None = 0.01, thresholds: Iterable[float] = (), threads: int | None = None
+    ) -> None:
         self.quantile_error = _checked_error(quantile_error)
         self.thresholds = _checked_thresholds(thresholds)
+        choose(threads, 0)  # refuses what is no number of threads
+        self.threads = threads
         self.turns = Turns()  # a metric has that of its statistics
         self._clear()
 
@@ -127,7 +134,7 @@ class RunningStatistics(Mergeable):
         with uninterrupted():
             labels = self._labels
             self._near.grow(1 if labels is None else len(labels))
-            self._near.ready(*_joined(self._waiting))()
+            self._near.ready(*_joined(self._waiting), self.threads)()
             self._known, self._waiting = labels, []
 
     def reset(self) -> None:
@@ -198,7 +205,7 @@ class RunningStatistics(Mergeable):
         if isinstance(values, DeviceValues) and self._afar.holds(groups, batch.weights is not None):
             return self._afar.ready(values, batch.weights, places, groups)
         self._near.grow(groups)
-        return self._near.ready(batch.on_host(), batch.weights, NO_LABELS if places is None else places)
+        return self._near.ready(batch.on_host(), batch.weights, NO_LABELS if places is None else places, self.threads)
 
     def _kind(self) -> tuple[int, bool]:
         """The number of rows, and whether they have labels."""

@@ -20,6 +20,7 @@ from klnumba.metrics.sketch import MOST, Layout, Window
 Array = np.ndarray[Any, Any]
 
 _MOST_PENDING = 1 << 26  # rows between carries: a limb has room for 2**29
+CELLS_OF_ROW = 4  # of rows of probabilities, for which KL takes as long as a value here
 _MOST_LOAD = 1 << 62  # what the weights of all rows may add up to, in whole numbers
 NO_LABELS = np.empty(0, np.int64)
 NO_LABELS.flags.writeable = False
@@ -61,11 +62,14 @@ class State:
     def groups(self) -> int:
         return len(self.counts)
 
-    def ready(self, values: Array, weights: Array | None, labels: Array = NO_LABELS) -> Callable[[], None]:
+    def ready(
+        self, values: Array, weights: Array | None, labels: Array = NO_LABELS, count: int | None = 1
+    ) -> Callable[[], None]:
         """Make room for row values, which shows nowhere; what then takes them in cannot fail.
 
-        `labels` holds each row's group, where there is more than one.
+        `labels` holds each row's group, where there is more than one. `count` threads may work (None: as many as pay).
         """
+        count = threads.choose(count, CELLS_OF_ROW * values.size)
         if self.pending + values.size > _MOST_PENDING:
             self.carry()
         heavy = values.size if weights is None else math.ceil(weights.sum())
@@ -77,17 +81,48 @@ class State:
         if labels.size:
             values, weights, labels = _by_group(values, weights, labels)
         self._spread(self.layout.holding(values))
-        rows = (values,) if weights is None else (values, weights)
-        sums = (self.sums,) if self.masses is None else (self.sums, self.masses)
-        rest = (self.whole, self.part, self.layout.for_loop(), threads.scratch(np.dtype(np.float64))[2])
+        rows = (values, labels) if weights is None else (values, weights, labels)
         loop = cpu.accumulated(weights is not None)
+        shares, twins = self._shares(rows, count)
 
         def take() -> None:
             self.pending += values.size
             self.load += heavy
-            loop(*rows, labels, self.thresholds, self.counts, self.extremes, *sums, *rest)
+            threads.run(lambda share: loop(*share), shares, count)
+            for twin in twins:
+                self._add(dict(self._arrays()), twin, slice(1))
 
         return take
+
+    def _shares(self, rows: tuple[Array, ...], count: int) -> tuple[list[tuple[Array, ...]], list[State]]:
+        """(what the loop is told of the rows of each thread, states that are to be added then).
+
+        Threads take different groups, or, where there is but one, rows into states of their own.
+        """
+        labels = rows[-1]
+        cuts = _cuts(labels, rows[0].size, count)
+        states = [self] * (len(cuts) - 1) if labels.size else [self, *(self._blank() for _ in cuts[2:])]
+        shares = [
+            (*(x[start:stop] for x in rows), *state._for_loop())
+            for state, start, stop in zip(states, cuts, cuts[1:], strict=False)
+        ]
+        return shares, [] if labels.size else states[1:]
+
+    def _for_loop(self) -> tuple[Array, ...]:
+        """What the loop changes, and what it needs beside that."""
+        sums = (self.sums,) if self.masses is None else (self.sums, self.masses)
+        room = np.empty(accumulate.ROOM)
+        return (
+            self.thresholds, self.counts, self.extremes, *sums, self.whole, self.part, self.layout.for_loop(), room
+        )  # fmt: skip
+
+    def _blank(self, groups: int = 1) -> State:
+        """A state without rows, of the same form."""
+        blank = State(groups, tuple(self.thresholds), self.layout.shift)
+        blank._spread(self.layout)
+        if self.masses is not None:
+            blank.take_weights()
+        return blank
 
     def _spread(self, layout: Layout) -> None:
         if layout != self.layout:
@@ -117,21 +152,31 @@ class State:
         if groups <= self.groups:
             return
         groups = max(groups, self.groups * 3 // 2)  # labels that come one by one do not copy everything each time
-        more = State(groups - self.groups, tuple(self.thresholds), self.layout.shift)
-        if self.masses is not None:
-            more.take_weights()
-        more._spread(self.layout)
-        self._put({name: np.concatenate([getattr(self, name), getattr(more, name)]) for name in self._arrays()})
+        more = self._blank(groups - self.groups)
+        self._put({name: np.concatenate([array, getattr(more, name)]) for name, array in self._arrays()})
 
     def _put(self, arrays: Mapping[str, Array]) -> None:
         """Replace arrays, all of which are made."""
         for name, array in arrays.items():
             setattr(self, name, array)
 
-    def _arrays(self) -> Iterator[str]:
+    def _arrays(self) -> Iterator[tuple[str, Array]]:
         for name in ("counts", "extremes", "sums", "masses", "whole", "part"):
-            if getattr(self, name) is not None:
-                yield name
+            array = getattr(self, name)
+            if array is not None:
+                yield name, array
+
+    @staticmethod
+    def _add(arrays: Mapping[str, Array], other: State, at: Any) -> None:
+        """Add the groups of another state, of the same form, to those of these arrays that `at` says, none twice."""
+        extremes = arrays["extremes"]
+        extremes[at, 0] = np.minimum(extremes[at, 0], other.extremes[:, 0])
+        extremes[at, 1] = np.maximum(extremes[at, 1], other.extremes[:, 1])
+        for name in arrays.keys() - {"extremes"}:
+            arrays[name][at] += getattr(other, name)
+        whole, part = arrays["whole"], arrays["part"]
+        whole += part >> accumulate.PART_BITS
+        part &= accumulate.PART - 1
 
     def merge(self, other: State, places: Array | None = None) -> None:
         """Add the groups of another state to those here; its group k goes to `places[k]`, by default to k."""
@@ -145,15 +190,8 @@ class State:
         layout = self.layout.joined(other.layout)
         self._spread(layout)
         other._spread(layout)
-        made = {name: getattr(self, name).copy() for name in self._arrays()}
-        at = slice(other.groups) if places is None else places  # no place twice
-        made["extremes"][at, 0] = np.minimum(made["extremes"][at, 0], other.extremes[:, 0])
-        made["extremes"][at, 1] = np.maximum(made["extremes"][at, 1], other.extremes[:, 1])
-        for name in made.keys() - {"extremes"}:
-            made[name][at] += getattr(other, name)
-        over = made["part"] >> accumulate.PART_BITS
-        made["part"] &= accumulate.PART - 1
-        made["whole"] += over
+        made = {name: array.copy() for name, array in self._arrays()}
+        self._add(made, other, slice(other.groups) if places is None else places)
         self._put(made)
         self.load += other.load
         self.pending = 1
@@ -163,8 +201,9 @@ class State:
         """All groups as one."""
         self.carry()
         total = self.of()
-        for name in set(self._arrays()) - {"extremes", "part"}:
-            setattr(total, name, getattr(self, name).sum(axis=0, keepdims=True))
+        for name, array in self._arrays():
+            if name not in ("extremes", "part"):
+                setattr(total, name, array.sum(axis=0, keepdims=True))
         reach = [self.extremes[:, 0].min(initial=math.inf), self.extremes[:, 1].max(initial=-math.inf)]
         total.extremes = np.array([reach])
         half = accumulate.PART_BITS // 2  # many parts add up to more than an integer holds, many halves do not
@@ -179,15 +218,15 @@ class State:
     def of(self, *groups: int) -> State:
         """Some of the groups, in this order."""
         found = self._shallow()
-        for name in self._arrays():
-            setattr(found, name, getattr(self, name)[np.array(groups, np.int64)])
+        for name, array in self._arrays():
+            setattr(found, name, array[np.array(groups, np.int64)])
         return found
 
     def copy(self) -> State:
         """A state with a life of its own."""
         found = self._shallow()
-        for name in self._arrays():
-            setattr(found, name, getattr(self, name).copy())
+        for name, array in self._arrays():
+            setattr(found, name, array.copy())
         return found
 
     def _shallow(self) -> State:
@@ -204,7 +243,7 @@ class State:
         self.carry()
         layout = self.layout.trimmed(self.whole, self.part)
         windows = (layout.negative, layout.positive)
-        found = {name: getattr(self, name).copy() for name in self._arrays()}
+        found = {name: array.copy() for name, array in self._arrays()}
         found |= {name: layout.moved(found[name], self.layout) for name in ("whole", "part")}
         found["extremes"] += 0.0
         found["windows"] = np.array([(w.first, w.count) for w in windows], np.int64)
@@ -224,8 +263,8 @@ class State:
         state._spread(layout)
         if "masses" in arrays:
             state.take_weights()
-        for name in state._arrays():
-            here, there = getattr(state, name), np.asarray(arrays[name])
+        for name, here in state._arrays():
+            there = np.asarray(arrays[name])
             if there.shape != here.shape or there.dtype != here.dtype:
                 raise ValueError(
                     f"{name}: {here.dtype} of shape {here.shape}, not {there.dtype} of shape {there.shape}"
@@ -260,6 +299,14 @@ def _by_group(values: Array, weights: Array | None, labels: Array) -> tuple[Arra
     narrow = labels.astype(np.uint16) if labels.max() < 1 << 16 else labels
     order = narrow.argsort(kind="stable")
     return frozen(values[order]), None if weights is None else frozen(weights[order]), frozen(labels[order])
+
+
+def _cuts(labels: Array, size: int, count: int) -> list[int]:
+    """Where the rows of each thread begin, and where the last end; no group is cut."""
+    places = [size * k // count for k in range(count + 1)]
+    if labels.size:
+        places[1:-1] = labels.searchsorted(labels[places[1:-1]]).tolist()
+    return sorted({0, *places})
 
 
 def frozen(array: Array) -> Array:

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from benchmarks import gpu
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -20,3 +22,19 @@ def test_to_its_end_in_the_simulator(tmp_path):
     assert not any("failed" in case for case in content["rows"])
     assert all(case["seconds"]["klnumba"] > 0 for case in [*content["rows"], *content["pairs"]])
     assert "| prob | float32 |" in (tmp_path / "gpu.md").read_text()
+
+
+def test_the_tests_that_failed_are_named():
+    text = """
+[gw0] [ 10%] FAILED tests/gpu/on_device/test_a.py::test_one[float64-prob]
+[gw1] [ 11%] PASSED tests/gpu/on_device/test_a.py::test_two
+tests/gpu/on_device/test_b.py::test_three ERROR
+ERROR tests/gpu/on_device/test_b.py::test_three - RuntimeError: no memory
+[gw1] [ 12%] FAILED tests/gpu/on_device/test_a.py::test_rows[a constant between]
+FAILED tests/gpu/on_device/test_a.py::test_one[float64-prob] - assert 1 == 2
+"""
+    assert gpu.failed(text) == [
+        "tests/gpu/on_device/test_a.py::test_one[float64-prob]: assert 1 == 2",
+        "tests/gpu/on_device/test_b.py::test_three: RuntimeError: no memory",
+        "tests/gpu/on_device/test_a.py::test_rows[a constant between]",
+    ]

@@ -178,7 +178,10 @@ def describe(loops: list[Loop]) -> str:
     )
 
 
-@pytest.mark.parametrize("processor", list(PROCESSORS))
+ZEN = pytest.param("zen", marks=pytest.mark.slow)  # its loops take long to compile, and are much like Ice Lake's
+
+
+@pytest.mark.parametrize("processor", [ZEN if name == "zen" else name for name in PROCESSORS])
 def test_hot_loops_are_vectorised(tmp_path, processor):
     slow = []
     found = assemblies(processor, [PLAIN, *JOBS[processor]], tmp_path)
@@ -194,7 +197,7 @@ def test_hot_loops_are_vectorised(tmp_path, processor):
     assert not slow, "\n".join(slow)
 
 
-@pytest.mark.parametrize(("processor", "asks"), [("icelake", True), ("zen", False)])
+@pytest.mark.parametrize(("processor", "asks"), [("icelake", True), pytest.param("zen", False, marks=pytest.mark.slow)])
 def test_memory_is_asked_for_where_the_processor_does_not_by_itself(tmp_path, processor, asks):
     """Also within the loops over logits whose seven sums and largest numbers stay in registers."""
     (assembly,) = assemblies(processor, [LOGITS[0]], tmp_path).values()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import klnumba as kl
 from klnumba import fixed_point
 from klnumba.formulas import exact_integers
-from klnumba.metrics import RunningStatistics
+from klnumba.metrics import RunningStatistics, state
 from klnumba.metrics.batch import Batch
 from klnumba.metrics.reading import Read
 from tests.metrics.states import SETTINGS, assert_same, merged_at_random, of_rows, pieces, taken
@@ -99,8 +99,6 @@ def test_product(m, n):
 
 def test_many_rows_before_a_carry(monkeypatch):
     """The limbs have room for the rows that go in between two carries: the largest products, all in one place."""
-    from klnumba.metrics import state
-
     values = np.full(1000, math.nextafter(2.0, 0.0))
     made = of_rows(values)
     limbs = np.abs(made._state.sums).max()
@@ -133,6 +131,40 @@ def test_every_split_and_tree_gives_the_same_bits(weighted, grouped, special):
         parts = [of_rows(*taken(rows, *kept), thresholds=(0.1, 2.0)) for rows in pieces(rng, values.size, count)]
         parts += [RunningStatistics(thresholds=(0.1, 2.0))]
         assert_same(merged_at_random(rng, parts).state_dict(), whole.state_dict())
+
+
+@pytest.mark.parametrize("special", [[], [np.inf, -1.0], [np.nan, -np.inf]], ids=str)
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_every_number_of_threads_gives_the_same_bits(weighted, grouped, special):
+    rng = np.random.default_rng(8)
+    values, weights, groups = columns(rng, 100_000)
+    values[: len(special)] = special
+    kept = values, weights if weighted else None, groups if grouped else None
+    found = [RunningStatistics(thresholds=(0.1,), threads=threads) for threads in (1, 2, 3, 7, None)]
+    for made in found:
+        made.update(*kept)
+        made.update(*taken(np.arange(70_000), *kept))  # into groups, weights and intervals that there are
+    for made in found[1:]:
+        assert_same(made.state_dict(), found[0].state_dict())
+
+
+def test_weights_after_rows_without_on_several_threads():
+    values, weights, _ = columns(np.random.default_rng(9), 90_000)
+    one, three = RunningStatistics(threads=1), RunningStatistics(threads=3)
+    for made in (one, three):
+        made.update(values)
+        made.update(values, weights)
+        made.update(values)
+    assert_same(three.state_dict(), one.state_dict())
+
+
+@pytest.mark.parametrize(("labels", "count", "cuts"), [
+    ([], 3, [0, 4, 8, 12]), ([0] * 12, 3, [0, 12]), ([0, 0, 0, 0, 0, 1, 2, 2, 2, 2, 2, 3], 3, [0, 6, 12]),
+    ([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11], 4, [0, 3, 6, 9, 12]), ([0] * 11 + [1], 2, [0, 12]),
+])  # fmt: skip
+def test_threads_take_whole_groups(labels, count, cuts):
+    assert state._cuts(np.array(labels, np.int64), 12, count) == cuts
 
 
 def test_a_million_rows():

@@ -383,6 +383,16 @@ def test_threads_go_along():
     twins = made.clone(), made + made, sum([made]), copy.deepcopy(made), pickle.loads(pickle.dumps(made))
     assert [x.threads for x in twins] == [1] * 5
     assert Windowed(made, 2).metric().threads == 1
+    alone = RunningStatistics(threads=3)
+    twins = alone.clone(), alone + alone, copy.deepcopy(alone), pickle.loads(pickle.dumps(alone))
+    assert [x.threads for x in twins] == [3] * 4
+
+
+@pytest.mark.parametrize("threads", [0, -1, True, 1.5, "2"])
+def test_threads_that_are_no_number_of_them(threads):
+    for made in (RunningStatistics, kl.KLDivergence):
+        with pytest.raises(ValueError, match="threads: a positive integer"):
+            made(threads=threads)
 
 
 def test_options_from_numpy_can_be_saved(tmp_path):

@@ -1,8 +1,9 @@
 """KL of rows of logits and log-probabilities in one read (see `formulas.device` for the cells).
 
-A cell needs the log-ratio of the two rows' sums. It is guessed from some first cells of the row, and KL comes from the
-sums G, P and E whatever the guess: KL = G/P - phi(E/P), as in `kernels.logs`. Where the guess was so far off that this
-loses digits, the sums have told a better one, and the row is read once more.
+A cell needs the log-ratio of the two rows' sums. It is guessed from some first cells of the row, or taken as 0 where
+the rows are said to be log-probabilities, and KL comes from the sums G, P and E whatever the guess: KL = G/P -
+phi(E/P), as in `kernels.logs`. Where the guess was so far off that this loses digits, the sums have told a better one,
+and the row is read once more.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from klnumba.kernels.cuda.team import Team, value_of
 # 2**30 cells with the masses below.
 LEAST = {"float64": 2.0**-800, "float32": 2.0**-50}
 READS = 2  # of a row at most
+SUM_TO_ONE = 1.0  # the weight that says of the rows that they are about log-probabilities
 HEAD = 16  # cells of a row from which the log-ratio is guessed, and one of each thread: a multiple of every warp
 SMALLEST = 2.0**-10  # the least sum of exponentials
 FAR = 2.0**64  # masses beyond it, or below its inverse, tell nothing
@@ -133,8 +135,10 @@ def value(store: str, team: Team, grouped: bool) -> Any:
     any_of = team.any
 
     @piece
-    def row(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, lane: Any, room: Any) -> Any:
-        shift, ratio = guess(p, o, q, u, d, inverse, lane, room)
+    def row(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, weight: Any, lane: Any, room: Any) -> Any:
+        shift, ratio = 0.0, 1.0
+        if weight != SUM_TO_ONE:
+            shift, ratio = guess(p, o, q, u, d, inverse, lane, room)
         result, done = -1.0, False
         reads, again = 0, True
         while again:

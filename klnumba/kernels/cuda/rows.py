@@ -152,12 +152,12 @@ def quick_row(logarithms: bool, store: str, together: Team, grouped: bool) -> An
         of_cells = quick.value(store, together, grouped)
 
         @piece
-        def first(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, lane: Any, room: Any) -> Any:
+        def first(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, weight: Any, lane: Any, room: Any) -> Any:
             return of_cells(p, o, q, u, d, lane, room)
 
     @piece
     def row(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, tail: Any, weight: Any, lane: Any, room: Any) -> Any:
-        value = first(p, o, q, u, d, inverse, lane, room)
+        value = first(p, o, q, u, d, inverse, weight, lane, room)
         missed = not value >= 0.0
         if any_of(missed):
             again = second(p, o, q, u, d, inverse, 0.0, 0.5, lane, room)

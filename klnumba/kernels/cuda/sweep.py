@@ -17,7 +17,7 @@ from klnumba.kernels.cuda.team import Team
 _four = device(sum_of_four)
 
 
-Took = Callable[..., Any]  # (sums, x, y, c, guard): the sums with a group of cells more, and the guard
+Terms = Callable[..., Any]  # (x, y, c): the sums of the terms of a group of cells, and its guard
 
 
 @functools.cache
@@ -138,9 +138,9 @@ def pairs(cell: Any, store: str, width: int, nothing: float, told: Guard) -> Any
     return walk
 
 
-def in_fours(cell: Any, store: str, told: Guard) -> tuple[Any, Took]:
-    """(the sums of the terms of four cells, and their guard; what adds a group)."""
-    both, added, group = told.both, adding(store), GROUP[store]
+def in_fours(cell: Any, store: str, told: Guard) -> tuple[Any, Terms]:
+    """(the sums of the terms of four cells, and their guard; those of a group)."""
+    both, group = told.both, GROUP[store]
 
     @piece
     def four(x0: Any, x1: Any, x2: Any, x3: Any, y0: Any, y1: Any, y2: Any, y3: Any, c: Any) -> Any:
@@ -151,52 +151,56 @@ def in_fours(cell: Any, store: str, told: Guard) -> tuple[Any, Took]:
         return _four(f0, f1, f2, f3), _four(a0, a1, a2, a3), _four(b0, b1, b2, b3), both(both(g0, g1), both(g2, g3))
 
     @piece
-    def took(s: Any, x: Any, y: Any, c: Any, guard: Any) -> Any:
+    def terms(x: Any, y: Any, c: Any) -> Any:
         f, a, b, g = four(x[0], x[1], x[2], x[3], y[0], y[1], y[2], y[3], c)
         if group == 8:
             f1, a1, b1, g1 = four(x[4], x[5], x[6], x[7], y[4], y[5], y[6], y[7], c)
-            return added(s, f + f1, a + a1, b + b1), both(guard, both(g, g1))
-        return added(s, f, a, b), both(guard, g)
+            return f + f1, a + a1, b + b1, both(g, g1)
+        return f, a, b, g
 
-    return four, took
+    return four, terms
 
 
-def of_words(took: Took, store: str, told: Guard, pairwise: Any) -> tuple[Took, Any]:
-    """(what adds a group of words; what makes of the guard of two cells that of one)."""
+def of_words(terms: Terms, store: str, told: Guard, pairwise: Any) -> tuple[Terms, Any]:
+    """(the terms of a group of words; what makes of the guard of two cells that of one)."""
     numbers, both = reader(store).numbers, told.both
     if pairwise is None:
 
         @piece
-        def took_words(s: Any, x: Any, y: Any, c: Any, guard: Any) -> Any:
-            return took(s, numbers(x), numbers(y), c, guard)
+        def terms_of_words(x: Any, y: Any, c: Any) -> Any:
+            return terms(numbers(x), numbers(y), c)
 
         @piece
         def as_it_is(guard: Any) -> Any:
             return guard
 
-        return took_words, as_it_is
+        return terms_of_words, as_it_is
     two, cell_of_these = pairwise
-    _, took_these = in_fours(cell_of_these, store, told)
+    _, terms_of_these = in_fours(cell_of_these, store, told)
 
     @piece
-    def took_pairs(s: Any, x: Any, y: Any, c: Any, guard: Any) -> Any:
+    def terms_of_pairs(x: Any, y: Any, c: Any) -> Any:
         v0, w0, g0 = two(x[0], y[0])
         v1, w1, g1 = two(x[1], y[1])
         v2, w2, g2 = two(x[2], y[2])
         v3, w3, g3 = two(x[3], y[3])
-        guard = both(guard, both(both(g0, g1), both(g2, g3)))
-        return took_these(s, numbers((v0, v1, v2, v3)), numbers((w0, w1, w2, w3)), c, guard)
+        f, a, b, _ = terms_of_these(numbers((v0, v1, v2, v3)), numbers((w0, w1, w2, w3)), c)
+        return f, a, b, both(both(g0, g1), both(g2, g3))
 
     @piece
     def of_both(guard: Any) -> Any:
         return np.int32(guard | np.int32(guard << np.int32(16)))
 
-    return took_pairs, of_both
+    return terms_of_pairs, of_both
 
 
-def in_turns(took: Took, of_both: Any, store: str, width: int) -> Any:
-    """What adds the whole groups of a thread; the next ones are on their way while those at hand are computed."""
+def in_turns(terms: Terms, of_both: Any, store: str, width: int, told: Guard) -> Any:
+    """What adds the whole groups of a thread; the next ones are on their way while those at hand are computed.
+
+    Float64 takes the time of its additions: there the terms of two groups are added first.
+    """
     fetch, group, step = reader(store).fetch, GROUP[store], np.int32(width * GROUP[store])
+    both, added, joins = told.both, adding(store), COMPUTED[store] == "float64"
 
     @piece
     def walk(p: Any, o: Any, q: Any, u: Any, whole: Any, c: Any, lane: Any, s: Any, guard: Any) -> Any:
@@ -208,13 +212,18 @@ def in_turns(took: Took, of_both: Any, store: str, width: int) -> Any:
             then = np.int32(k + step)
             ahead = then if then < whole else k
             v, w = fetch(p, o, ahead), fetch(q, u, ahead)
-            s, guard = took(s, x, y, c, guard)
+            f, a, b, g = terms(x, y, c)
+            guard = both(guard, g)
             k = np.int32(then + step)
+            if not joins or then >= whole:
+                s = added(s, f, a, b)
             if then >= whole:
                 break
             ahead = k if k < whole else then
             x, y = fetch(p, o, ahead), fetch(q, u, ahead)
-            s, guard = took(s, v, w, c, guard)
+            f1, a1, b1, g1 = terms(v, w, c)
+            s = added(s, f + f1, a + a1, b + b1) if joins else added(s, f1, a1, b1)
+            guard = both(guard, g1)
             if k >= whole:
                 break
         return s, of_both(guard)
@@ -227,8 +236,8 @@ def groups(cell: Any, store: str, width: int, nothing: float, told: Guard, pairw
     begin, both, _ = told
     read, group, added = reader(store), GROUP[store], adding(store)
     one, narrow, aligned, none = read.one, read.narrow, read.aligned, np.dtype(COMPUTED[store]).type(nothing)
-    four, took = in_fours(cell, store, told)
-    whole_groups = in_turns(*of_words(took, store, told, pairwise), store, width)
+    four, terms = in_fours(cell, store, told)
+    whole_groups = in_turns(*of_words(terms, store, told, pairwise), store, width, told)
 
     @piece
     def at_most(source: Any, at: Any, k: Any, count: Any) -> Any:
@@ -244,7 +253,8 @@ def groups(cell: Any, store: str, width: int, nothing: float, told: Guard, pairw
             s, guard = whole_groups(p, o, q, u, np.int32(whole), c, lane, s, guard)
         else:
             for k in range(lane * group, whole, width * group):
-                s, guard = took(s, narrow(p, o + k), narrow(q, u + k), c, guard)
+                f, a, b, g = terms(narrow(p, o + k), narrow(q, u + k), c)
+                s, guard = added(s, f, a, b), both(guard, g)
         # The last cells, fewer than a group, fall to the thread whose turn it is.
         if whole < d and whole // group % width == lane:
             for k in range(whole, d, 4):

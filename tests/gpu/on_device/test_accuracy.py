@@ -74,6 +74,10 @@ HARD = {
     "a constant between small cells": ("logit", [1e-5, 2.1e-5, -1.3e-5, 5e-6, 3e-5] * 10, [20.0] * 50),
     "powers below the least": ("logit", [0.0, -88.5] * 20, [0.0, -1000.0] * 20),
     "all far below": ("logit", [-1e5, -1e5 - 1, -1e5 - 2], [0.0, 1.0, 2.0]),
+    "log-probabilities that are none": ("log_prob", [3.0, 1.0, -2.0] * 20, [-30.0, -31.5, -29.0] * 20),
+    "log-probabilities of half a mass": ("log_prob", [-4.75, -4.5, -5.0] * 20, [-4.125, -4.25, -4.0] * 20),
+    "log-probabilities far beyond": ("log_prob", [300.0, 299.0] * 20, [-300.0, -298.0] * 20),
+    "close but for a factor": ("log_prob", [-2.0, -2.5, -1.5] * 20, [-3.0, -3.5, -2.5] * 19 + [-3.0, -3.5, -2.375]),
     "two that dominate": ("logit", [-9.0] * 50 + [8.0, 8.25], [-9.0] * 50 + [8.25, 8.0]),
 }
 

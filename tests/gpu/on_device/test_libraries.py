@@ -1,6 +1,11 @@
 """Arrays of PyTorch, CuPy and JAX on a real device: what comes back is theirs, on their device and stream."""
 
 import importlib
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +17,9 @@ pytestmark = pytest.mark.skipif(SIMULATED, reason="these libraries have no array
 
 P, Q = np.random.default_rng(0).gamma(1.0, size=(2, 300, 65)) + 0.01
 EXPECTED = kl.kl_divergence(P, Q)
-LIBRARIES = ("torch", "cupy", "jax")
+# JAX brings libraries of CUDA that need not go with those of PyTorch: it is tried in a process of its own.
+ALONE = "KLNUMBA_TESTS_OF_JAX"
+LIBRARIES = ("jax",) if ALONE in os.environ else ("torch", "cupy")
 SHORT = {"float64": 1e-14, "float32": 1e-6, "float16": 1e-2, "bfloat16": 1e-1}
 
 
@@ -86,6 +93,20 @@ def test_metrics(name):
         there.update(put(P[start : start + 100], name), put(Q[start : start + 100], name))
         here.update(P[start : start + 100], Q[start : start + 100])
     assert float(there.compute()) == pytest.approx(float(here.compute()), rel=1e-14)
+
+
+@pytest.mark.skipif(ALONE in os.environ, reason="this is that process")
+def test_jax():
+    if importlib.util.find_spec("jax") is None:
+        pytest.skip("JAX is not installed")
+    root = Path(__file__).parents[3]
+    path = os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])
+    program = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    process = subprocess.run(
+        [*program, "-k", "jax and not test_jax", __file__],
+        cwd=root, env=os.environ | {ALONE: "1", "PYTHONPATH": path}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert process.returncode == 0, process.stdout[-6000:] + process.stderr[-2000:]
 
 
 def test_streams_of_torch():
