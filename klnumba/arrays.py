@@ -45,9 +45,11 @@ def take(x: Any, name: str) -> tuple[np.ndarray, Back]:
     Raises
     ------
     TypeError
-        If the dtype is complex, text or object.
+        If the dtype is complex, text or object, or a tensor is sparse.
     ValueError
         If the array is not in the memory of the CPU.
+    RuntimeError
+        If a tensor requires grad, outside ``torch.no_grad()``.
     """
     back: Back = as_is
     if isinstance(x, np.ndarray):
@@ -71,6 +73,17 @@ def as_is(result: np.ndarray) -> Any:
     return result if result.ndim else result[()]
 
 
+def strided(x: Any, name: str, torch: Any) -> Any:
+    """A tensor whose cells lie in memory as they are, and of which nobody waits for a gradient."""
+    if x.layout != torch.strided:
+        raise TypeError(f"{name}: a tensor of layout {x.layout}; give {name}.to_dense()")
+    if not x.requires_grad:
+        return x
+    if torch.is_grad_enabled():
+        raise RuntimeError(f"{name}: a tensor that requires grad, and none is computed here; give {name}.detach()")
+    return x.detach()
+
+
 def _foreign(x: Any, name: str) -> tuple[np.ndarray, Back]:
     device = x.__dlpack_device__()
     if int(device[0]) != 1:
@@ -79,6 +92,7 @@ def _foreign(x: Any, name: str) -> tuple[np.ndarray, Back]:
     if library == "torch":
         torch = sys.modules["torch"]
         back = partial(_to_torch, torch)
+        x = strided(x, name, torch)
         if x.dtype == torch.bfloat16:
             return _bfloat16(x, torch), back
         if x.dtype.is_complex:

@@ -43,10 +43,13 @@ def pointwise(
         (out,) = out
     if out is not None and not isinstance(out, np.ndarray):
         raise TypeError(f"out: a NumPy array, not {type(out).__name__}")
-    shape = arrays.common_shape(first, second)
+    mask = _mask(where)
+    shape = _shape_with(mask, arrays.common_shape(first, second))
     if out is not None and not _fits(shape, out.shape):
         raise ValueError(f"out: shape {out.shape}, but the result has shape {shape}")
-    kind = compute_dtype(first, second)
+    if out is not None and not out.flags.writeable:
+        raise ValueError("out: read-only")
+    kind = arrays.FLOAT64 if dtype is not None and np.dtype(dtype) == np.float64 else compute_dtype(first, second)
     result = np.empty(shape, kind if dtype is None else np.dtype(dtype)) if out is None else out
     if result.dtype.kind != "f":
         raise TypeError(f"{'dtype' if out is None else 'out'}: a floating-point type, not {result.dtype}")
@@ -56,20 +59,38 @@ def pointwise(
     if (
         plain
         and apart
-        and where is True
+        and mask is True
         and result.dtype == kind
         and result.shape == shape
         and result.flags.c_contiguous
     ):
         _plain(loop, np.asarray(first), np.asarray(second), result)
     else:
-        _buffered(loop, np.asarray(first), np.asarray(second), result, where, kind)
+        _buffered(loop, np.asarray(first), np.asarray(second), result, np.asarray(mask), kind)
     masked = [a.mask for a in (first, second) if isinstance(a, np.ma.MaskedArray)]
     if masked:
         return np.ma.array(
             result, mask=np.broadcast_to(np.logical_or.reduce(np.broadcast_arrays(*masked)), result.shape)
         )
     return result if out is not None else back(result)
+
+
+def _mask(where: Any) -> Any:
+    """Which cells are wanted: True, or a boolean array."""
+    if isinstance(where, bool | np.bool_):
+        return True if where else np.zeros((), bool)
+    mask = np.asarray(where)
+    if mask.dtype != bool:
+        raise TypeError(f"where: a boolean array, not {mask.dtype}")
+    return mask
+
+
+def _shape_with(mask: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of cells of which those of a mask are wanted."""
+    try:
+        return np.broadcast_shapes(shape, np.shape(mask))
+    except ValueError:
+        raise ValueError(f"where: shape {mask.shape} does not broadcast with {shape}") from None
 
 
 def total(name: str, first: np.ndarray, second: np.ndarray) -> tuple[int, float]:
@@ -161,12 +182,9 @@ def _readonly(array: np.ndarray) -> np.ndarray:
 
 
 def _buffered(
-    loop: Any, first: np.ndarray, second: np.ndarray, result: np.ndarray, where: Any, kind: np.dtype[Any]
+    loop: Any, first: np.ndarray, second: np.ndarray, result: np.ndarray, mask: np.ndarray, kind: np.dtype[Any]
 ) -> None:
     """Any layout and dtype: contiguous pieces through NumPy's buffered iterator."""
-    if not isinstance(where, bool | np.bool_) and np.asarray(where).dtype != bool:
-        raise TypeError("where: a boolean array")
-    mask = np.asarray(where, bool)
     operands = [first, second, mask, result]
     kinds = _buffered_kinds(first, second, kind)
     flags = [["readonly", "contig"], ["readonly", "contig"], ["readonly"], ["readwrite", "no_broadcast"]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Literal, TypeVar
 
@@ -40,7 +41,7 @@ OPTIONS = """kind : {"prob", "log_prob", "logit"}, default "prob"
     where : array_like of bool, optional
         Cells that belong to the support; the others are left out of both rows.
     keepdims : bool, default False
-        Keep the reduced axes with length 1.
+        Keep the reduced axes with length 1: those of a row, with `reduction` all.
     out : numpy.ndarray, optional
         Where to put the result.
     dtype : dtype, optional
@@ -65,14 +66,20 @@ ERRORS = """ValueError
         range, or, with ``invalid="raise"``, a row is no distribution: the text names the argument, the row, the cell
         and the rule.
     TypeError
-        If an argument is complex, text or object.
+        If an argument is complex, text or object, or a sparse tensor.
+    RuntimeError
+        If a tensor of PyTorch requires grad, outside ``torch.no_grad()``: no gradient is computed.
 """
 
 
 def _documented(function: F) -> F:
     """Put the common paragraphs into a docstring."""
     text = function.__doc__ or ""
-    parts = {"{arrays}": ARRAYS, "{options}": OPTIONS, "{result}": RESULT, "{errors}": ERRORS}
+    of_several = re.sub(r"^    (?:reduction|out) : .*\n(?:        .*\n)+", "", OPTIONS, flags=re.MULTILINE)
+    parts = {
+        "{arrays}": ARRAYS, "{options}": OPTIONS, "{options of several}": of_several, "{result}": RESULT,
+        "{errors}": ERRORS,
+    }  # fmt: skip
     for mark, part in parts.items():
         text = text.replace(mark, part.rstrip("\n"))
     function.__doc__ = text
@@ -351,7 +358,7 @@ def row_statistics(
     stats : sequence of str
         Any of "kl", "reverse_kl" (that is KL(q || p)), "js", "jeffreys", "entropy_p", "entropy_q", "cross_entropy",
         "argmax_agree" (whether the first largest cells agree) and "max_log_ratio" (the largest log(p/q) where p > 0).
-    {options}
+    {options of several}
 
     Returns
     -------

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from klnumba.arrays import FLOAT64, Block
+from klnumba.formulas.finish import limit
 from klnumba.formulas.primitives import fma
 from klnumba.kernels import cpu, exact_short, fast, log_sums_short, logits, shares, threads
 
@@ -63,7 +64,7 @@ def values(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarr
     More than one thread is for tasks that have a quick loop.
     """
     if task.name == AGREE:
-        out[:] = agreement(block, d)
+        out[:] = agreement(task, block, d)
         return
     if task.name == "jeffreys" and is_quick(task):
         _both_ways(task, block, d, dtype, out, count)
@@ -73,6 +74,9 @@ def values(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarr
         _kl(task, block, d, dtype, out, count)
     else:
         _exact(task.name, task, block, d, dtype, np.arange(block.count), out)
+    most = limit(task.name, task.normalize)
+    if most < math.inf:
+        np.minimum(out, most, out=out)
 
 
 def is_quick(task: Task) -> bool:
@@ -191,15 +195,24 @@ def _frozen(index: np.ndarray) -> np.ndarray:
 # --- the statistic that is no divergence ----------------------------------------------------------------------------
 
 
-def agreement(block: Block, d: int) -> np.ndarray:
-    """Whether p and q have their first largest cell in the same place; False where one has a NaN."""
+def agreement(task: Task, block: Block, d: int) -> np.ndarray:
+    """Whether p and q have their first largest cell in the same place; False where one is no distribution."""
     left = _cells(block.p, block.a, block.ps, block.count, d)
     right = _cells(block.q, block.b, block.qs, block.count, d)
     first, second = left.argmax(axis=1), right.argmax(axis=1)
-    rows = np.arange(block.count)
-    numbers = ~(np.isnan(left[rows, first]) | np.isnan(right[rows, second]))  # argmax finds a NaN first
-    same: np.ndarray = (first == second) & numbers
-    return same
+    return (first == second) & _are_rows(task, left, first) & _are_rows(task, right, second)
+
+
+def _are_rows(task: Task, cells: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Which rows are distributions, from where their largest cells are; that of a row with a NaN is NaN."""
+    found = has_mass(task, cells[np.arange(len(cells)), places])
+    return found if task.logs else found & (cells.min(axis=1) >= 0.0)
+
+
+def has_mass(task: Task, top: Any) -> Any:
+    """Whether the largest cell of a row is finite and, where rows are normalised, no zero."""
+    lowest = -math.inf if task.logs else 0.0
+    return (top < math.inf) & ((top > lowest) | (not task.normalize))
 
 
 def _cells(flat: np.ndarray, start: int, step: int, count: int, d: int) -> np.ndarray:

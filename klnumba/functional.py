@@ -167,9 +167,9 @@ def kl_div(
 
     Notes
     -----
-    Three values differ from PyTorch's, on purpose: a zero target costs 0 also where `input` is -inf, and so does a
-    `target` of -inf with `log_target` (PyTorch: NaN both times); and ``"batchmean"`` counts the rows of the broadcast
-    result, not those of `input`.
+    Some values differ from PyTorch's, on purpose. A zero target costs 0 also where `input` is infinite, and so does a
+    `target` of -inf with `log_target`; an infinite target costs inf, unless `input` is inf (PyTorch: NaN each time).
+    And ``"batchmean"`` counts the rows of the broadcast result, not those of `input`.
 
     Examples
     --------

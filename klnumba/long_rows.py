@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from klnumba.arrays import FLOAT64, Block, Rows
-from klnumba.engine import AGREE, NAMES, Task, attempts
-from klnumba.formulas.finish import finish_difference, finish_sum, kl_finish, kl_finish_difference
+from klnumba.engine import AGREE, NAMES, Task, attempts, has_mass
+from klnumba.formulas.finish import finish_difference, finish_sum, kl_finish, kl_finish_difference, limit
 from klnumba.kernels import cpu, exact, fast, logs, threads
 from klnumba.kernels.tiles import CHUNK, combine
 
@@ -113,11 +113,11 @@ def _log_masses(read: Read, block: Block, cells: int, dtype: np.dtype[Any], stat
 
 
 def _places(read: Read, block: Block, cells: int, dtype: np.dtype[Any], states: np.ndarray) -> None:
-    """The first largest cells of p and of q: each with its place in the piece."""
+    """The first largest cells of p and of q, each with its place in the piece; NaN where one is below `numbers[0]`."""
     for k, (flat, start) in enumerate(((block.p, block.a), (block.q, block.b))):
         part = flat[start : start + cells]
         at = int(part.argmax())
-        states[0, 2 * k : 2 * k + 2] = part[at], at
+        states[0, 2 * k : 2 * k + 2] = math.nan if part.min() < read.numbers[0] else part[at], at
 
 
 _LOOPS: dict[str, Callable[[Read, Block, int, np.dtype[Any], np.ndarray], None]] = {
@@ -132,14 +132,13 @@ _LOOPS: dict[str, Callable[[Read, Block, int, np.dtype[Any], np.ndarray], None]]
 def plan(task: Task, d: int, dtype: np.dtype[Any]) -> Plan:
     """The reads that a row of `d` cells takes; the value is what it returns."""
     if task.name == AGREE:
-        return (yield from _agreement(d))
-    if task.logs:
-        return (yield from _of_logs(task))
-    if task.name == "kl":
+        return (yield from _agreement(task, d))
+    if not task.logs and task.name == "kl":
         found = yield from (_quickly if task.normalize else _quickly_plain)(dtype)
         if found == found:
             return found
-    return (yield from _exactly(task))
+    found = yield from (_of_logs if task.logs else _exactly)(task)
+    return min(found, limit(task.name, task.normalize))  # NaN stays
 
 
 def _quickly(dtype: np.dtype[Any]) -> Plan:
@@ -218,11 +217,13 @@ def _log_value(task: Task, cell: str, weight: float, c: np.ndarray) -> Plan:
     return float(found)
 
 
-def _agreement(d: int) -> Plan:
+def _agreement(task: Task, d: int) -> Plan:
     """Whether the first largest cells of p and q are one: a later piece wins only if it is larger."""
-    states = yield Read("places")
+    states = yield Read("places", numbers=(-math.inf if task.logs else 0.0,))
     places = []
     for k in (0, 2):
-        best = int(states[:, k].argmax())
-        places.append(starts(d)[best] + int(states[best, k + 1]) if not np.isnan(states[:, k]).any() else d - k)
+        best = int(states[:, k].argmax())  # finds a NaN first
+        if not has_mass(task, states[best, k]):
+            return False
+        places.append(starts(d)[best] + int(states[best, k + 1]))
     return places[0] == places[1]

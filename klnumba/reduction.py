@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import numbers
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -71,8 +72,11 @@ def reduce(
             return _given(quick, reduction, p)
     rows, ndim, reduced, back = _prepare(p, q, axis, where, task, dtype, align, name)
     _check_labels(rows, keepdims, out)
-    shape = kept_shape(rows.outer, reduced, ndim, keepdims)
-    result = _result(out, shape if reduction == "none" else (), dtype, rows.dtype)
+    if reduction == "none":
+        shape = kept_shape(rows.outer, reduced, ndim, keepdims)
+    else:
+        shape = kept_shape((), tuple(range(ndim)), ndim, keepdims)
+    result = _result(out, shape, dtype, rows.dtype)
     if out is not None and any(np.may_share_memory(out, side) for side in rows.inputs()):
         result = np.empty_like(out)  # it may overwrite rows that are still to be read
     found = Found(rows, [(task, "pq", result if reduction == "none" else None)], unit, invalid == "raise")
@@ -165,12 +169,13 @@ def _no_stream(stream: Any) -> None:
 
 def named(stats: Any) -> tuple[str, ...]:
     """The names of statistics, each of which is one."""
-    if isinstance(stats, str):
-        raise TypeError(f"stats: a sequence of names, not the text {stats!r}")
-    for name in stats:
+    if isinstance(stats, str) or not isinstance(stats, Iterable):
+        raise TypeError(f"stats: a sequence of names, not {stats!r}")
+    found = tuple(stats)
+    for name in found:
         if name not in SOURCES:
             raise ValueError(f"stats: {name!r} is none of {', '.join(map(repr, SOURCES))}")
-    return tuple(stats)
+    return found
 
 
 def _task(name: str, kind: str, normalize: bool, temperature: float, weight: float) -> Task:

@@ -85,7 +85,8 @@ def _values(metric: RowMetric, p: Any, q: Any, where: Any) -> list[Any]:
     masks = [] if where is None else [da.asarray(where)]
     agreed = None
     if metric.agreement:
-        agreed = long.values(how._replace(task=replace(task, name=AGREE), strict=False), [p, q], masks, (1,))
+        of_places = how._replace(task=replace(task, name=AGREE), strict=False)
+        agreed = long.values(of_places, [p, q], masks, (1,)).astype(bool)
     return [long.values(how, [p, q], masks, (1,)), agreed]
 
 

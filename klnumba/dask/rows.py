@@ -59,7 +59,8 @@ def lazily(
         given = np.dtype(np.float64) if wide else kind
         found = _over_blocks(work, [*taken, *masks], shape, reduced, given, numbered=work.strict)
     if wide:
-        return _reduced(found, reduction, kind)
+        whole = _reduced(found, reduction, kind)
+        return whole.reshape((1,) * len(shape)) if keepdims else whole
     return found[tuple(None if k in reduced else slice(None) for k in range(len(shape)))] if keepdims else found
 
 

@@ -68,6 +68,7 @@ HUGE = 2.0**900
 UP = 2.0**128
 LEAST = 2.0**-1074
 DOWN = 2.0**-128
+ALONE = 2.0**-50  # the share of a row below which all but one cell count little
 DUST = 2.0**-98  # a relative difference below this is the rounding of the scale
 
 
@@ -255,26 +256,34 @@ def bregman(p: float, q: float, d: float, low: float) -> float:
 
 
 # --- cells on a common scale ----------------------------------------------------------------------------------------
-# Both rows sum to `mass`; d + low = p - q to twice the digits, above_p = mass - p and above_q = mass - q. The
-# divergence of normalised rows is sum(cells)/mass; rows that are taken as they are have the mass 1.
+# Both rows sum to `mass`; d + low = p - q to twice the digits, above_p = mass - p, above_q = mass - q, however small.
+# The divergence of normalised rows is sum(cells)/mass; rows that are taken as they are have the mass 1.
+
+
+def multipliers(h: float, he: float, p_mass: float, q_mass: float) -> tuple[float, float, float, float]:
+    """(u, ue, v, ve): what takes p and q to the larger one of their sums, whose ratio h + he is at least 1."""
+    p_stays = p_mass >= q_mass
+    u, ue = (1.0, 0.0) if p_stays else (h, he)
+    v, ve = (h, he) if p_stays else (1.0, 0.0)
+    return u, ue, v, ve
 
 
 def on_common_mass(
-    x: float, y: float, u: float, ue: float, v: float, ve: float, common: float, rest: float
-) -> tuple[float, float, float, float, float, float]:
-    """(p, q, d, low, above_p, above_q) of u*x and v*y, where u + ue and v + ve bring the rows to common + rest.
+    x: float, y: float, u: float, ue: float, v: float, ve: float, p_mass: float, p_rest: float, q_mass: float,
+    q_rest: float,
+) -> tuple[float, float, float, float, float, float]:  # fmt: skip
+    """(p, q, d, low, above_p, above_q) of u*x and v*y, with the `multipliers` of rows that sum to mass + rest each.
 
-    One of the multipliers is 1. Each product is kept with its rounding.
+    Each product is kept with its rounding. What a cell lacks of the sum is found before it is multiplied: beside a
+    cell that is nearly all of its row the roundings of the multiplier would be more than that.
     """
     p, q = u * x, v * y
     gap, lost = two_sum(p, -q)
     tails = (fma(u, x, -p) + ue * x) - (fma(v, y, -q) + ve * y)
     d, low = two_sum(gap, lost + tails)
     dust = abs(d) < DUST * p
-    return (
-        p, q, 0.0 if dust else d, 0.0 if dust else low,
-        fma(-u, x, common) + (rest - ue * x), fma(-v, y, common) + (rest - ve * y),
-    )  # fmt: skip
+    above_p, above_q = u * ((p_mass - x) + p_rest), v * ((q_mass - y) + q_rest)
+    return p, q, 0.0 if dust else d, 0.0 if dust else low, above_p, above_q
 
 
 def kl(p: float, q: float, d: float, low: float, mass: float, above_p: float, above_q: float, weight: float) -> float:
@@ -426,4 +435,5 @@ def log_ratio_cell(
     p: float, q: float, d: float, low: float, mass: float, above_p: float, above_q: float, weight: float
 ) -> float:
     """log(p/q), and -inf where p = 0: its largest value is the order-infinity Renyi divergence."""
-    return -math.inf if p == 0.0 else log_ratio(p, q, d)
+    alone = above_p + above_q < ALONE * mass  # then d may be less than its roundings
+    return -math.inf if p == 0.0 else log_ratio(p, q, above_q - above_p if alone else d)

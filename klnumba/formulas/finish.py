@@ -8,8 +8,14 @@ import numpy as np
 
 from klnumba.formulas.elementary import sum_of_four, two_sum
 
+LIMITS = {"js": math.log(2.0)}  # what normalised rows may have at most, and roundings might exceed
 GRID = 1.5 * 2.0**9  # its last place, also with less than 256 added, is 2**-43
 MAGNITUDE = np.int64((1 << 63) - 1)
+
+
+def limit(name: str, normalize: bool) -> float:
+    """The largest value of a divergence of rows."""
+    return LIMITS.get(name, math.inf) if normalize else math.inf
 
 
 def masses(

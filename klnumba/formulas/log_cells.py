@@ -59,6 +59,14 @@ def remainder(r: float) -> float:
     return r * r * e
 
 
+def power_over(w: float, e: float, inverse: float, tail: float) -> float:
+    """e**((w + e)*(inverse + tail)), where e and tail are rounding errors; 0 where w is -inf."""
+    a = w * inverse
+    value = exp(a)
+    rest = (fma(w, inverse, -a) + w * tail) + e * inverse
+    return value + value * (rest if w > -math.inf else 0.0)
+
+
 def relative(
     x: float, y: float, top_p: float, top_q: float, inverse: float, tail: float, shift: float, shift_low: float
 ) -> tuple[float, float, float, float, float, float, float]:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from klnumba.arrays import strided
 from klnumba.gpu import required
 from klnumba.gpu.layout import KEPT, Layout, adjacent
 
@@ -264,7 +265,7 @@ def _numba(x: Any, name: str) -> Array:
 
 
 def _torch(x: Any, name: str) -> Array:
-    x = x.resolve_neg()
+    x = strided(x, name, sys.modules["torch"]).resolve_neg()
     dtype, fault = _torch_dtype(x.dtype)
     if fault:
         raise TypeError(f"{name}: dtype {dtype} is not {fault}")

@@ -32,8 +32,8 @@ def reduce(
                 return at_once
         task, unit = asked.task, asked.unit
         call = Call(found, axis, task, dtype, stream)
-        shape = call.shape(keepdims)
-        result, target = call.result(shape if how == "none" else (), dtype)
+        shape = call.shape(keepdims) if how == "none" else call.shape_of_one(keepdims)
+        result, target = call.result(shape, dtype)
         if how == "none":
             call.values(task, unit, target)
         else:
@@ -191,6 +191,10 @@ class Call:
     def shape(self, keepdims: bool) -> tuple[int, ...]:
         """Of the values of the rows."""
         return reduction.kept_shape(self.rows.outer, self.reduced_axes, self.ndim, keepdims)
+
+    def shape_of_one(self, keepdims: bool) -> tuple[int, ...]:
+        """Of one value of all rows."""
+        return reduction.kept_shape((), tuple(range(self.ndim)), self.ndim, keepdims)
 
     def result(self, shape: tuple[int, ...], dtype: Any) -> tuple[Any, Array]:
         """A new array of the caller's library, or the one that was given."""

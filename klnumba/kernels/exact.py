@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.formulas.divergences import LEAST, on_common_mass
+from klnumba.formulas.divergences import LEAST, multipliers, on_common_mass
 from klnumba.formulas.elementary import two_sum
 from klnumba.formulas.primitives import fma
 from klnumba.kernels.compiler import helper, part, scalar
@@ -27,7 +27,7 @@ SHRINK = 2.0**-64  # brings the sum of up to 2**40 huge cells back into range
 
 _fma = scalar(fma)
 _two_sum = scalar(two_sum)
-_on_common_mass = scalar(on_common_mass)
+_on_common_mass, _multipliers = scalar(on_common_mass), scalar(multipliers)
 
 
 @helper
@@ -87,17 +87,24 @@ def raise_up(state: Any, c: Any) -> None:
 
 @part
 def scales(state: Any, normalize: Any, c: Any) -> None:
-    """c[2:8] = multipliers of p and q, and the common mass, as double-doubles, from the sums in `state`."""
+    """c[2:8] = the ratio of the sums in `state`, the larger one over the other, and both sums, as double-doubles."""
     p, pe = _two_sum(state[0], state[1])
     q, qe = _two_sum(state[2], state[3])
     c[2], c[3], c[4], c[5], c[6], c[7] = 1.0, 0.0, 1.0, 0.0, 1.0, 0.0
     if normalize:
         if p >= q:
             h = p / q
-            c[4], c[5], c[6], c[7] = h, (_fma(-h, q, p) + (pe - h * qe)) / q, p, pe
+            c[2], c[3] = h, (_fma(-h, q, p) + (pe - h * qe)) / q
         else:
             h = q / p
-            c[2], c[3], c[6], c[7] = h, (_fma(-h, p, q) + (qe - h * pe)) / p, q, qe
+            c[2], c[3] = h, (_fma(-h, p, q) + (qe - h * pe)) / p
+        c[4], c[5], c[6], c[7] = p, pe, q, qe
+
+
+@part
+def common(c: Any) -> Any:
+    """The mass that both rows are brought to."""
+    return c[4] if c[4] >= c[6] else c[6]
 
 
 def cells_loop(cell: Callable[..., Any], *, largest: bool) -> Any:
@@ -110,7 +117,9 @@ def cells_loop(cell: Callable[..., Any], *, largest: bool) -> Any:
         """Add the cells of a piece to state[4:6], or raise state[4] to the largest."""
         state[4] = -math.inf if largest else 0.0
         state[5] = 0.0
-        fp, fq, u, ue, v, ve, common, rest = c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]
+        fp, fq, p_mass, p_rest, q_mass, q_rest = c[0], c[1], c[4], c[5], c[6], c[7]
+        u, ue, v, ve = _multipliers(c[2], c[3], p_mass, q_mass)
+        whole = common(c)
         for first in range(0, d, TILE):
             count = min(TILE, d - first)
             pad(q, b + first, count, work, np.int64(BUFFER), 0.0)
@@ -123,8 +132,8 @@ def cells_loop(cell: Callable[..., Any], *, largest: bool) -> Any:
                 y = ys[k] * fq
                 x = LEAST if x == 0.0 and xs[k] > 0.0 else x  # the scale must not make a zero
                 y = LEAST if y == 0.0 and ys[k] > 0.0 else y
-                pk, qk, gap, low, above_p, above_q = _on_common_mass(x, y, u, ue, v, ve, common, rest)
-                out[k] = cell(pk, qk, gap, low, common, above_p, above_q, weight)
+                pk, qk, gap, low, above_p, above_q = _on_common_mass(x, y, u, ue, v, ve, p_mass, p_rest, q_mass, q_rest)
+                out[k] = cell(pk, qk, gap, low, whole, above_p, above_q, weight)
             if largest:
                 raise_to(state, np.int64(4), view, np.int64(2 * BUFFER), min(TILE, d - first))
             else:
@@ -160,7 +169,7 @@ def rows(cell: Callable[..., Any], finish: Callable[..., Any], *, largest: bool 
                 raise_up(state, c)
             scales(state, normalize, c)
             cells(p, a + r * ps, q, b + r * qs, d, c, weight, work, view, tree, state)
-            out[r] = finish(state[0], state[1], state[2], state[3], state[4], state[5], state[6], c[6], normalize)
+            out[r] = finish(state[0], state[1], state[2], state[3], state[4], state[5], state[6], common(c), normalize)
 
     return loop
 
@@ -208,6 +217,6 @@ def piece_cells(cell: Callable[..., Any], *, largest: bool = False) -> Callable[
         for i in range(starts.size):
             state = states[i]
             cells(p, a + starts[i], q, b + starts[i], stops[i] - starts[i], c, weight, work, view, tree, state)
-            state[6] = c[6]
+            state[6] = common(c)
 
     return loop

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.formulas.divergences import LEAST, on_common_mass
+from klnumba.formulas.divergences import LEAST, multipliers, on_common_mass
 from klnumba.formulas.elementary import two_sum
 from klnumba.kernels.compiler import helper, part, scalar
 from klnumba.kernels.exact import SCALES, SHRINK, SIZE, raise_up, scales
@@ -20,7 +20,7 @@ assert 9 * PLACE <= SCRATCH
 assert 8 * (GROUP + 1) <= SPACE
 
 _two_sum = scalar(two_sum)
-_on_common_mass = scalar(on_common_mass)
+_on_common_mass, _multipliers = scalar(on_common_mass), scalar(multipliers)
 
 
 @helper
@@ -73,14 +73,16 @@ def rows(cell: Callable[..., Any], finish: Callable[..., Any], *, largest: bool 
     @part
     def flat(work: Any, count: Any, weight: Any, out: Any) -> None:
         x, y = work[0:count], work[PLACE : PLACE + count]
-        u, ue = work[3 * PLACE : 3 * PLACE + count], work[4 * PLACE : 4 * PLACE + count]
-        v, ve = work[5 * PLACE : 5 * PLACE + count], work[6 * PLACE : 6 * PLACE + count]
-        common, rest = work[7 * PLACE : 7 * PLACE + count], work[8 * PLACE : 8 * PLACE + count]
+        h, he = work[3 * PLACE : 3 * PLACE + count], work[4 * PLACE : 4 * PLACE + count]
+        p_mass, p_rest = work[5 * PLACE : 5 * PLACE + count], work[6 * PLACE : 6 * PLACE + count]
+        q_mass, q_rest = work[7 * PLACE : 7 * PLACE + count], work[8 * PLACE : 8 * PLACE + count]
         for k in range(count):
+            u, ue, v, ve = _multipliers(h[k], he[k], p_mass[k], q_mass[k])
             pk, qk, gap, low, above_p, above_q = _on_common_mass(
-                x[k], y[k], u[k], ue[k], v[k], ve[k], common[k], rest[k]
+                x[k], y[k], u, ue, v, ve, p_mass[k], p_rest[k], q_mass[k], q_rest[k]
             )
-            out[k] = cell(pk, qk, gap, low, common[k], above_p, above_q, weight)
+            whole = p_mass[k] if p_mass[k] >= q_mass[k] else q_mass[k]
+            out[k] = cell(pk, qk, gap, low, whole, above_p, above_q, weight)
 
     def loop(
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, index: Any, d: Any,
@@ -107,7 +109,8 @@ def rows(cell: Callable[..., Any], finish: Callable[..., Any], *, largest: bool 
                     raise_to(state, np.int64(4), view, at, d)
                 else:
                     state[4], state[5] = vector_sum(view[at : at + d]), 0.0
-                common = work[7 * PLACE + r * d]
+                masses = work[5 * PLACE + r * d], work[7 * PLACE + r * d]
+                common = masses[0] if masses[0] >= masses[1] else masses[1]
                 out[index[first + r]] = finish(
                     state[0], state[1], state[2], state[3], state[4], state[5], state[6], common, normalize
                 )

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.formulas.elementary import exp, log, log1p, two_sum
-from klnumba.formulas.log_cells import cross_entropy_log, entropy_log, lift, phi, rel_entr, relative
+from klnumba.formulas.elementary import log, log1p, two_sum
+from klnumba.formulas.log_cells import cross_entropy_log, entropy_log, lift, phi, power_over, rel_entr, relative
 from klnumba.kernels.compiler import as_written, helper, part, scalar
 from klnumba.kernels.tiles import BUFFER, STEP, TILE, TREE, add, pad, raise_to, total
 
@@ -30,7 +30,7 @@ SURPRISES = (cross_entropy_log, entropy_log)  # cells that hold -log p or -log q
 _lift = scalar(lift)
 _relative = as_written(relative)
 _phi = scalar(phi)
-_exp = scalar(exp)
+_power_over = as_written(power_over)
 _log = scalar(log)
 _log1p = scalar(log1p)
 _two_sum = scalar(two_sum)
@@ -124,9 +124,7 @@ def rest_of(
         out = work[BUFFER : BUFFER + count]
         for k in range(count):
             w, e = _two_sum(xs[k], -top)
-            value = _exp(w * inverse)
-            value += value * (e * inverse + w * tail) if w > -math.inf else 0.0
-            out[k] = 0.0 if w == 0.0 else value
+            out[k] = 0.0 if w == 0.0 else _power_over(w, e, inverse, tail)
             ties += w == 0.0
         add(state, np.int64(0), total(view, np.int64(BUFFER), count, tree))
     state[2] = ties

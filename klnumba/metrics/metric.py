@@ -72,6 +72,8 @@ class RowMetric(Mergeable):
         self.normalize, self.temperature = bool(normalize), rows_of.real(temperature, "temperature")
         self.base = None if base is None else rows_of.real(base, "base")
         self.axis: Axis = tuple(map(index, axis)) if isinstance(axis, tuple) else None if axis is None else index(axis)
+        if isinstance(self.axis, tuple) and len(set(self.axis)) < len(self.axis):
+            raise ValueError(f"axis: one of {self.axis} twice")
         self.agreement, self.invalid = bool(agreement), invalid
         if spill is not None and self.reduction != "none":
             raise ValueError(f"spill: rows are kept with reduction 'none' only, not {self.reduction!r}")
@@ -152,8 +154,8 @@ class RowMetric(Mergeable):
             If an argument does not fit, or `agreed` is missing; nothing is changed then.
         """
         shape = tuple(np.shape(values))
-        if self._agreed is not None and np.shape(agreed) != shape:
-            raise ValueError(f"agreed: whether the largest cells of each row agree, of shape {shape}")
+        if self._agreed is not None and (np.shape(agreed) != shape or np.asarray(agreed).dtype != bool):
+            raise ValueError(f"agreed: booleans, whether the largest cells of each row agree, of shape {shape}")
         agreed = None if agreed is None else as_row_values(np.asarray(agreed, float))
         self._take_values(as_row_values(values), agreed, weights, groups, shape, None)
 

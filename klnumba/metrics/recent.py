@@ -6,6 +6,8 @@ import math
 from collections import deque
 from typing import Any
 
+import numpy as np
+
 from klnumba.kernels.uninterrupted import uninterrupted
 from klnumba.metrics.metric import RowMetric
 from klnumba.metrics.summary import Summary
@@ -53,25 +55,32 @@ class Windowed:
     """
 
     def __init__(self, metric: RowMetric, size: int) -> None:
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+        if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
             raise ValueError(f"size: a positive integer, not {size!r}")
         self._empty = _empty_twin(metric)
-        self._batches: deque[RowMetric] = deque(maxlen=size)
+        self._batches: deque[RowMetric] = deque(maxlen=int(size))
 
     def update(self, *batch: Any, **options: Any) -> None:
         """Take in a batch, as `KLDivergence.update` does; the oldest leaves a full window."""
         one = _empty_twin(self._empty)
         one.update(*batch, **options)
-        self._batches.append(one)
+        self._keep(one)
 
     def forward(self, *batch: Any, **options: Any) -> Any:
         """Take in a batch and return its own value; the same as calling the object."""
         one = _empty_twin(self._empty)
         value = one(*batch, **options)
-        self._batches.append(one)
+        self._keep(one)
         return value
 
     __call__ = forward
+
+    def _keep(self, one: RowMetric) -> None:
+        """Put a batch into the window; raises, with nothing done, where it does not go with those that stay there."""
+        leaves = len(self._batches) == self._batches.maxlen
+        for other in list(self._batches)[leaves:] if one.rows else []:
+            other.statistics.check_groups(one.labels)
+        self._batches.append(one)
 
     def compute(self) -> Any:
         """The value over the rows in the window."""

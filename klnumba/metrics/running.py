@@ -173,7 +173,7 @@ class RunningStatistics(Mergeable):
         """Make room for a batch, which shows nowhere; what then takes it in cannot fail, nor Ctrl-C part it."""
         if not batch.values.size:
             return lambda: None
-        self._check_groups(batch.labels)
+        self.check_groups(batch.labels)
         load = batch.values.size if batch.weights is None else math.ceil(batch.weights.sum())
         check_load(self._near.load + self._afar.load + self._held_load + load)
         labels = places = None
@@ -212,7 +212,7 @@ class RunningStatistics(Mergeable):
         with self.turns:
             return self.rows, self._labels is not None
 
-    def _check_groups(self, names: Array | None) -> None:
+    def check_groups(self, names: Any) -> None:
         """Refuse labels after rows without, and rows without after labels."""
         if names is None and self._labels is not None:
             raise ValueError("groups: missing; the rows so far have labels")
@@ -248,7 +248,7 @@ class RunningStatistics(Mergeable):
     def _merge(self, state: State, labels: Labels | None) -> None:
         if labels is None:
             if state.counts.any():
-                self._check_groups(None)
+                self.check_groups(None)
                 self._state.merge(state)
             return
         mine = Labels() if self._labels is None else self._labels.copy()

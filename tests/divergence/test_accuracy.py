@@ -52,6 +52,38 @@ def test_rows_of_thousands(dtype, setting, family):
     check_bounds(p, q, kind, normalize, dtype, f"{family}, seed 2")
 
 
+def beside_dust(rng, n):
+    """Rows of which one cell, not 1, is all but 1e-16 to 1e-40; p may have no other."""
+    p, q = rng.gamma(1.0, size=(2, n)) * 10.0 ** rng.uniform(-40, -16, (2, 1)) * 10.0 ** rng.uniform(-3, 0, n)
+    p *= rng.random() < 0.5
+    top = rng.integers(n)
+    p[top], q[top] = rng.uniform(0.1, 10, 2)
+    return p, q
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 40, 300])
+def test_a_cell_beside_dust(n):
+    """What a cell lacks of 1 is found before any division: -log q of it is as exact as that of others."""
+    rng = np.random.default_rng([9, n])
+    for _ in range(max(2, 120 // n)):
+        p, q = beside_dust(rng, n)
+        for function, (error, value) in errors(p, q, "prob", True, "float64").items():
+            assert error <= BOUNDS["float64"], f"{function} is {error:.3g} ulp off {value:.3e}: {p!r}, {q!r}"
+        (found,) = kl.row_statistics(p, q, stats=("max_log_ratio",)).values()
+        assert mp.ulp_error(found, mp.max_log_ratio(p, q)) <= BOUNDS["float64"]
+
+
+@pytest.mark.parametrize("temperature", [0.1, 0.7, 1.0, 3.0])
+def test_a_logit_far_above_the_others(temperature):
+    rng = np.random.default_rng(10)
+    for _ in range(40):
+        p, q = np.full(3, -np.inf), -rng.uniform(10, 90, 3) * temperature
+        p[0] = q[0] = 0.0
+        truth = mp.cross_entropy(p, q, kind="logit", temperature=temperature)
+        found = kl.cross_entropy(p, q, kind="logit", temperature=temperature)
+        assert mp.ulp_error(found, truth) <= bound("logit", "float64"), (q, float(truth))
+
+
 @pytest.mark.parametrize(("family", "kind"), [("near", "prob"), ("ordinary", "logit")])
 def test_a_row_of_100_000_cells(family, kind):
     rng = np.random.default_rng(3)

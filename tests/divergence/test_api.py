@@ -1,6 +1,8 @@
 """Axes, shapes, settings and errors of the array functions."""
 
+import inspect
 import math
+import re
 
 import numpy as np
 import pytest
@@ -264,6 +266,77 @@ def test_row_statistics_equal_the_single_functions(n, kind, dtype):
     np.testing.assert_array_equal(found["argmax_agree"], p.argmax(-1) == q.argmax(-1))
 
 
+@pytest.mark.parametrize("d", [2, 300, 200_000])
+@pytest.mark.parametrize("kind", ["prob", "logit"])
+def test_rows_that_are_no_distributions_have_no_largest_cells_in_common(kind, d):
+    rows = np.full((6, d), 0.5)
+    rows[:, 1] = 2.0
+    other = rows.copy()
+    rows[1, 0], rows[2, 1], rows[3], rows[4, 0] = -0.5, np.inf, 0.0, np.nan
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p, q = (rows, other) if kind == "prob" else (np.log(rows), np.log(other))
+    found = kl.row_statistics(p, q, kind=kind, stats=("kl", "argmax_agree"))
+    assert found["argmax_agree"].tolist() == [True, False, False, False, False, True]
+    assert np.isnan(found["kl"]).tolist() == [False, True, True, True, True, False]
+
+
+def test_names_of_statistics():
+    once = kl.row_statistics([1, 2], [2, 1], stats=(name for name in ("kl", "js")))
+    assert list(once) == ["kl", "js"]
+    for stats in (None, 3, "kl"):
+        with pytest.raises(TypeError, match="stats: a sequence of names"):
+            kl.row_statistics([1, 2], [2, 1], stats=stats)
+    with pytest.raises(ValueError, match="stats: 'mean' is none of"):
+        kl.row_statistics([1, 2], [2, 1], stats=("kl", "mean"))
+
+
+def test_row_statistics_documents_its_own_parameters():
+    text = inspect.getdoc(kl.row_statistics)
+    for name in inspect.signature(kl.row_statistics).parameters:
+        assert re.search(rf"^(\w+, )*{name}\b.* : ", text, re.MULTILINE), name
+    assert not re.search(r"^(reduction|out) : ", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_kept_axes_of_a_reduction(cube, reduction):
+    whole = kl.kl_divergence(*cube, reduction=reduction)
+    found = kl.kl_divergence(*cube, reduction=reduction, keepdims=True)
+    assert found.shape == (1,) * cube[0].ndim
+    assert found.item() == whole
+    out = np.empty(found.shape)
+    assert kl.kl_divergence(*cube, reduction=reduction, keepdims=True, out=out) is out
+    assert out.item() == whole
+
+
+@pytest.mark.parametrize("d", [4, 200, 3000, 150_000])
+@pytest.mark.parametrize(("kind", "temperature"), [("prob", 1.0), ("logit", 1.0), ("logit", 0.7)])
+def test_js_of_rows_without_a_common_cell_is_log_2(kind, temperature, d):
+    """No rounding takes it above: 1 - JS in bits has a square root."""
+    rng = np.random.default_rng([7, d])
+    n = max(2, 4000 // d)
+    p, q = rng.gamma(1.0, size=(2, n, d))
+    mine = rng.random((n, d)) < 0.5
+    mine[:, 0], mine[:, 1] = True, False
+    p[mine] = q[~mine] = 0.0
+    if kind == "logit":
+        with np.errstate(divide="ignore"):
+            p, q = np.log(p), np.log(q)
+    found = kl.js_divergence(p, q, kind=kind, base=2, temperature=temperature)
+    assert (found <= 1.0).all()
+    np.testing.assert_allclose(found, 1.0, rtol=4e-16)
+
+
+def test_tensors_that_are_not_for_here():
+    torch = pytest.importorskip("torch")
+    rows = torch.ones((2, 3), requires_grad=True)
+    with pytest.raises(RuntimeError, match=r"q: a tensor that requires grad.*q\.detach"):
+        kl.kl_divergence(torch.ones(2, 3), rows)
+    with torch.no_grad():
+        assert kl.kl_divergence(rows, rows).tolist() == [0.0, 0.0]
+    with pytest.raises(TypeError, match=r"p: a tensor of layout torch.sparse_coo; give p.to_dense"):
+        kl.kl_divergence(torch.ones(2, 3).to_sparse(), torch.ones(2, 3))
+
+
 def test_row_statistics_of_a_choice(cube):
     found = kl.row_statistics(*cube, stats=("js", "kl"), axis=0, keepdims=True, base=2, normalize=False)
     assert list(found) == ["js", "kl"]
@@ -309,7 +382,7 @@ def test_out_may_overlap_the_arguments_and_the_mask():
         (lambda: kl.kl_divergence([1.0], [1.0], base="2"), "base: a real number, not '2'"),
         (lambda: kl.kl_divergence([1.0], [1.0], kind="logit", temperature="1"), "temperature: a real number"),
         (lambda: kl.js_divergence([1.0], [1.0], weight="a"), "weight: a real number, not 'a'"),
-        (lambda: kl.row_statistics([1.0], [1.0], stats="kl"), "stats: a sequence of names, not the text 'kl'"),
+        (lambda: kl.row_statistics([1.0], [1.0], stats="kl"), "stats: a sequence of names, not 'kl'"),
     ],
 )
 def test_an_option_of_another_type_is_named(call, words):

@@ -235,13 +235,6 @@ class TestGroupsAndNone:
             assert total.rows == 12
             assert total.compute() == made.compute()
 
-    def test_windows(self):
-        window = Windowed(kl.KLDivergence(), 3)
-        window.update(P, Q)
-        window.update(P, Q, groups=NAMES)
-        with pytest.raises(ValueError, match="one has groups"):
-            window.compute()
-
 
 def test_heavy_weights_do_not_wrap():
     made = of_rows(np.ones(4096), np.full(4096, 2.0**32))
@@ -386,6 +379,40 @@ def test_threads_go_along():
     alone = RunningStatistics(threads=3)
     twins = alone.clone(), alone + alone, copy.deepcopy(alone), pickle.loads(pickle.dumps(alone))
     assert [x.threads for x in twins] == [3] * 4
+
+
+def test_a_window_refuses_a_batch_that_does_not_go_with_the_others():
+    window = Windowed(kl.KLDivergence(), np.int64(2))
+    window.update(P, Q)
+    for call in (window.update, window.forward):
+        with pytest.raises(ValueError, match="groups: the rows so far have no labels"):
+            call(P, Q, groups=np.arange(12))
+    assert window.compute() == pytest.approx(kl.kl_divergence(P, Q, reduction="mean"))
+    window.update(P, Q, weights=0)  # no rows, and no labels to go by
+    window.update(P, Q, groups=np.arange(12))  # the first batch leaves
+    assert len(window.compute().values) == 12
+    with pytest.raises(ValueError, match="groups: missing"):
+        window.update(P, Q)
+    assert len(window.compute().values) == 12
+
+
+@pytest.mark.parametrize("agreed", [[7, -3] * 6, ["a"] * 12, [0.0] * 12, [True]])
+def test_agreement_that_is_no_boolean(agreed):
+    made = kl.KLDivergence(agreement=True)
+    with pytest.raises(ValueError, match="agreed: booleans"):
+        made.update_values(np.ones(12), agreed)
+    assert made.rows == 0
+
+
+def test_an_axis_twice():
+    with pytest.raises(ValueError, match="axis: one of"):
+        kl.KLDivergence(axis=(0, 0))
+
+
+def test_rows_that_are_no_distributions_do_not_agree():
+    made = kl.KLDivergence(agreement=True)
+    made.update([[-1.0, 2.0], [0.0, 0.0], [1.0, 2.0]], [[1.0, 2.0], [0.0, 0.0], [1.0, 3.0]])
+    assert made.summary().agreement == pytest.approx(1 / 3)
 
 
 @pytest.mark.parametrize("threads", [0, -1, True, 1.5, "2"])

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.formulas.divergences import LEAST, on_common_mass
+from klnumba.formulas.divergences import LEAST, multipliers, on_common_mass
 from klnumba.kernels import exact
 from klnumba.kernels.cuda.cells import reader
 from klnumba.kernels.cuda.target import cuda, device, piece, two_sum
@@ -17,7 +17,8 @@ from klnumba.kernels.cuda.team import Team
 
 _raise_up = device(exact.raise_up)
 _scales = device(exact.scales)
-_on_common_mass = device(on_common_mass)
+_common = device(exact.common)
+_on_common_mass, _multipliers = device(on_common_mass), device(multipliers)
 SHRINK = exact.SHRINK
 
 
@@ -60,10 +61,12 @@ def cells(cell: Callable[..., Any], store: str, team: Team, largest: bool) -> An
         hi = -math.inf if largest else 0.0
         lo = 0.0
         nan = 0.0
+        v, ve, w, we = _multipliers(c[2], c[3], c[4], c[6])
+        whole = _common(c)
         for k in range(lane, d, width):
             x, y = scaled(np.float64(one(p, o + k)), c[0]), scaled(np.float64(one(q, u + k)), c[1])
-            pk, qk, gap, low, above_p, above_q = _on_common_mass(x, y, c[2], c[3], c[4], c[5], c[6], c[7])
-            value = formula(pk, qk, gap, low, c[6], above_p, above_q, weight)
+            pk, qk, gap, low, above_p, above_q = _on_common_mass(x, y, v, ve, w, we, c[4], c[5], c[6], c[7])
+            value = formula(pk, qk, gap, low, whole, above_p, above_q, weight)
             if largest:
                 hi = value if value > hi else hi
                 nan += value - value if value != value else 0.0
@@ -103,6 +106,6 @@ def value(cell: Callable[..., Any], finish: Callable[..., Any], store: str, team
         _scales(state, normalize, c)
         g, ge = total(p, o, q, u, d, c, weight, lane, room)
         ge = ge if abs(g) < math.inf else 0.0
-        return last(state[0], state[1], state[2], state[3], g, ge, state[6], c[6], normalize)
+        return last(state[0], state[1], state[2], state[3], g, ge, state[6], _common(c), normalize)
 
     return row

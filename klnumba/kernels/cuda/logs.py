@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.formulas.elementary import exp
-from klnumba.formulas.log_cells import lift, rel_entr, relative
+from klnumba.formulas.log_cells import lift, power_over, rel_entr, relative
 from klnumba.kernels import logs
 from klnumba.kernels.cuda.cells import reader
 from klnumba.kernels.cuda.target import cuda, device, piece, two_sum
@@ -19,7 +18,7 @@ from klnumba.kernels.cuda.team import Team, larger, value_of
 ROUNDS = logs.ROUNDS
 _barred, _judge, _sharpen = device(logs.barred), device(logs.judge), device(logs.sharpen)
 _log_normaliser = device(logs.log_normaliser)
-_relative, _lift, _exp = device(relative), device(lift), device(exp)
+_relative, _lift, _power_over = device(relative), device(lift), device(power_over)
 
 
 @functools.cache
@@ -83,9 +82,7 @@ def rests(store: str, team: Team) -> Any:
         rest = low = ties = 0.0
         for k in range(lane, d, width):
             w, e = two_sum(np.float64(one(p, o + k)), -top)
-            value = _exp(w * inverse)
-            value += value * (e * inverse + w * tail) if w > -math.inf else 0.0
-            rest, e = two_sum(rest, 0.0 if w == 0.0 else value)
+            rest, e = two_sum(rest, 0.0 if w == 0.0 else _power_over(w, e, inverse, tail))
             low += e
             ties += np.float64(w == 0.0)
         return add_three(rest, low, ties, 0.0, 0.0, 0.0, room)

@@ -23,9 +23,12 @@ def ahead(x: Any, at: Any, y: Any, other: Any) -> Any:
 
 
 @functools.cache
-def first_largest(store: str, together: Team) -> tuple[Any, Any, int]:
-    """(the first largest cell of a row with its place, the first largest of what the team's threads hold, the room)."""
+def first_largest(store: str, together: Team, logarithms: bool, normalize: bool) -> tuple[Any, Any, Any, int]:
+    """(the first largest cell of a row with its place, the first largest of what the team's threads hold, whether that
+    of a row is one of a distribution, the room). A negative probability counts as NaN.
+    """
     one, width = reader(store).one, together.width
+    lowest = -math.inf if logarithms else 0.0
     inside = min(width, WARP)
     steps, warps = inside.bit_length() - 1, width // inside
 
@@ -47,7 +50,12 @@ def first_largest(store: str, together: Team) -> tuple[Any, Any, int]:
     def found(source: Any, start: Any, d: Any, lane: Any, room: Any) -> Any:
         x, at = -math.inf, np.float64(d)
         for k in range(lane, d, width):
-            x, at = ahead(x, at, np.float64(one(source, start + k)), np.float64(k))
+            cell = np.float64(one(source, start + k))
+            x, at = ahead(x, at, math.nan if cell < lowest else cell, np.float64(k))
         return of_team(x, at, lane, room)
 
-    return found, of_team, max(together.size, 2 * warps)
+    @piece
+    def has_mass(top: Any) -> Any:
+        return top < math.inf and (top > lowest or not normalize)
+
+    return found, of_team, has_mass, max(together.size, 2 * warps)

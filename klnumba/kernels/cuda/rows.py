@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from klnumba.formulas.finish import finish_difference, finish_sum
+from klnumba.formulas.finish import limit as largest_value
 from klnumba.kernels.cpu import CELLS, LARGEST, finish_of
 from klnumba.kernels.cuda import exact, logits, logs, quick
 from klnumba.kernels.cuda.choice import Choice
@@ -126,7 +127,7 @@ def row_of(
     """
     together = team(choice.width, choice.threads)
     if name == AGREE:
-        built, size = agreement(store, together)
+        built, size = agreement(store, together, logarithms, normalize)
     elif fast:
         built, size = quick_row(logarithms, store, together, choice.grouped), together.size
     else:
@@ -171,7 +172,7 @@ def tried_row(name: str, logarithms: bool, normalize: bool, store: str, together
     """Any divergence of rows of probabilities or of logarithms, in float64 arithmetic."""
     twice = name == "kl" and not normalize
     first, rest, limits = forms(name, logarithms, normalize, store, together, apart if twice else piece)
-    any_of = together.any
+    any_of, most = together.any, largest_value(name, normalize)
 
     @piece
     def row(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, tail: Any, weight: Any, lane: Any, room: Any) -> Any:
@@ -186,20 +187,20 @@ def tried_row(name: str, logarithms: bool, normalize: bool, store: str, together
             if limits > 1 and any_of(value != value):
                 again = first(p, o, q, u, d, inverse, tail, limit, lane, room)
                 value = again if value != value else value
-        return value
+        return most if value > most else value
 
     return row
 
 
-def agreement(store: str, together: Team) -> tuple[Any, int]:
-    """Whether p and q have their first largest cell in the same place, as 1 or 0; 0 where one has a NaN."""
-    found, _, size = first_largest(store, together)
+def agreement(store: str, together: Team, logarithms: bool, normalize: bool) -> tuple[Any, int]:
+    """Whether p and q have their first largest cell in the same place, as 1 or 0; 0 where one is no distribution."""
+    found, _, has_mass, size = first_largest(store, together, logarithms, normalize)
 
     @piece
     def row(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, tail: Any, weight: Any, lane: Any, room: Any) -> Any:
         x, at = found(p, o, d, lane, room)
         y, other = found(q, u, d, lane, room)
-        return 1.0 if at == other and x == x and y == y else 0.0
+        return 1.0 if at == other and has_mass(x) and has_mass(y) else 0.0
 
     return row, size
 

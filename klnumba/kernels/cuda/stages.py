@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.formulas.finish import finish_difference
+from klnumba.formulas.finish import finish_difference, limit
 from klnumba.formulas.log_cells import rel_entr
 from klnumba.kernels import cpu
 from klnumba.kernels import exact as cpu_exact
@@ -26,7 +26,7 @@ from klnumba.kernels.cuda.target import device, piece, resident_of
 from klnumba.kernels.cuda.team import team, value_of
 
 THREADS = LONG.threads
-_raise_up, _scales = device(cpu_exact.raise_up), device(cpu_exact.scales)
+_raise_up, _scales, _common = device(cpu_exact.raise_up), device(cpu_exact.scales), device(cpu_exact.common)
 _barred, _judge, _sharpen = device(cpu_logs.barred), device(cpu_logs.judge), device(cpu_logs.sharpen)
 _log_normaliser = device(cpu_logs.log_normaliser)
 SHRINK = cpu_exact.SHRINK
@@ -50,7 +50,7 @@ def stages(name: str, logarithms: bool, normalize: bool, store: str, fast: bool)
     """The stages that a divergence takes one after the other, each with its weight or limit (NaN: the call's)."""
     call = math.nan
     if name == AGREE:
-        return [(agreement_stage(store), call)]
+        return [(agreement_stage(store, logarithms, normalize), call)]
     first = [(quick_stage(logarithms, store), call)] if fast else []
     if not logarithms:
         last = [(cell_stage(name, store, normalize, False), call)]
@@ -149,7 +149,7 @@ def cell_stage(name: str, store: str, normalize: bool, difference: bool) -> Any:
     """The cells on a common mass, and the value."""
     largest = name == cpu.LARGEST
     total = exact.cells(cpu.CELLS[name][0], store, _whole_block(), largest)
-    finish = device(finish_difference if difference else cpu.finish_of(name))
+    finish, most = device(finish_difference if difference else cpu.finish_of(name)), limit(name, normalize)
 
     @piece
     def work(p: Any, o: Any, q: Any, u: Any, cells: Any, row_p: Any, row_q: Any, d: Any, m: Any, weight: Any,
@@ -160,7 +160,8 @@ def cell_stage(name: str, store: str, normalize: bool, difference: bool) -> Any:
     @piece
     def step(m: Any, a: Any, ae: Any, b: Any, be: Any, e: Any, ee: Any, weight: Any) -> Any:
         ge = ae if abs(a) < math.inf else 0.0
-        return finish(m[0], m[1], m[2], m[3], a, ge, m[6], m[14], normalize), True
+        value = finish(m[0], m[1], m[2], m[3], a, ge, m[6], _common(m[8:16]), normalize)
+        return most if value > most else value, True
 
     return stage(f"{name}-cells-{store}-{int(normalize)}", work, step, THREADS, int(largest))
 
@@ -189,7 +190,7 @@ def sweep_stage(name: str, store: str, normalize: bool) -> Any:
     """One read with the guess in m[12], and the value if that was good enough."""
     cell, largest, plain = cpu.CELLS[name][1], name == cpu.LARGEST, name == "kl"
     sizes = cell is rel_entr
-    sums = logs.sweep(cell, store, _whole_block(), largest, sizes)
+    sums, most = logs.sweep(cell, store, _whole_block(), largest, sizes), limit(name, normalize)
 
     @piece
     def work(p: Any, o: Any, q: Any, u: Any, cells: Any, row_p: Any, row_q: Any, d: Any, m: Any, weight: Any,
@@ -203,7 +204,7 @@ def sweep_stage(name: str, store: str, normalize: bool) -> Any:
         m[0] += 1.0
         if not done:
             _sharpen(m[8:16], mass, gap)
-        return value, done
+        return most if value > most else value, done
 
     return stage(f"{name}-sweep-{store}-{int(normalize)}", work, step, THREADS, int(largest))
 
@@ -229,9 +230,9 @@ def normaliser_stage(store: str) -> Any:
 
 
 @functools.cache
-def agreement_stage(store: str) -> Stage:
+def agreement_stage(store: str, logarithms: bool, normalize: bool) -> Stage:
     """Whether p and q have their first largest cell in the same place."""
-    found, of_team, size = first_largest(store, _whole_block())
+    found, of_team, has_mass, size = first_largest(store, _whole_block(), logarithms, normalize)
 
     @piece
     def work(p: Any, o: Any, q: Any, u: Any, cells: Any, row_p: Any, row_q: Any, d: Any, m: Any, weight: Any,
@@ -250,6 +251,6 @@ def agreement_stage(store: str) -> Stage:
             y, other = ahead(y, other, states[place + 2], states[place + 3])
         x, at = of_team(x, at, lane, room)
         y, other = of_team(y, other, lane, room)
-        return 1.0 if at == other and x == x and y == y else 0.0, True
+        return 1.0 if at == other and has_mass(x) and has_mass(y) else 0.0, True
 
-    return Stage(f"agreement-{store}", work, concluded, size)
+    return Stage(f"agreement-{store}-{int(logarithms)}{int(normalize)}", work, concluded, size)

@@ -95,3 +95,41 @@ def test_rows_that_one_read_does_not_serve(name, dtype):
         assert (result > 0.0) == (truth > 0)
         error = mp.ulp_error(result, truth, "float64" if dtype == "float64" else "float32", scale)
         assert error <= limit(kind, dtype), float(error)
+
+
+@pytest.mark.parametrize("kind", ["prob", "logit"])
+@pytest.mark.parametrize("d", [4, 50, 300])
+def test_js_of_rows_without_a_common_cell_is_log_2(d, kind):
+    rng = np.random.default_rng([3, d])
+    p, q = rng.gamma(1.0, size=(2, 40, d)) + 1e-3
+    mine = rng.random((40, d)) < 0.5
+    mine[:, 0], mine[:, 1] = True, False
+    p[mine] = q[~mine] = 0.0
+    if kind == "logit":
+        with np.errstate(divide="ignore"):
+            p, q = np.log(p), np.log(q)
+    found = get(kl.js_divergence(put(p), put(q), kind=kind))
+    assert (found <= np.log(2)).all()
+    np.testing.assert_allclose(found, np.log(2), rtol=4e-16)
+
+
+@pytest.mark.parametrize("kind", ["prob", "logit"])
+@pytest.mark.parametrize("d", [4, 50, 300])
+def test_rows_that_are_no_distributions_have_no_largest_cells_in_common(d, kind):
+    rows = np.full((6, d), 0.5)
+    rows[:, 1] = 2.0
+    other = rows.copy()
+    rows[1, 0], rows[2, 1], rows[3], rows[4, 0] = -0.5, np.inf, 0.0, np.nan
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p, q = (rows, other) if kind == "prob" else (np.log(rows), np.log(other))
+    found = kl.row_statistics(put(p), put(q), kind=kind, stats=("argmax_agree",))["argmax_agree"]
+    assert get(found).astype(bool).tolist() == [True, False, False, False, False, True]
+
+
+@pytest.mark.parametrize("d", [3, 40, 300])
+def test_a_cell_beside_dust(d):
+    rng = np.random.default_rng([4, d])
+    p, q = rng.gamma(1.0, size=(2, d)) * 1e-30
+    p[1], q[1] = 5.0, 9.0
+    (found,) = get(kl.cross_entropy(put(p[None]), put(q[None])))
+    assert mp.ulp_error(found, mp.cross_entropy(p, q)) <= bound("prob", "float64")

@@ -94,6 +94,7 @@ class Tensor:
         self.array, self.shape, self.requires_grad = array, array.shape, False
         self.dtype = f"torch.{name}"
         self.device = types.SimpleNamespace(index=0)
+        self.layout = "strided"
 
     detach = resolve_neg = lambda self: self
 
@@ -120,7 +121,7 @@ def test_tensors(name, monkeypatch):
 
     kind = np.dtype(ml_dtypes.bfloat16) if name == "bfloat16" else np.dtype(name)
     torch = types.SimpleNamespace(
-        float64="float64", float32="float32",
+        float64="float64", float32="float32", strided="strided",
         uint8="uint8", empty=lambda shape, dtype, device: Tensor(np.empty(shape, dtype), dtype),
         cuda=types.SimpleNamespace(
             current_stream=lambda device: types.SimpleNamespace(cuda_stream=0),
