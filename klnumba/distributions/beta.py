@@ -15,6 +15,7 @@ from klnumba.distributions.gumbel import Gumbel
 from klnumba.distributions.laplace import Laplace, narrow_to_laplace, to_laplace
 from klnumba.distributions.normal import Normal
 from klnumba.distributions.registry import register_kl
+from klnumba.formulas.bessel import NODES, WEIGHTS
 from klnumba.formulas.cumulants import beta_moment
 from klnumba.formulas.elementary import log, log1p, split_exponent, two_sum
 from klnumba.formulas.exponents import difference_over_twofold, exp_excess_of_difference
@@ -110,19 +111,14 @@ class Beta(Distribution):
         return {"concentration1": shapes[0], "concentration0": shapes[1]}
 
 
-# Nodes and weights of Gauss and Legendre on 0 to 1.
-NODES = (0.046910077030668004, 0.23076534494715845, 0.5, 0.7692346550528415, 0.953089922969332)
-WEIGHTS = (0.11846344252809454, 0.23931433524968324, 0.28444444444444444, 0.23931433524968324, 0.11846344252809454)
-
-
 def one_small(a: float, b: float, c: float, d: float, first: float, second: float) -> float:
-    """`beta_apart` for an `a` that is smaller than b, d and 1 by 10 or more.
+    """`beta_apart` for an `a` that is less than half of b, d and 1/2.
 
     With G(x, y) the remainder of log-gamma, G(b, d) - G(b + a, d + a) is an integral over that of digamma, and
     G(b + a, d + c) = G(b + a, d + a) + G(d + a, d + c) + (digamma(d + a) - digamma(b + a))*(c - a).
     """
     total = 0.0
-    for i in range(5):
+    for i in range(12):
         u = a * NODES[i]
         total += WEIGHTS[i] * digamma_bregman(b + u, d + u, second)
     if abs(second) <= 0.5 * b:
@@ -199,9 +195,9 @@ def beta_apart(a: float, b: float, c: float, d: float, first: float, second: flo
     Of the first parts of Stirling's formula two excesses are left, those of the means a/(a + b) and b/(a + b) over
     those of q.
     """
-    if a < 0.1 * min(1.0, b, d):
+    if a < 0.5 * min(0.5, b, d):
         found = one_small(a, b, c, d, first, second)
-    elif b < 0.1 * min(1.0, a, c):
+    elif b < 0.5 * min(0.5, a, c):
         found = one_small(b, a, d, c, second, first)
     else:
         found = by_means(a, b, c, d, first, second, off)

@@ -124,9 +124,13 @@ def moved(a: float, b: float, d: float, u: float) -> tuple[float, float]:
     return first, z * fma(both, u, odd) if near else fma(d, u, log)
 
 
-def three(x: float) -> float:
-    """x*(x + 1)*(x + 2)."""
-    return x * ((x + 1.0) * (x + 2.0))
+def three(x: float) -> tuple[float, float]:
+    """x*(x + 1)*(x + 2), and what its rounding leaves out."""
+    line = fma(3.0, x, 2.0)
+    square = fma(x, x, line)
+    low = fma(x, x, line - square) + fma(3.0, x, 2.0 - line)
+    whole = x * square
+    return whole, fma(x, low, fma(x, square, -whole))
 
 
 def first_three(a: float, b: float, d: float) -> float:
@@ -134,23 +138,31 @@ def first_three(a: float, b: float, d: float) -> float:
 
     With t = d/(a + n), it is the sum of t less the logarithm of the product of 1 + t. Close to 0 it is half the sum of
     t**2, to which are added terms of third order; `one`, `more`, `cube` and `squares` are the sum of t, the rest of
-    the product, its part of third order, and the sum of t**2, with the powers of the denominator left out.
+    the product, its part of third order, and the sum of t**2, with the powers of the denominator left out. Elsewhere
+    the two may be eight times as large as their difference, so `low` puts them right for the roundings of the products
+    and, as d leads, for those of a and b.
     """
-    below = three(a)
-    inverse = 1.0 / below
+    below, below_low = three(a)
+    above, above_low = three(b)
+    both = 1.0 / (below * above)
+    inverse = above * both
     square = d * d
     cube = square * d
     one = d * fma(fma(3.0, a, 6.0), a, 2.0)
     more = fma(square, fma(3.0, a, 3.0), cube)
     squares = fma(fma(fma(fma(3.0, a, 12.0), a, 18.0), a, 12.0), a, 4.0)
-    above = three(b)
     k, s = split(below, above, -(one + more))
     z = s * s
     r = atanh_series(z)
     over = d * inverse
     whole = (below + above) * inverse
     third = z * s * fma(0.5 * whole, whole, r) + ((more * inverse) * (fma(0.5, more, one) * inverse) - cube * inverse)
-    return fma(0.5 * (over * over), squares, third) if k == 0.0 else fma(one, inverse, log_of_split(k, s, z * r))
+    near = fma(0.5 * (over * over), squares, third)
+    part = one * inverse
+    off = d - (b - a) if abs(k) == 1.0 else 0.0  # of a and b that are rounded, and not so far apart that d is too
+    above_low = fma(off, fma(fma(3.0, b, 6.0), b, 2.0), above_low)
+    low = inverse * (fma(-part, below, one) + fma(-part, below_low, below_low)) - above_low * (below * both)
+    return near if k == 0.0 else fma(k, LN2_HI, part) + fma(2.0, s, fma(s, z * r, fma(k, LN2_LO, low)))
 
 
 def two_powers_more(u: float, v: float, power: float, inner: float, outer: float) -> tuple[float, float, float]:

@@ -407,15 +407,28 @@ def log_gamma_bregman(a: float, b: float, d: float) -> float:
     return total + (b * excess(b, a, -d) + (0.5 * excess(a, b, d) + stirling_bregman_large(a, b, d)))
 
 
+def gudermann_bregman(a: float, b: float, d: float) -> float:
+    """How far `gudermann` is at b from its tangent at a, given d = b - a of up to a/2.
+
+    With log((1 + 1/b)/(1 + 1/a)) = -2*atanh(s) the terms of first order in s leave d*d alone.
+    """
+    s = d / (2.0 * a * b + a + b)
+    return 0.5 * (d / a) * s / (a + 1.0) - (b + 0.5) * (s * s * s * series(s * s))
+
+
 def stirling_bregman(a: float, b: float, d: float) -> float:
     """c(b) - c(a) - c'(a)*(b - a) >= 0, given d = b - a.
 
-    Where a and b are small, or close together, it is right to a few ulp of `log_gamma_bregman`, of which the terms that
-    a divergence adds to it are no small part.
+    Right to a few ulp for ``|d| <= a/2``. For an `a` below 1 and a b that is far from it, it is right to a few ulp of
+    `log_gamma_bregman`, of which the terms that a divergence adds to it are no small part.
     """
-    if a >= LARGE and b >= LARGE:
-        return stirling_bregman_large(a, b, d)
     if abs(d) > 0.5 * a and a >= 1.0:
         return stirling(b) - (stirling(a) + stirling_slope(a) * d)
-    rest = log_gamma_bregman(a, b, d) - (b * excess(b, a, -d) + 0.5 * excess(a, b, d))
-    return max(rest, 0.0)
+    if abs(d) > 0.5 * a:
+        return max(log_gamma_bregman(a, b, d) - (b * excess(b, a, -d) + 0.5 * excess(a, b, d)), 0.0)
+    total = 0.0
+    while a < LARGE or b < LARGE:
+        total += gudermann_bregman(a, b, d)
+        a += 1.0
+        b += 1.0
+    return total + stirling_bregman_large(a, b, d)

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
+from klnumba.distributions.beta import beta_beta
 from klnumba.distributions.to_normal import LEAST_OF_WEIBULL, OF_WEIBULL
+from tests.reference import linked
 from tests.reference.distribution_errors import error, evaluate
 from tests.reference.distributions import truth
 from tests.reference.hard_values import true_value
@@ -103,6 +105,15 @@ CASES = {
         (1.0280197465810297e269, 1.4025575621446065e271, 1.0280197488227729e269, 1.4025575602877064e271),
         (4.114095160343655e217, 1.827472547886886e258, 4.1155423147264847e217, 1.828127717371205e258),
         (1.794842423853028e256, 2.771902340361933e255, 1.7991157373703426e256, 2.6045273048742905e255),
+        # one exponent small and all but shared: what the other's remainder and that of the sum have apart
+        (0.11116640498785073, 5.06181872606405, 0.11112890879134839, 3.256080776644237),
+        (0.03025654387348604, 0.632296547591143, 0.030256544017061387, 0.37358095896603205),
+        (17.300551428923914, 0.11255115771302351, 9.695523759274135, 0.11255116347200489),
+        (0.1167429676400621, 15.617912219949275, 0.11677362852664483, 9.873274881682166),
+        (1.3393692999799711, 0.06323718381128561, 0.8784761732868628, 0.06323727744878221),
+        (0.04154520386220739, 1.0072425869999269, 0.041593046554062096, 0.6586159797503671),
+        (0.08558530202430398, 0.0003273299409656101, 0.002832318716616833, 0.0003273299383769274),
+        (2.0, 1e-4, 4e-8, 3e-5),
     ],
     ("Beta", "Gumbel"): [
         # X all but 1, and an exponential that all but hangs on where it is not
@@ -412,6 +423,20 @@ def test_many_draws_of_which_few_fail_to_counts_without_end(n, failures):
         for (q, numbers), exact in found.items():
             (value,) = evaluate("Binomial", q, [(n, p, *numbers)])
             assert error(float(value), exact) <= 2e-14, q
+
+
+def test_beta_where_one_exponent_is_small_and_all_but_shared():
+    """Where the quick form does not serve: those that it takes lose up to four bits."""
+    careful = linked.entry(beta_beta)
+    rng = np.random.default_rng(12)
+    for _ in range(300):
+        b = np.exp(rng.uniform(-6, 4))
+        d = b * np.exp(rng.uniform(-1.5, 1.5))
+        a = min(b, d) * np.exp(rng.uniform(-5, 0))
+        c = a * (1 + 10.0 ** rng.uniform(-10, -1))
+        for case in ((a, b, c, d), (b, a, d, c)):
+            numbers = [float(x) for x in case]
+            assert error(careful(*numbers), truth("Beta", "Beta", *numbers)) <= 6e-15, numbers
 
 
 # Those that keep the bound of 1e-13, and no better.

@@ -88,6 +88,7 @@ ONE_NUMBER: dict[str, tuple[Callable[[Any], Any], tuple[float, float] | None]] =
 REMAINDERS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], int]] = {
     "log_gamma_bregman": (mp.loggamma, mp.digamma, 1),
     "digamma_bregman": (mp.digamma, trigamma, -1),
+    "stirling_bregman": (stirling, stirling_slope, 1),
     "log_bessel_bregman": (lambda x: mp.log(mp.besseli(0, x)), bessel_ratio, 1),
 }
 
