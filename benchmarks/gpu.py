@@ -108,6 +108,8 @@ def run_tests(device: Device) -> dict[str, Any]:
 def failed(text: str) -> list[str]:
     """The tests that failed, with why where that is said at the end, from what pytest prints on the way."""
     found: dict[str, str] = {}
+    for name in re.findall(r"^(tests/.*?) (?:FAILED|ERROR)\b", text, re.MULTILINE):
+        found[name] = ""
     for name, why in re.findall(r"(?:FAILED|ERROR) (tests/.*?) *(?: - (.*))?$", text, re.MULTILINE):
         found[name] = why or found.get(name, "")
     return [f"{name}: {why}" if why else name for name, why in found.items()]

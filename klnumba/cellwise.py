@@ -44,7 +44,8 @@ def pointwise(
     if out is not None and not isinstance(out, np.ndarray):
         raise TypeError(f"out: a NumPy array, not {type(out).__name__}")
     mask = _mask(where)
-    shape = _shape_with(mask, arrays.common_shape(first, second))
+    shape = arrays.common_shape(first, second)
+    shape = shape if mask is True else _shape_with(mask, shape)
     if out is not None and not _fits(shape, out.shape):
         raise ValueError(f"out: shape {out.shape}, but the result has shape {shape}")
     if out is not None and not out.flags.writeable:
@@ -79,7 +80,10 @@ def _mask(where: Any) -> Any:
     """Which cells are wanted: True, or a boolean array."""
     if isinstance(where, bool | np.bool_):
         return True if where else np.zeros((), bool)
-    mask = np.asarray(where)
+    try:
+        mask = np.asarray(where)
+    except ValueError as error:
+        raise ValueError(f"where: not an array: {error}") from None
     if mask.dtype != bool:
         raise TypeError(f"where: a boolean array, not {mask.dtype}")
     return mask

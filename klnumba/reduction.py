@@ -173,7 +173,7 @@ def named(stats: Any) -> tuple[str, ...]:
         raise TypeError(f"stats: a sequence of names, not {stats!r}")
     found = tuple(stats)
     for name in found:
-        if name not in SOURCES:
+        if not isinstance(name, str) or name not in SOURCES:
             raise ValueError(f"stats: {name!r} is none of {', '.join(map(repr, SOURCES))}")
     return found
 

@@ -435,5 +435,5 @@ def log_ratio_cell(
     p: float, q: float, d: float, low: float, mass: float, above_p: float, above_q: float, weight: float
 ) -> float:
     """log(p/q), and -inf where p = 0: its largest value is the order-infinity Renyi divergence."""
-    alone = above_p + above_q < ALONE * mass  # then d may be less than its roundings
+    alone = abs(above_p) + abs(above_q) < ALONE * mass  # then d may be less than its roundings
     return -math.inf if p == 0.0 else log_ratio(p, q, above_q - above_p if alone else d)

@@ -11,7 +11,7 @@ from klnumba.gpu.rows import Rows
 
 
 def run(
-    plan: tuple[tuple[str, str], ...], task: Task, rows: Rows, fast: bool, unit: float, place: Place,
+    plan: tuple[tuple[str, str], ...], task: Task, rows: Rows, fast: str, unit: float, place: Place,
     outs: tuple[Any, ...],
 ) -> None:  # fmt: skip
     """The statistics of every row that `plan` names, into `outs`."""

@@ -98,7 +98,7 @@ def _plan(asked: Asked, p: Layout, q: Layout, dtype: str, axis: int) -> Plan | N
     kernel, chosen = _one(task, dtype, order.d)
     return Plan(
         kernel, chosen.threads // chosen.width, chosen.threads, order.outer, compute_dtype(dtype), order.n,
-        (left, ps), (right, qs), (order.n, order.d, *task.inverse_temperature(), _weight(task), asked.unit),
+        (left, ps), (right, qs), (order.n, order.d, *task.inverse_temperature(), task.weight, asked.unit),
     )  # fmt: skip
 
 
@@ -107,15 +107,8 @@ def _one(task: Task, store: str, d: int) -> tuple[Any, Any]:
     from klnumba.kernels.cuda import choice, rows
 
     chosen = choice.choose(d)
-    fast = task.name == "kl" and _is_fast(task)
+    fast = _fast(task) if task.name == "kl" else ""
     return rows.one(task.name, task.logs, task.normalize, fast, store, chosen), chosen
-
-
-def _weight(task: Task) -> float:
-    """The weight that the kernel of one divergence gets: that of KL says whether rows are log-probabilities."""
-    from klnumba.kernels.cuda.logits import SUM_TO_ONE
-
-    return SUM_TO_ONE if task.name == "kl" and task.kind == "log_prob" and task.temperature == 1.0 else task.weight
 
 
 def _at_once(asked: Asked, found: dict[str, Array], axis: int, stream: Any) -> Any:
@@ -243,7 +236,7 @@ class Call:
             self.statistics(((task.name, "pq"),), task, unit, (out,))
             return
         kernel, chosen = _one(task, found.store, found.d)
-        self._launch(kernel, chosen, task, _weight(task), unit, out)
+        self._launch(kernel, chosen, task, unit, out)
 
     def statistics(self, plan: tuple[tuple[str, str], ...], task: Task, unit: float, outs: tuple[Any, ...]) -> None:
         """(divergence, order of the sides) after (divergence, order) of every row."""
@@ -255,17 +248,17 @@ class Call:
                 empty = math.nan if task.normalize or name == "max_log_ratio" else 0.0
                 self.place.over_cells(flat.filled(), found.n, 0.0 if name == AGREE else empty, out)
         elif found.d > choice.SPLIT:
-            long.run(plan, task, found, _is_fast(task), unit, self.place, outs)
+            long.run(plan, task, found, _fast(task), unit, self.place, outs)
         else:
             chosen = choice.choose(found.d)
-            kernel = rows.several(plan, task.logs, task.normalize, _is_fast(task), found.store, chosen)
-            self._launch(kernel, chosen, task, task.weight, unit, outs)
+            kernel = rows.several(plan, task.logs, task.normalize, _fast(task), found.store, chosen)
+            self._launch(kernel, chosen, task, unit, outs)
 
-    def _launch(self, kernel: Any, chosen: Any, task: Task, weight: float, unit: float, out: Any) -> None:
+    def _launch(self, kernel: Any, chosen: Any, task: Task, unit: float, out: Any) -> None:
         found = self.rows
         self.place.launch(
             kernel, found.n, chosen.threads // chosen.width, chosen.threads,
-            *found.p, *found.q, found.n, found.d, *task.inverse_temperature(), weight, unit, out,
+            *found.p, *found.q, found.n, found.d, *task.inverse_temperature(), task.weight, unit, out,
         )  # fmt: skip
 
     def refuse(self, task: Task, target: Array, p: Any, q: Any, where: Any) -> None:
@@ -275,6 +268,10 @@ class Call:
         host.refuse(task, target, self.place.stream, p, q, where, self.reduced_axes, -math.inf if task.logs else 0.0)
 
 
-def _is_fast(task: Task) -> bool:
-    """Whether KL of these rows is computed from one read."""
-    return task.normalize and math.frexp(task.inverse_temperature()[0])[0] == 0.5
+def _fast(task: Task) -> str:
+    """How KL of these rows is computed from one read, or nothing."""
+    from klnumba.kernels.cuda.logits import KNOWN, QUICK
+
+    if not task.normalize or math.frexp(task.inverse_temperature()[0])[0] != 0.5:
+        return ""
+    return KNOWN if task.kind == "log_prob" else QUICK

@@ -91,9 +91,9 @@ class RowMetric(Mergeable):
         return self.statistics.threads
 
     @threads.setter
-    def threads(self, count: int | None) -> None:
+    def threads(self, most: int | None) -> None:
         for part in self._parts().values():
-            part.threads = count
+            part.threads = most
 
     def _try_options(self) -> None:
         """Refuse wrong options now, as the first update would."""

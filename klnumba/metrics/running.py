@@ -83,10 +83,18 @@ class RunningStatistics(Mergeable):
     ) -> None:
         self.quantile_error = _checked_error(quantile_error)
         self.thresholds = _checked_thresholds(thresholds)
-        choose(threads, 0)  # refuses what is no number of threads
         self.threads = threads
         self.turns = Turns()  # a metric has that of its statistics
         self._clear()
+
+    @property
+    def threads(self) -> int | None:
+        """How many threads may take rows in; None: as many as pay."""
+        return self._threads
+
+    @threads.setter
+    def threads(self, most: int | None) -> None:
+        self._threads = None if most is None else choose(most, 0)  # which refuses what is no number of threads
 
     def _clear(self) -> None:
         self._put(State(1, self.thresholds, shift_for(self.quantile_error)), None)

@@ -63,13 +63,14 @@ class State:
         return len(self.counts)
 
     def ready(
-        self, values: Array, weights: Array | None, labels: Array = NO_LABELS, count: int | None = 1
+        self, values: Array, weights: Array | None, labels: Array = NO_LABELS, most: int | None = 1
     ) -> Callable[[], None]:
         """Make room for row values, which shows nowhere; what then takes them in cannot fail.
 
-        `labels` holds each row's group, where there is more than one. `count` threads may work (None: as many as pay).
+        `labels` holds each row's group, where there is more than one: up to `most` threads share the groups (None: as
+        many as pay). Rows of one group take so little time that no second thread pays.
         """
-        count = threads.choose(count, CELLS_OF_ROW * values.size)
+        most = threads.choose(most, CELLS_OF_ROW * values.size)
         if self.pending + values.size > _MOST_PENDING:
             self.carry()
         heavy = values.size if weights is None else math.ceil(weights.sum())
@@ -82,47 +83,26 @@ class State:
             values, weights, labels = _by_group(values, weights, labels)
         self._spread(self.layout.holding(values))
         rows = (values, labels) if weights is None else (values, weights, labels)
+        cuts = _cuts(labels, values.size, most) if labels.size else [0, values.size]
+        shares = [
+            (*(x[start:stop] for x in rows), *self._for_loop(room))
+            for start, stop, room in zip(cuts, cuts[1:], _rooms(len(cuts) - 1), strict=False)
+        ]
         loop = cpu.accumulated(weights is not None)
-        shares, twins = self._shares(rows, count)
 
         def take() -> None:
             self.pending += values.size
             self.load += heavy
-            threads.run(lambda share: loop(*share), shares, count)
-            for twin in twins:
-                self._add(dict(self._arrays()), twin, slice(1))
+            threads.run(lambda share: loop(*share), shares, most)
 
         return take
 
-    def _shares(self, rows: tuple[Array, ...], count: int) -> tuple[list[tuple[Array, ...]], list[State]]:
-        """(what the loop is told of the rows of each thread, states that are to be added then).
-
-        Threads take different groups, or, where there is but one, rows into states of their own.
-        """
-        labels = rows[-1]
-        cuts = _cuts(labels, rows[0].size, count)
-        states = [self] * (len(cuts) - 1) if labels.size else [self, *(self._blank() for _ in cuts[2:])]
-        shares = [
-            (*(x[start:stop] for x in rows), *state._for_loop())
-            for state, start, stop in zip(states, cuts, cuts[1:], strict=False)
-        ]
-        return shares, [] if labels.size else states[1:]
-
-    def _for_loop(self) -> tuple[Array, ...]:
+    def _for_loop(self, room: Array) -> tuple[Array, ...]:
         """What the loop changes, and what it needs beside that."""
         sums = (self.sums,) if self.masses is None else (self.sums, self.masses)
-        room = np.empty(accumulate.ROOM)
         return (
             self.thresholds, self.counts, self.extremes, *sums, self.whole, self.part, self.layout.for_loop(), room
         )  # fmt: skip
-
-    def _blank(self, groups: int = 1) -> State:
-        """A state without rows, of the same form."""
-        blank = State(groups, tuple(self.thresholds), self.layout.shift)
-        blank._spread(self.layout)
-        if self.masses is not None:
-            blank.take_weights()
-        return blank
 
     def _spread(self, layout: Layout) -> None:
         if layout != self.layout:
@@ -152,7 +132,10 @@ class State:
         if groups <= self.groups:
             return
         groups = max(groups, self.groups * 3 // 2)  # labels that come one by one do not copy everything each time
-        more = self._blank(groups - self.groups)
+        more = State(groups - self.groups, tuple(self.thresholds), self.layout.shift)
+        if self.masses is not None:
+            more.take_weights()
+        more._spread(self.layout)
         self._put({name: np.concatenate([array, getattr(more, name)]) for name, array in self._arrays()})
 
     def _put(self, arrays: Mapping[str, Array]) -> None:
@@ -165,18 +148,6 @@ class State:
             array = getattr(self, name)
             if array is not None:
                 yield name, array
-
-    @staticmethod
-    def _add(arrays: Mapping[str, Array], other: State, at: Any) -> None:
-        """Add the groups of another state, of the same form, to those of these arrays that `at` says, none twice."""
-        extremes = arrays["extremes"]
-        extremes[at, 0] = np.minimum(extremes[at, 0], other.extremes[:, 0])
-        extremes[at, 1] = np.maximum(extremes[at, 1], other.extremes[:, 1])
-        for name in arrays.keys() - {"extremes"}:
-            arrays[name][at] += getattr(other, name)
-        whole, part = arrays["whole"], arrays["part"]
-        whole += part >> accumulate.PART_BITS
-        part &= accumulate.PART - 1
 
     def merge(self, other: State, places: Array | None = None) -> None:
         """Add the groups of another state to those here; its group k goes to `places[k]`, by default to k."""
@@ -191,7 +162,14 @@ class State:
         self._spread(layout)
         other._spread(layout)
         made = {name: array.copy() for name, array in self._arrays()}
-        self._add(made, other, slice(other.groups) if places is None else places)
+        at = slice(other.groups) if places is None else places  # no place twice
+        made["extremes"][at, 0] = np.minimum(made["extremes"][at, 0], other.extremes[:, 0])
+        made["extremes"][at, 1] = np.maximum(made["extremes"][at, 1], other.extremes[:, 1])
+        for name in made.keys() - {"extremes"}:
+            made[name][at] += getattr(other, name)
+        over = made["part"] >> accumulate.PART_BITS
+        made["part"] &= accumulate.PART - 1
+        made["whole"] += over
         self._put(made)
         self.load += other.load
         self.pending = 1
@@ -303,10 +281,13 @@ def _by_group(values: Array, weights: Array | None, labels: Array) -> tuple[Arra
 
 def _cuts(labels: Array, size: int, count: int) -> list[int]:
     """Where the rows of each thread begin, and where the last end; no group is cut."""
-    places = [size * k // count for k in range(count + 1)]
-    if labels.size:
-        places[1:-1] = labels.searchsorted(labels[places[1:-1]]).tolist()
-    return sorted({0, *places})
+    places = [size * k // count for k in range(1, count)]
+    return sorted({0, *labels.searchsorted(labels[places]).tolist(), size})
+
+
+def _rooms(count: int) -> list[Array]:
+    """Scratch of the loop for so many threads: this one's own, and new ones."""
+    return [threads.scratch(np.dtype(np.float64))[2], *(np.empty(accumulate.ROOM) for _ in range(1, count))]
 
 
 def frozen(array: Array) -> Array:

@@ -73,6 +73,17 @@ def test_a_cell_beside_dust(n):
         assert mp.ulp_error(found, mp.max_log_ratio(p, q)) <= BOUNDS["float64"]
 
 
+@pytest.mark.parametrize(
+    ("x", "y"), [(2.0**53 + 4, 2.0**53 + 6), (2.0**53 + 2, 2.0**53 + 4), (1e300, 2e300), (1.0, 1.0 + 2.0**-51)]
+)
+@pytest.mark.parametrize("d", [1, 200])
+def test_the_largest_log_ratio_of_rows_as_they_are(x, y, d):
+    p, q = np.zeros((2, d))
+    p[0], q[0] = x, y
+    (found,) = kl.row_statistics(p, q, stats=("max_log_ratio",), normalize=False).values()
+    assert mp.ulp_error(found, mp.max_log_ratio(p, q, normalize=False)) <= BOUNDS["float64"]
+
+
 @pytest.mark.parametrize("temperature", [0.1, 0.7, 1.0, 3.0])
 def test_a_logit_far_above_the_others(temperature):
     rng = np.random.default_rng(10)

@@ -73,13 +73,19 @@ def _types() -> tuple[Any, Any]:
 
 def quick_kernels() -> Iterator[Kernel]:
     from klnumba.kernels.cuda import choice, rows
+    from klnumba.kernels.cuda.logits import KNOWN, QUICK
 
     for store in STORES:
         arguments = _row_arguments(store)
         for _, chosen in choice.TABLE:
             for logs in (False, True):
                 name = f"kl-{'log' if logs else 'prob'}-{store}-{chosen.width}"
-                yield Kernel(name, store, rows.one("kl", logs, True, True, store, chosen), arguments, chosen.threads)
+                yield Kernel(name, store, rows.one("kl", logs, True, QUICK, store, chosen), arguments, chosen.threads)
+        chosen = choice.TABLE[3][1]
+        yield Kernel(
+            f"kl-known-{store}-{chosen.width}", store, rows.one("kl", True, True, KNOWN, store, chosen), arguments,
+            chosen.threads,
+        )  # fmt: skip
 
 
 def _row_arguments(store: str) -> tuple[Any, ...]:
@@ -101,9 +107,9 @@ def divergences() -> Iterator[Kernel]:
             for logs in (False, True):
                 for normalize in (True, False):
                     title = f"{name}-{'log' if logs else 'prob'}-{'normalized' if normalize else 'plain'}-{store}"
-                    function = rows.one(name, logs, normalize, False, store, chosen)
+                    function = rows.one(name, logs, normalize, "", store, chosen)
                     yield Kernel(title, store, function, arguments, chosen.threads)
-        function = rows.one("argmax_agree", False, True, False, store, chosen)
+        function = rows.one("argmax_agree", False, True, "", store, chosen)
         yield Kernel(f"argmax-{store}", store, function, (*arguments[:-1], _types()[1]("uint8")), chosen.threads)
 
 
@@ -120,9 +126,9 @@ def several() -> Iterator[Kernel]:
         outs = types.Tuple([array("uint8") if name == "argmax_agree" else arguments[-1] for name, _ in plan])
         for logs in (False, True):
             kind = "log" if logs else "prob"
-            function = rows.several(plan, logs, True, True, store, chosen)
+            function = rows.several(plan, logs, True, "quick", store, chosen)
             yield Kernel(f"several-{kind}-{store}", store, function, (*arguments[:-1], outs), chosen.threads)
-            function = program(plan, logs, True, store, True)
+            function = program(plan, logs, True, store, "quick")
             found = _long_arguments(store, outs)
             yield Kernel(f"long-several-{kind}-{store}", store, function, found, choice.LONG.threads)
 
@@ -146,7 +152,7 @@ def long_rows() -> Iterator[Kernel]:
             for logs in (False, True):
                 how = "" if normalize else "-plain"
                 title = f"long-{name}-{'log' if logs else 'prob'}{how}-{store}"
-                function = program(((name, "pq"),), logs, normalize, store, normalize)
+                function = program(((name, "pq"),), logs, normalize, store, "quick" if normalize else "")
                 yield Kernel(title, store, function, arguments, choice.LONG.threads)
 
 

@@ -29,12 +29,14 @@ def test_the_tests_that_failed_are_named():
 [gw0] [ 10%] FAILED tests/gpu/on_device/test_a.py::test_one[float64-prob]
 [gw1] [ 11%] PASSED tests/gpu/on_device/test_a.py::test_two
 tests/gpu/on_device/test_b.py::test_three ERROR
+tests/gpu/on_device/test_c.py::test_four FAILED [ 12%]
 ERROR tests/gpu/on_device/test_b.py::test_three - RuntimeError: no memory
 [gw1] [ 12%] FAILED tests/gpu/on_device/test_a.py::test_rows[a constant between]
 FAILED tests/gpu/on_device/test_a.py::test_one[float64-prob] - assert 1 == 2
 """
     assert gpu.failed(text) == [
-        "tests/gpu/on_device/test_a.py::test_one[float64-prob]: assert 1 == 2",
         "tests/gpu/on_device/test_b.py::test_three: RuntimeError: no memory",
+        "tests/gpu/on_device/test_c.py::test_four",
+        "tests/gpu/on_device/test_a.py::test_one[float64-prob]: assert 1 == 2",
         "tests/gpu/on_device/test_a.py::test_rows[a constant between]",
     ]

@@ -160,7 +160,7 @@ def test_weights_after_rows_without_on_several_threads():
 
 
 @pytest.mark.parametrize(("labels", "count", "cuts"), [
-    ([], 3, [0, 4, 8, 12]), ([0] * 12, 3, [0, 12]), ([0, 0, 0, 0, 0, 1, 2, 2, 2, 2, 2, 3], 3, [0, 6, 12]),
+    ([0] * 12, 3, [0, 12]), ([0, 0, 0, 0, 0, 1, 2, 2, 2, 2, 2, 3], 3, [0, 6, 12]),
     ([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11], 4, [0, 3, 6, 9, 12]), ([0] * 11 + [1], 2, [0, 12]),
 ])  # fmt: skip
 def test_threads_take_whole_groups(labels, count, cuts):

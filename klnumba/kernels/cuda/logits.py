@@ -26,10 +26,11 @@ from klnumba.kernels.cuda.team import Team, value_of
 # 2**30 cells with the masses below.
 LEAST = {"float64": 2.0**-800, "float32": 2.0**-50}
 READS = 2  # of a row at most
-SUM_TO_ONE = 1.0  # the weight that says of the rows that they are about log-probabilities
+QUICK, KNOWN = "quick", "known"  # one read with a guess, or of rows whose sums are said to be 1
 HEAD = 16  # cells of a row from which the log-ratio is guessed, and one of each thread: a multiple of every warp
 SMALLEST = 2.0**-10  # the least sum of exponentials
 FAR = 2.0**64  # masses beyond it, or below its inverse, tell nothing
+FARTHEST = 2.0**800  # over such a temperature, of a zero beside e**-704 not nothing would be left in float64
 _exp, _log1p, _quotient = device(exp), device(log1p), device(quotient)
 _rough_power, _rough_log, _held = device(rough_power), device(rough_log), device(held)
 _LOWEST = np.float32(LOWEST)
@@ -60,10 +61,10 @@ def usable(mass: Any) -> Any:
 
 
 @functools.cache
-def parts(store: str, team: Team, grouped: bool) -> tuple[Any, Any, Any, Any]:
+def parts(store: str, team: Team, grouped: bool, known: bool) -> tuple[Any, Any, Any, Any]:
     """(a guess from the first cells of a row, the sums at a guess, what they tell, a better guess).
 
-    A guess is a logarithm and its exponential.
+    A guess is a logarithm and its exponential: those of 1 where the sums are `known`.
     """
     kind = np.dtype(COMPUTED[store])
     real, least, upper, wide = kind.type, LEAST[kind.name], _UPPER[kind.name], kind == np.float64
@@ -82,8 +83,8 @@ def parts(store: str, team: Team, grouped: bool) -> tuple[Any, Any, Any, Any]:
     @piece
     def guess(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, lane: Any, room: Any) -> Any:
         """log(P/Q) of the first cells, in the row's dtype; 0 where they tell nothing; NaN, which no sum survives, where
-        a logit that counts as minus infinity would not over the temperature."""
-        if inverse < 1.0 / FAR:
+        a logit that counts as minus infinity would not over the temperature, or too much so."""
+        if inverse < 1.0 / FAR or inverse > FARTHEST:
             return np.nan, np.nan
         mass = other = np.float32(0.0)
         unit = np.float32(inverse)
@@ -96,6 +97,10 @@ def parts(store: str, team: Team, grouped: bool) -> tuple[Any, Any, Any, Any]:
         tells = (a < FAR) & (b < FAR) & (a * FAR > 1.0) & (b * FAR > 1.0)
         shift = np.float64(real(_rough_log(a) - _rough_log(b))) if tells else 0.0
         return shift, _exp(shift)
+
+    @piece
+    def no_guess(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, lane: Any, room: Any) -> Any:
+        return 0.0, 1.0
 
     @piece
     def sums(
@@ -125,20 +130,18 @@ def parts(store: str, team: Team, grouped: bool) -> tuple[Any, Any, Any, Any]:
         better = np.float64(real(shift - _log1p(t))) if t > -1.0 else shift
         return better, _exp(better)
 
-    return guess, sums, concluded, improved
+    return no_guess if known else guess, sums, concluded, improved
 
 
 @functools.cache
-def value(store: str, team: Team, grouped: bool) -> Any:
+def value(store: str, team: Team, grouped: bool, known: bool) -> Any:
     """KL of a row, the same in every thread of its team; -1 where it is to be computed otherwise."""
-    guess, sums, concluded, improved = parts(store, team, grouped)
+    guess, sums, concluded, improved = parts(store, team, grouped, known)
     any_of = team.any
 
     @piece
-    def row(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, weight: Any, lane: Any, room: Any) -> Any:
-        shift, ratio = 0.0, 1.0
-        if weight != SUM_TO_ONE:
-            shift, ratio = guess(p, o, q, u, d, inverse, lane, room)
+    def row(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, lane: Any, room: Any) -> Any:
+        shift, ratio = guess(p, o, q, u, d, inverse, lane, room)
         result, done = -1.0, False
         reads, again = 0, True
         while again:

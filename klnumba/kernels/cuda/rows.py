@@ -23,8 +23,8 @@ from klnumba.kernels.cuda.team import Team, team
 
 
 @functools.cache
-def one(name: str, logarithms: bool, normalize: bool, fast: bool, store: str, choice: Choice) -> Any:
-    """The kernel of one divergence; `fast` marks KL of rows that one read serves."""
+def one(name: str, logarithms: bool, normalize: bool, fast: str, store: str, choice: Choice) -> Any:
+    """The kernel of one divergence; `fast` says how one read serves KL of most rows, or is empty."""
     row, room = row_of(name, logarithms, normalize, fast, store, choice)
     width, teams, shared_room = choice.width, choice.threads // choice.width, shared(room)
 
@@ -45,9 +45,9 @@ def one(name: str, logarithms: bool, normalize: bool, fast: bool, store: str, ch
     return kernel(rows, label(name, logarithms, normalize, fast, store, choice), choice.threads, resident)
 
 
-def label(name: str, logarithms: bool, normalize: bool, fast: bool, store: str, choice: Choice) -> str:
+def label(name: str, logarithms: bool, normalize: bool, fast: str, store: str, choice: Choice) -> str:
     """What tells a kernel from others."""
-    how = "quick" if fast else "normalized" if normalize else "plain"
+    how = fast or ("normalized" if normalize else "plain")
     return f"{name}-{'log' if logarithms else 'prob'}-{how}-{store}-{choice.width}"
 
 
@@ -61,7 +61,7 @@ def named(plan: Plan) -> str:
 
 
 @functools.cache
-def several(plan: Plan, logarithms: bool, normalize: bool, fast: bool, store: str, choice: Choice) -> Any:
+def several(plan: Plan, logarithms: bool, normalize: bool, fast: str, store: str, choice: Choice) -> Any:
     """The kernel of several statistics: a team takes them one after the other while its row is in the cache.
 
     Each is computed as it is alone, and so has the same bits.
@@ -85,7 +85,7 @@ def several(plan: Plan, logarithms: bool, normalize: bool, fast: bool, store: st
 
 
 @functools.cache
-def chained(plan: Plan, logarithms: bool, normalize: bool, fast: bool, store: str, choice: Choice) -> tuple[Any, int]:
+def chained(plan: Plan, logarithms: bool, normalize: bool, fast: str, store: str, choice: Choice) -> tuple[Any, int]:
     """(what computes and writes the statistics of a row: those before the last, and the last; the room it takes)."""
     if not plan:
 
@@ -99,7 +99,7 @@ def chained(plan: Plan, logarithms: bool, normalize: bool, fast: bool, store: st
         return none, 0
     before, size = chained(plan[:-1], logarithms, normalize, fast, store, choice)
     name, order = plan[-1]
-    row, more = row_of(name, logarithms, normalize, fast and name == "kl", store, choice, called=True)
+    row, more = row_of(name, logarithms, normalize, fast if name == "kl" else "", store, choice, called=True)
     last, is_number = len(plan) - 1, name != AGREE
     first_is_p, second_is_p = order[0] == "p", order[1] == "p"
 
@@ -119,7 +119,7 @@ def chained(plan: Plan, logarithms: bool, normalize: bool, fast: bool, store: st
 
 
 def row_of(
-    name: str, logarithms: bool, normalize: bool, fast: bool, store: str, choice: Choice, called: bool = False
+    name: str, logarithms: bool, normalize: bool, fast: str, store: str, choice: Choice, called: bool = False
 ) -> tuple[Any, int]:
     """(the value of a row, the same in every thread of its team; the room it takes).
 
@@ -129,7 +129,7 @@ def row_of(
     if name == AGREE:
         built, size = agreement(store, together, logarithms, normalize)
     elif fast:
-        built, size = quick_row(logarithms, store, together, choice.grouped), together.size
+        built, size = quick_row(logarithms, store, together, choice.grouped, fast == logits.KNOWN), together.size
     else:
         built, size = tried_row(name, logarithms, normalize, store, together), together.size
     if not called:
@@ -143,22 +143,22 @@ def row_of(
     return row, size
 
 
-def quick_row(logarithms: bool, store: str, together: Team, grouped: bool) -> Any:
+def quick_row(logarithms: bool, store: str, together: Team, grouped: bool, known: bool) -> Any:
     """KL of normalised rows in one read; a row that this does not serve is read again, in float64."""
     any_of = together.any
     second, _, _ = forms("kl", logarithms, True, store, together, apart)
     if logarithms:
-        first = logits.value(store, together, grouped)
+        first = logits.value(store, together, grouped, known)
     else:
         of_cells = quick.value(store, together, grouped)
 
         @piece
-        def first(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, weight: Any, lane: Any, room: Any) -> Any:
+        def first(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, lane: Any, room: Any) -> Any:
             return of_cells(p, o, q, u, d, lane, room)
 
     @piece
     def row(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, tail: Any, weight: Any, lane: Any, room: Any) -> Any:
-        value = first(p, o, q, u, d, inverse, weight, lane, room)
+        value = first(p, o, q, u, d, inverse, lane, room)
         missed = not value >= 0.0
         if any_of(missed):
             again = second(p, o, q, u, d, inverse, 0.0, 0.5, lane, room)

@@ -33,25 +33,25 @@ SHRINK = cpu_exact.SHRINK
 
 
 @functools.cache
-def program(plan: Plan, logarithms: bool, normalize: bool, store: str, fast: bool) -> Any:
+def program(plan: Plan, logarithms: bool, normalize: bool, store: str, fast: str) -> Any:
     """The kernel of several statistics of long rows."""
     steps: list[Step] = []
     for k, (name, order) in enumerate(plan):
-        found = stages(name, logarithms, normalize, store, fast and name == "kl")
+        found = stages(name, logarithms, normalize, store, fast if name == "kl" else "")
         last = len(found) - 1
         steps += [Step(one, weight, k, turn, turn == last, order) for turn, (one, weight) in enumerate(found)]
-    how = f"{'log' if logarithms else 'prob'}-{'quick' if fast else 'normalized' if normalize else 'plain'}"
+    how = f"{'log' if logarithms else 'prob'}-{fast or ('normalized' if normalize else 'plain')}"
     units = tuple(name != AGREE for name, _ in plan)
     resident = resident_of(store) if fast and len(plan) == 1 else 0
     return kernel_of(f"{named(plan)}-{how}-{store}", tuple(steps), units, THREADS, resident)
 
 
-def stages(name: str, logarithms: bool, normalize: bool, store: str, fast: bool) -> list[tuple[Stage, float]]:
+def stages(name: str, logarithms: bool, normalize: bool, store: str, fast: str) -> list[tuple[Stage, float]]:
     """The stages that a divergence takes one after the other, each with its weight or limit (NaN: the call's)."""
     call = math.nan
     if name == AGREE:
         return [(agreement_stage(store, logarithms, normalize), call)]
-    first = [(quick_stage(logarithms, store), call)] if fast else []
+    first = [(quick_stage(logarithms, store, fast == logits.KNOWN), call)] if fast else []
     if not logarithms:
         last = [(cell_stage(name, store, normalize, False), call)]
         if name == "kl" and not normalize:
@@ -74,7 +74,7 @@ def _whole_block() -> Any:
 
 
 @functools.cache
-def quick_stage(logarithms: bool, store: str) -> Any:
+def quick_stage(logarithms: bool, store: str, known: bool) -> Any:
     """KL of normalised rows in one read; the inverse temperature is in m[10]."""
     together = _whole_block()
     if not logarithms:
@@ -92,7 +92,7 @@ def quick_stage(logarithms: bool, store: str) -> Any:
 
         return stage(f"quick-prob-{store}", work, step, THREADS)
 
-    guess, sums_of_logs, concluded, _ = logits.parts(store, together, True)
+    guess, sums_of_logs, concluded, _ = logits.parts(store, together, True, known)
 
     @piece
     def work_logs(p: Any, o: Any, q: Any, u: Any, cells: Any, row_p: Any, row_q: Any, d: Any, m: Any, weight: Any,
@@ -105,7 +105,7 @@ def quick_stage(logarithms: bool, store: str) -> Any:
         value, _, _ = concluded(a, ae, b, be, e, ee, m[3])
         return value, value >= 0.0
 
-    return stage(f"quick-log-{store}", work_logs, step_logs, THREADS)
+    return stage(f"quick-log-{store}-{int(known)}", work_logs, step_logs, THREADS)
 
 
 @functools.cache

@@ -133,3 +133,13 @@ def test_a_cell_beside_dust(d):
     p[1], q[1] = 5.0, 9.0
     (found,) = get(kl.cross_entropy(put(p[None]), put(q[None])))
     assert mp.ulp_error(found, mp.cross_entropy(p, q)) <= bound("prob", "float64")
+
+
+def test_logits_at_the_least_temperatures():
+    """Beside a zero of p, |delta| over the temperature is not nothing."""
+    for power in (-700, -800, -850, -870, -900, -1000):
+        t = 2.0**power
+        p, q = np.array([-np.inf, 0.5, 0.25, -0.3]) * t, np.array([0.1, 0.7, 0.2, -0.2]) * t
+        (found,) = get(kl.kl_divergence(put(p[None]), put(q[None]), kind="logit", temperature=t))
+        truth = mp.kl_divergence(p, q, kind="logit", temperature=t)
+        assert mp.ulp_error(found, truth) <= bound("logit", "float64"), power

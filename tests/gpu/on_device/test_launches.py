@@ -41,7 +41,10 @@ def test_one_launch_and_two_for_long_rows(function, kind, d, started):
     assert len(started) == (2 if d == LONG else 1), started
 
 
-@pytest.mark.parametrize("settings", [{}, {"kind": "logit", "temperature": 3.0}, {"normalize": False}])
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"kind": "logit", "temperature": 3.0}, {"kind": "logit"}, {"kind": "log_prob"}, {"normalize": False}],
+)
 @pytest.mark.parametrize("d", LENGTHS)
 def test_statistics_in_one_launch_with_the_bits_of_each_alone(d, settings, started):
     cells = rows(d, 5)

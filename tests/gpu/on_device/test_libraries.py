@@ -105,7 +105,10 @@ def test_jax():
     process = subprocess.run(
         [*program, "-k", "jax and not test_jax", __file__],
         cwd=root, env=os.environ | {ALONE: "1", "PYTHONPATH": path}, capture_output=True, text=True, check=False,
+        timeout=300,
     )  # fmt: skip
+    if process.returncode == 0 and " passed" not in process.stdout:
+        pytest.skip("this build of JAX has no CUDA")
     assert process.returncode == 0, process.stdout[-6000:] + process.stderr[-2000:]
 
 
