@@ -39,6 +39,11 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         raise
 
 
+def same(first: Path, second: Path) -> bool:
+    """Whether two paths lead to one file, also by links."""
+    return first.resolve() == second.resolve() or (first.exists() and second.exists() and first.samefile(second))
+
+
 def special(path: Path) -> bool:
     """Whether a path leads to a device, a pipe or a socket."""
     return path.exists() and not (path.is_file() or path.is_dir())

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from klnumba.cli.errors import InputError
-from klnumba.files import special
+from klnumba.files import same, special
 
 
 def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[str]) -> None:
@@ -21,13 +21,8 @@ def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[str]) -> 
             raise InputError(f"{option}: {path} is a folder")
         if special(path):
             raise InputError(f"{option}: {path} is a device or a pipe, and no file")
-        if any(_same(path, one) for one in read):
+        if any(same(path, one) for one in read):
             raise InputError(f"{option}: {path} is read here; it would be written over")
     for first, second in itertools.combinations(wanted, 2):
-        if _same(wanted[first], wanted[second]):
+        if same(wanted[first], wanted[second]):
             raise InputError(f"{first} and {second}: both are {wanted[first]}")
-
-
-def _same(first: Path, second: Path) -> bool:
-    """Whether two paths lead to one file, also by links."""
-    return first.resolve() == second.resolve() or (first.exists() and second.exists() and first.samefile(second))

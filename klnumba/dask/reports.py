@@ -59,6 +59,8 @@ def score(p: Any, q: Any, *, mask: Any = None, **options: Any) -> Delayed:
     first, second = da.asarray(p), da.asarray(q)
     if first.ndim != 2 or first.shape != second.shape:
         raise ValueError(f"p, q: two matrices of one shape, not {first.shape} and {second.shape}")
+    if mask is not None and np.shape(mask) not in (first.shape, (first.shape[0], 1)):
+        raise ValueError(f"mask: a cell of it for each of p, of shape {first.shape}, not {np.shape(mask)}")
     kl.score(np.ones((1, first.shape[1])), np.ones((1, first.shape[1])), **options)  # refuses wrong options now
     first = whole_rows(first, 1)
     lengths = first.chunks[0]

@@ -74,8 +74,10 @@ def task_of(name: str, options: dict[str, Any]) -> tuple[Task, str]:
 
 def whole_rows(x: Any, *axes: int) -> Any:
     """An array with whole rows in a block, along `axes`, and no more cells in one than before."""
-    if not x.size or all(x.numblocks[k] == 1 for k in axes):
+    if all(x.numblocks[k] == 1 for k in axes):
         return x
+    if not x.size:
+        return x.rechunk(dict.fromkeys(axes, -1))
     most = math.prod(map(max, x.chunks)) * x.itemsize
     cut = {k: -1 if k in axes else "auto" for k in range(x.ndim)}
     return x.rechunk(cut, block_size_limit=most, method="tasks")

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from klnumba.files import same
 from klnumba.scoring import memory as limits
 from klnumba.scoring import outputs
 from klnumba.scoring.blocks import EVERY, Run, Watch, Work
@@ -190,10 +191,13 @@ class Places:
             outputs.check_output(values, inputs)
         if numbers is not None:
             outputs.check_place(numbers, inputs)
-        if values is not None and values == numbers:
+        if values is not None and numbers is not None and same(values, numbers):
             raise InputError(f"{values}: cannot be both the output and the report")
         place = values or numbers
         folder = Path(checkpoint) if checkpoint else place and place.with_name(place.name + ".unfinished")
+        for other in [*inputs, values, numbers]:
+            if folder and other and folder.resolve() in other.resolve().parents:
+                raise InputError(f"{folder}: would hold {other}, but is removed at the end: name a folder of its own")
         return cls(values, numbers, folder)
 
     @property

@@ -105,6 +105,7 @@ class Batches(Stream):
 
     copies = 2.0
     again = False
+    reuses = True
 
     def __init__(self, batches: Iterable[Any], name: str) -> None:
         self._ahead = iter(batches)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ from klnumba.scoring.outputs import write_columns
 from klnumba.scoring.source import Array
 
 VERSION = 1
+MARK = ".klnumba"  # an empty file: a folder with it, or with a journal, is one of ours
+_OURS = re.compile(r"\.?(?:journal\.npz|part-\d{6}\.(?:npy|csv|parquet))(?:\..*\.part)?", re.ASCII)
 COUNTS = ("steps", "rows", "masked", "parts", "problem")  # of a state, beside the statistics
 
 
@@ -44,7 +47,7 @@ class Journal:
 
     def __init__(self, folder: Path, suffix: str | None, identity: dict[str, Any]) -> None:
         self.folder, self.suffix, self.identity = folder, suffix, plain(identity)
-        self.file = folder / "journal.npz"
+        self.file, self.mark = folder / "journal.npz", folder / MARK
         self.begun = False
         self._lock: int | None = None
 
@@ -60,7 +63,7 @@ class Journal:
         found = self._load(state) if self.file.exists() else state
         counted = [self.file, *self.parts(found.parts)]
         for path in self._ours():
-            if path not in counted:  # it was cut off in the middle
+            if path not in counted and path != self.mark:  # it was cut off in the middle
                 path.unlink()
         return found
 
@@ -70,14 +73,16 @@ class Journal:
             self.folder.mkdir(exist_ok=True)
         except OSError as error:
             raise InputError(f"{self.folder}: cannot be a folder: {error.strerror}") from error
-        others = set(self.folder.iterdir()) - set(self._ours())
+        found = set(self.folder.iterdir())
+        others = found if not (self.mark.exists() or self.file.exists()) else found - set(self._ours())
         if others:
             raise InputError(f"{self.folder}: holds other files, such as {min(others).name}: name a folder of its own")
+        self.mark.touch()
 
     def _ours(self) -> list[Path]:
-        """The files of an unfinished run."""
-        names = ("journal.npz", "part-*", ".part-*", ".journal.npz.*")
-        return [path for name in names for path in self.folder.glob(name)]
+        """The files of an unfinished run; the mark last, without which the others are nobody's."""
+        found = [path for path in self.folder.iterdir() if _OURS.fullmatch(path.name)]
+        return [*found, self.mark] if self.mark.exists() else found
 
     def _take(self) -> None:
         """Keep a second run out; the system lets go of the lock when the process ends, however it ends."""

@@ -78,8 +78,10 @@ def largest_cells(cells: Array, count: int) -> Array:
 
 def coarsened(cells: Array, places: Array) -> Array:
     """The cells at `places`, and behind them the logarithm of what the others hold together."""
-    mass, largest = masses(cells)
-    np.put_along_axis(mass, places, 0.0, axis=-1)
+    kept, others = np.take_along_axis(cells, places, axis=-1), cells.copy()
+    np.put_along_axis(others, places, -np.inf, axis=-1)
+    mass, largest = masses(others)  # beside the cells that are kept all of them may vanish
     with np.errstate(divide="ignore", invalid="ignore"):
         rest = np.log(mass.sum(axis=-1, keepdims=True)) + largest
-    return np.concatenate([np.take_along_axis(cells, places, axis=-1), rest], axis=-1)
+    rest[largest == -np.inf] = -np.inf
+    return np.concatenate([kept, rest], axis=-1)

@@ -14,7 +14,7 @@ from klnumba.scoring.archives import open_npz
 from klnumba.scoring.errors import InputError
 from klnumba.scoring.held import Batches, Held, Sliced, open_zarr
 from klnumba.scoring.mapped import open_npy, remapped
-from klnumba.scoring.reference import open_tensors
+from klnumba.scoring.reference import Reference, open_tensors
 from klnumba.scoring.shards import Shards, natural
 from klnumba.scoring.source import Source
 from klnumba.scoring.tables import Csv, Parquet
@@ -73,6 +73,8 @@ def open_source(item: Any, name: str, *, header: bool | None = None) -> Source:
 
 
 def _from_text(text: str, header: bool | None) -> Source:
+    if not text:
+        raise InputError("an empty path")
     path, member = split_member(text)
     if path.is_dir() and path.suffix.lower() != ".zarr" and not any((path / one).exists() for one in ZARR):
         return _joined([_open(one, member, header) for one in _shards(path)], text)
@@ -113,4 +115,9 @@ def _shards(folder: Path) -> list[Path]:
 
 
 def _joined(parts: list[Source], name: str) -> Source:
-    return parts[0] if len(parts) == 1 else Shards(parts, name)
+    if len(parts) == 1:
+        return parts[0]
+    for part in parts:
+        if isinstance(part, Reference):
+            raise InputError(f"{part.name}: a cached reference, which is one file and no part of several")
+    return Shards(parts, name)

@@ -171,6 +171,11 @@ def _check(reference: Reference, model: Source, options: Options, masked: bool) 
         raise InputError(f"axis: with a reference rows lie along the last axis, not {options.axis}")
     if reference.top_k is not None and (masked or len(model.shape) != 2):
         raise InputError(f"{reference.name}: the cells kept differ from row to row: two axes, and no mask")
+    if reference.top_k is not None and (model.rows == 1) != (reference.rows == 1):
+        raise InputError(
+            f"{model.name}: of {model.rows or 'unknown'} rows, but {reference.name} has {reference.rows}, each with "
+            "its own cells"
+        )
     cells = model.shape[-1]
     width = options.valid_width or cells
     if width != reference.width or (cells or 0) < width:

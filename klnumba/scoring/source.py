@@ -104,6 +104,7 @@ class Stream(Source):
     """A source that is read from the front: batches as they come, cut to the parts that are asked for."""
 
     copies = 3.0
+    reuses = False  # whether the next batch may lie where the last one did
 
     def __init__(self, name: str, dtype: np.dtype[Any], shape: tuple[int | None, ...]) -> None:
         super().__init__(name, dtype, shape)
@@ -126,7 +127,7 @@ class Stream(Source):
             part = batch[: stop - self._at]
             self._rest = batch[len(part) :] if len(part) < len(batch) else None
             self._at += len(part)
-            parts.append(part)
+            parts.append(part.copy() if self.reuses and self._at < stop else part)
         if not parts:
             return np.empty((0, *self.row_shape), self.dtype)
         return parts[0] if len(parts) == 1 else np.concatenate(parts)

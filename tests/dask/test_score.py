@@ -42,8 +42,23 @@ def test_rows_that_are_none():
     ((P, Q[:5]), {}, ValueError, r"p, q: two matrices of one shape, not \(1000, 9\) and \(5, 9\)"),
     ((P, Q), {"output": "x.npy"}, TypeError, "output: not an option of scoring dask arrays"),
     ((P, Q), {"base": 1}, ValueError, "base"), ((P, Q), {"stats": ("x",)}, ValueError, "'x'"),
-    ((P, Q), {"mask": MASK[:3]}, ValueError, "mask: 1000 rows"),
+    ((P, Q), {"mask": MASK[:3]}, ValueError, r"mask: a cell of it for each of p, of shape \(1000, 9\)"),
 ])  # fmt: skip
 def test_wrong_arguments(arguments, options, error, text):
     with pytest.raises(error, match=text):
         lazy.score(*arguments, **options)
+
+
+def test_no_rows():
+    rows = da.zeros((0, 12), chunks=(4, 5))
+    assert lazy.score(rows, rows).compute().rows == 0
+    assert lazy.accumulate(kl.KLDivergence(), rows, rows).compute().rows == 0
+
+
+def test_a_mask_for_each_cell():
+    rows = da.from_array(np.random.default_rng(0).random((12, 12)), chunks=(1, 12))
+    for mask in (np.arange(12) < 6, np.ones((12, 3), bool)):
+        with pytest.raises(ValueError, match=r"mask: a cell of it for each of p, of shape \(12, 12\)"):
+            lazy.score(rows, rows, mask=mask)
+    mask = np.arange(12)[:, None] < 6
+    assert lazy.score(rows, rows, mask=mask).compute().rows == kl.score(rows.compute(), rows.compute(), mask=mask).rows

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -213,3 +214,40 @@ def test_threads_change_no_byte(kind: str, top_k: int | None, tmp_path: Path, mo
     assert len(means) == 1
     with pytest.raises(InputError, match="threads: a positive integer, not 0"):
         cache_reference(p, tmp_path / "none.safetensors", threads=0)
+
+
+@pytest.mark.parametrize(("logits", "model", "count"), [
+    ([2.0, 1.0, -3.0, -4.0], [2.0, 1.0, -1e4, -1e4], 2), ([0.0, -50.0, -100.0], [0.0, -50.0, -800.0], 2),
+    ([-1e4, 0.0, -2e4], [-3.0, -2.0, -900.0], 1),
+])  # fmt: skip
+def test_what_is_left_may_be_far_below(tmp_path, logits, model, count):
+    cache_reference([logits], tmp_path / "r.safetensors", top_k=count)
+    found = kl.score(tmp_path / "r.safetensors", [model], kind="logit")["kl"].mean
+    kept = np.argsort(logits)[::-1][:count]
+    sides = []
+    for row in (logits, model):
+        masses = [mpmath.exp(mpmath.mpf(x)) for x in row]
+        others = mpmath.fsum(mass for k, mass in enumerate(masses) if k not in kept)
+        sides.append([x / mpmath.fsum(masses) for x in (*(masses[k] for k in kept), others)])
+    with mpmath.workdps(60):
+        truth = mpmath.fsum(p * mpmath.log(p / q) for p, q in zip(*sides, strict=True) if p)
+    assert found == pytest.approx(float(truth), rel=1e-6, abs=1e-12)
+
+
+def test_one_row_against_many_with_cells_of_their_own(tmp_path):
+    rows = np.random.default_rng(0).normal(size=(4, 8))
+    cache_reference(rows, tmp_path / "four.safetensors", top_k=2)
+    cache_reference(rows[:1], tmp_path / "one.safetensors", top_k=2)
+    for name, model in (("four", rows[:1]), ("one", rows)):
+        with pytest.raises(InputError, match="each with its own cells"):
+            kl.score(tmp_path / f"{name}.safetensors", model, kind="logit")
+    assert kl.score(tmp_path / "one.safetensors", rows[:1], kind="logit").rows == 1
+
+
+def test_several_references(tmp_path):
+    rows = np.random.default_rng(0).normal(size=(4, 8))
+    for name in ("a", "b"):
+        cache_reference(rows, tmp_path / f"{name}.safetensors")
+    for given in ([tmp_path / "a.safetensors", tmp_path / "b.safetensors"], tmp_path, tmp_path / "*.safetensors"):
+        with pytest.raises(InputError, match="a cached reference, which is one file"):
+            kl.score(given, np.concatenate([rows, rows]), kind="logit")

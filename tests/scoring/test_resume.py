@@ -276,3 +276,47 @@ def test_signals(number: signal.Signals, folder: Path) -> None:
     assert json.loads(done.stdout) == json.loads(whole.to_json()) == json.loads(Path("out.json").read_text())
     found = np.loadtxt("out.csv", skiprows=1, dtype=np.float32)
     np.testing.assert_array_equal(found, kl.kl_divergence(LOGITS, OTHERS, kind="logit"))
+
+
+@pytest.mark.parametrize("name", ["part-00000.npy", "part-000000.npy", ".part-000001.npy.x.part", "notes.txt"])
+def test_a_folder_of_somebody_elses_files_is_no_checkpoint(folder: Path, name: str) -> None:
+    """Also of such as a run would leave: without its mark or a journal they are not its own."""
+    held = folder / "shards"
+    held.mkdir()
+    (held / name).write_bytes(b"theirs")
+    for resume in (False, True):
+        with pytest.raises(InputError, match="shards: holds other files, such as"):
+            run(checkpoint="shards", resume=resume)
+    assert [path.name for path in held.iterdir()] == [name]
+    assert (held / name).read_bytes() == b"theirs"
+
+
+def test_a_checkpoint_around_what_is_read_or_written(folder: Path) -> None:
+    (folder / "shards").mkdir()
+    for settings in ({"output": "shards/out.npy"}, {"report": "shards/out.json"}):
+        with pytest.raises(InputError, match="shards: would hold shards/out"):
+            run(checkpoint="shards", **settings)
+    np.save(folder / "shards" / "p.npy", LOGITS)
+    with pytest.raises(InputError, match=r"shards: would hold shards/p\.npy"):
+        kl.score("shards", "q.npy", output="out.npy", checkpoint="shards", **SETTINGS)
+    assert (folder / "shards" / "p.npy").is_file()
+
+
+def test_what_was_written_before_the_first_journal_is_ours(folder: Path) -> None:
+    """A run that is killed before its first journal leaves its mark, and perhaps a part."""
+    left = folder / "out.npy.unfinished"
+    left.mkdir()
+    (left / journal.MARK).touch()
+    (left / "part-000000.npy").write_bytes(b"half")
+    run()
+    assert not left.exists()
+
+
+def test_the_output_and_the_report_by_two_names(folder: Path) -> None:
+    with pytest.raises(InputError, match="cannot be both the output and the report"):
+        run(output="out.csv", report=str(folder / "out.csv"))
+    (folder / "out.csv").write_text("theirs")
+    (folder / "link.json").symlink_to(folder / "out.csv")
+    with pytest.raises(InputError, match="cannot be both the output and the report"):
+        run(output="out.csv", report="link.json")
+    assert (folder / "out.csv").read_text() == "theirs"

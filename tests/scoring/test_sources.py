@@ -277,3 +277,22 @@ def test_batches_that_change(tmp_path: Path) -> None:
         open_source(iter([]), "p")
     with pytest.raises(InputError, match="a path, an array or an iterator"):
         open_source(None, "p")
+
+
+def test_batches_that_lie_in_one_buffer():
+    rows = np.arange(60.0).reshape(20, 3)
+
+    def batches():
+        buffer = np.empty((4, 3))
+        for start in range(0, 20, 4):
+            buffer[:] = rows[start : start + 4]
+            yield buffer
+
+    found = open_source(batches(), "p")
+    parts = [found.read(0, 9).copy(), found.read(9, 14).copy(), found.read(14, 30).copy()]
+    np.testing.assert_array_equal(np.concatenate(parts), rows)
+
+
+def test_an_empty_path():
+    with pytest.raises(InputError, match="an empty path"):
+        open_source("", "p")
