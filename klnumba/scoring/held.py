@@ -89,10 +89,10 @@ def open_zarr(path: Path, member: str | None = None) -> Sliced:
         import zarr
     try:
         found = zarr.open(str(path), mode="r")
-    except (OSError, ValueError, KeyError) as error:
+        names = sorted(name for name, _ in found.arrays()) if isinstance(found, zarr.Group) else []
+    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:  # Zarr trusts the JSON that it finds
         raise InputError(f"{path}: not a Zarr store: {error}") from error
     if isinstance(found, zarr.Group):
-        names = sorted(name for name, _ in found.arrays())
         name = chosen(path, member, names)
         return Sliced(found[name], f"{path}:{name}", path)
     if member is not None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -14,6 +16,7 @@ from klnumba.scoring.source import Array
 
 SUFFIXES = (".npy", ".csv", ".parquet")
 GROUP = 1 << 20  # rows in a row group of Parquet
+AGAIN = "remove the folder to begin again"
 
 
 def check_output(path: Path, inputs: Sequence[Path] = ()) -> None:
@@ -87,18 +90,36 @@ def _table(columns: dict[str, Array]) -> Any:
 
 def join(path: Path, parts: Sequence[Path], shape: tuple[int, ...]) -> None:
     """Put parts, which `write_columns` wrote, together in one file."""
+    joiner = {".npy": _join_arrays, ".csv": _join_lines, ".parquet": _join_tables}[path.suffix.lower()]
     with replacing(path.resolve()) as file:
-        {".npy": _join_arrays, ".csv": _join_lines, ".parquet": _join_tables}[path.suffix.lower()](file, parts, shape)
+        found, wanted = joiner(file, parts, shape), math.prod(shape)
+        if found != wanted:
+            raise InputError(f"{parts[0].parent}: its parts hold {found:,} of {wanted:,} values; {AGAIN}")
 
 
-def _join_arrays(file: IO[bytes], parts: Sequence[Path], shape: tuple[int, ...]) -> None:
-    dtype = np.load(parts[0], mmap_mode="r", allow_pickle=False).dtype
-    _write_header(file, dtype, shape)
-    for part in parts:
-        file.write(np.load(part, allow_pickle=False).tobytes())
+@contextmanager
+def _reading(part: Path) -> Iterator[None]:
+    """Tell of a part that was damaged after it had been written: no run can go on with it."""
+    try:
+        yield
+    except (ValueError, EOFError, OSError) as error:
+        raise InputError(f"{part}: {error}; {AGAIN}") from error
 
 
-def _join_lines(file: IO[bytes], parts: Sequence[Path], shape: tuple[int, ...]) -> None:
+def _join_arrays(file: IO[bytes], parts: Sequence[Path], shape: tuple[int, ...]) -> int:
+    found = 0
+    for k, part in enumerate(parts):
+        with _reading(part):
+            array = np.load(part, allow_pickle=False)
+        if k == 0:
+            _write_header(file, array.dtype, shape)
+        file.write(array.tobytes())
+        found += array.size
+    return found
+
+
+def _join_lines(file: IO[bytes], parts: Sequence[Path], shape: tuple[int, ...]) -> int:
+    found = 0
     for k, part in enumerate(parts):
         with part.open("rb") as lines:
             names = lines.readline()
@@ -106,14 +127,21 @@ def _join_lines(file: IO[bytes], parts: Sequence[Path], shape: tuple[int, ...]) 
                 file.write(names)
             while piece := lines.read(1 << 20):
                 file.write(piece)
+                found += piece.count(b"\n")
+    return found
 
 
-def _join_tables(file: IO[bytes], parts: Sequence[Path], shape: tuple[int, ...]) -> None:
+def _join_tables(file: IO[bytes], parts: Sequence[Path], shape: tuple[int, ...]) -> int:
     import pyarrow.parquet as pq
 
-    with pq.ParquetWriter(file, pq.read_schema(parts[0])) as writer:
+    found = 0
+    with _reading(parts[0]):
+        schema = pq.read_schema(parts[0])
+    with pq.ParquetWriter(file, schema) as writer:
         for table in _groups(parts):
             writer.write_table(table, row_group_size=GROUP)
+            found += table.num_rows
+    return found
 
 
 def _groups(parts: Sequence[Path]) -> Iterator[Any]:
@@ -123,7 +151,8 @@ def _groups(parts: Sequence[Path]) -> Iterator[Any]:
 
     rest = None
     for part in parts:
-        table = pq.read_table(part)
+        with _reading(part):
+            table = pq.read_table(part)
         rest = table if rest is None else pa.concat_tables([rest, table])
         while rest.num_rows >= GROUP:
             yield rest.slice(0, GROUP).combine_chunks()

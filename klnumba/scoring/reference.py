@@ -28,7 +28,7 @@ class Reference(Source):
         try:
             self.temperature, self.width = float(about["temperature"]), int(about["width"])
             self.top_k = int(about["top_k"]) if about.get("top_k") else None
-        except (KeyError, ValueError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"{path}: damaged reference: {error!r}") from error
         self.places = open_safetensors(path, PLACES) if self.top_k else None
         cells = self.width if self.top_k is None else self.top_k + 1

@@ -20,10 +20,10 @@ class Shards(Source):
         first = parts[0]
         for part in parts[1:]:
             if (part.row_shape, part.dtype, part.columns) != (first.row_shape, first.dtype, first.columns):
+                renamed = part.row_shape == first.row_shape and part.columns != first.columns
                 raise InputError(
                     f"{part.name}: rows of shape {part.row_shape} {part.dtype}, but {first.name} has "
-                    f"{first.row_shape} {first.dtype}"
-                    + (" under other names" if part.row_shape == first.row_shape else "")
+                    f"{first.row_shape} {first.dtype}{' under other names' if renamed else ''}"
                 )
         self.parts = parts
         self.lengths = [part.rows for part in parts]
@@ -96,5 +96,5 @@ class Shards(Source):
 
 
 def natural(path: Path) -> list[Any]:
-    """A key that sorts part-2 before part-10."""
-    return [int(text) if text.isdigit() else text for text in re.split(r"(\d+)", str(path))]
+    """A key that sorts part-2 before part-10; digits of other scripts and raised ones are text."""
+    return [int(text) if k % 2 else text for k, text in enumerate(re.split("([0-9]+)", str(path)))]

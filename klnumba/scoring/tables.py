@@ -6,6 +6,7 @@ import csv
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,6 +18,7 @@ from klnumba.scoring.source import Array, Stream, file_identity
 FLOAT64 = np.dtype(np.float64)
 PAGE = 1 << 20  # bytes of a page of Parquet, as most writers make them
 BUFFER = 1 << 14  # bytes of a column that are read at a time
+SHOWN = 40  # characters of a field in an error text
 
 
 class Csv(Stream):
@@ -37,8 +39,16 @@ class Csv(Stream):
         super().__init__(str(path), FLOAT64, (few if few < 2 else None, len(fields)))
         self.columns = tuple(fields) if self.named else None
 
-    def _text(self) -> IO[str]:
-        return self.path.open(encoding="utf-8-sig", newline="")
+    @contextmanager
+    def _text(self) -> Iterator[IO[str]]:
+        """The file, open; what cannot be read as text, wherever it stands, is told in one line."""
+        try:
+            with self.path.open(encoding="utf-8-sig", newline="") as file:
+                yield file
+        except UnicodeDecodeError as error:  # its position is that in a buffer, and tells nothing
+            raise InputError(f"{self.path}: not text in UTF-8: {error.reason}") from error
+        except csv.Error as error:
+            raise InputError(f"{self.path}: the first line: {error}") from error
 
     def _batches(self, start: int) -> Iterator[Array]:
         with self._text() as file:
@@ -81,14 +91,28 @@ def _of_one_line(error: ValueError) -> str:
 
 
 def _is_header(path: Path, fields: Sequence[str]) -> bool:
-    """Tell whether the first line of a CSV file holds names; 0,1,2,... could be either, and is refused."""
+    """Tell whether the first line of a CSV file holds names.
+
+    What could be either is refused: 0,1,2,..., and numbers beside other text or nothing, which may as well be a row
+    with a number missing or broken, and would be lost as a header.
+    """
     if len(fields) > 1 and [field.strip() for field in fields] == [str(n) for n in range(len(fields))]:
         raise InputError(f"{path}: the first line, 0,1,..., may be names or numbers: say --header or --no-header")
+    others = [field for field in fields if not _is_number(field)]
+    if others and (len(others) < len(fields) or not any(map(str.strip, others))):
+        raise InputError(
+            f"{path}: the first line, with {others[0][:SHOWN]!r} as one of {len(fields)} fields, may be names or "
+            "numbers: say --header or --no-header"
+        )
+    return bool(others)
+
+
+def _is_number(field: str) -> bool:
     try:
-        np.array(fields, dtype=np.float64)
+        float(field)
     except ValueError:
-        return True
-    return False
+        return False
+    return True
 
 
 class Parquet(Stream):

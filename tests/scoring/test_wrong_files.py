@@ -1,0 +1,197 @@
+"""Files that are damaged, or not what they seem, are refused in one line that names them."""
+
+from __future__ import annotations
+
+import json
+import struct
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import klnumba as kl
+from klnumba.scoring import InputError, Interrupted, blocks
+from klnumba.scoring.opening import open_source
+from tests.scoring.samples import CELLS, LOGITS, OTHERS
+
+
+def refusal(path: Path | str, header: bool | None = None) -> str:
+    """The text with which a file is refused, when it is opened or when it is read."""
+    with pytest.raises(InputError) as caught:
+        open_source(path, "p", header=header).read(0, 1 << 20)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def csv(folder: Path, content: str | bytes) -> Path:
+    path = folder / "rows.csv"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+@pytest.mark.parametrize("first", ["0.5,", ",0.5", "0.5,x", "0.5,1.5x", "x1,2020", "0.5,''", "nan,a", ",", '" ",'])
+def test_a_first_line_that_may_be_names_or_numbers(first: str, tmp_path: Path) -> None:
+    path = csv(tmp_path, f"{first}\n3,4\n1,2\n")
+    assert "may be names or numbers: say --header or --no-header" in refusal(path)
+    opened = open_source(path, "p", header=True)
+    np.testing.assert_array_equal(opened.read(0, 5), [[3, 4], [1, 2]])
+    assert "row 0: " in refusal(path, header=False)
+
+
+@pytest.mark.parametrize("first", ["a,b", "1st,2nd", '"p, in nats",q', ",a", "x1,x2"])
+def test_names(first: str, tmp_path: Path) -> None:
+    opened = open_source(csv(tmp_path, f"{first}\n3,4\n1,2\n"), "p")
+    np.testing.assert_array_equal(opened.read(0, 5), [[3, 4], [1, 2]])
+    assert opened.columns is not None
+
+
+@pytest.mark.parametrize("first", ["0.5,1", '"0.5",1', " 0.5 , 1e0", "5e-1,+1"])
+def test_numbers(first: str, tmp_path: Path) -> None:
+    opened = open_source(csv(tmp_path, f"{first}\n3,4\n"), "p")
+    np.testing.assert_array_equal(opened.read(0, 5), [[0.5, 1], [3, 4]])
+    assert opened.columns is None
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("é,b\n3,4\n".encode("latin-1"), "not text in UTF-8: invalid continuation byte"),
+        ("a,b\n3,4\n".encode("utf-16"), "not text in UTF-8: invalid start byte"),
+        (b"a,b\n" + b"3,4\n" * 20_000 + b"\xff,4\n", "not text in UTF-8: invalid start byte"),
+        ("a" * 131_073 + ",b\n3,4\n", "the first line: field larger than field limit"),
+    ],
+    ids=["head", "utf-16", "body", "long"],
+)
+def test_csv_that_is_no_text(content: str | bytes, words: str, tmp_path: Path) -> None:
+    assert words in refusal(csv(tmp_path, content))
+
+
+def npz(folder: Path, save: Callable[..., None]) -> tuple[Path, bytes]:
+    path = folder / "rows.npz"
+    save(path, rows=LOGITS)
+    return path, path.read_bytes()
+
+
+def with_flag(whole: bytes, flag: int) -> bytes:
+    """The archive with a flag set for its member, in both of its headers."""
+    changed = bytearray(whole)
+    changed[6] |= flag
+    changed[whole.rindex(b"PK\1\2") + 8] |= flag
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_damaged_archives(save: Callable[..., None], tmp_path: Path) -> None:
+    path, whole = npz(tmp_path, save)
+    central = whole.rindex(b"PK\1\2")
+    for content in (
+        whole[:central] + b"xxxx" + whole[central + 4 :],
+        whole[:-10] + b"\xff\xff" + whole[-8:],  # the length of the directory
+        whole[: central + 42] + struct.pack("<I", 1 << 30) + whole[central + 46 :],  # where the member begins
+        b"xxxx" * 8 + whole[32:],
+    ):
+        path.write_bytes(content)
+        assert refusal(path).startswith(str(path))
+    path.write_bytes(with_flag(whole, 1))
+    assert refusal(path) == f"{path}: is encrypted"
+
+
+def test_an_archive_packed_in_an_unknown_way(tmp_path: Path) -> None:
+    path, whole = npz(tmp_path, np.savez_compressed)
+    central = whole.rindex(b"PK\1\2")
+    path.write_bytes(whole[:8] + b"\x60" + whole[9 : central + 10] + b"\x60" + whole[central + 11 :])
+    assert "compression" in refusal(path)
+
+
+def test_a_member_with_too_few_bytes(tmp_path: Path) -> None:
+    about = {"descr": "<f8", "fortran_order": True, "shape": (9, 3)}
+    path = tmp_path / "rows.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("rows.npy", "w") as file:
+        np.lib.format.write_array_header_1_0(file, about)
+        file.write(bytes(80))
+    assert refusal(path).startswith(f"{path}: ")
+
+
+CELL = {"dtype": "F32", "shape": [5, 5], "data_offsets": [0, 100]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"dtype": ["F32"]}, r"dtype \['F32'\]"),
+        ({"dtype": None}, "dtype None"),
+        ({"shape": [-5, -5]}, "-5 in shape"),
+        ({"shape": [5.0, 5]}, "5.0 in shape"),
+        ({"shape": [True, 25]}, "True in shape"),
+        ({"shape": "55"}, "shape '55'"),
+        ({"data_offsets": [-8, 92]}, "-8 in shape"),
+        ({"data_offsets": [0.5, 100.5]}, "0.5 in shape"),
+        ({"data_offsets": ["0", "100"]}, "'0' in shape"),
+        ({"data_offsets": [100, 0]}, "truncated"),
+        ({"data_offsets": [1 << 40, (1 << 40) + 100]}, "truncated"),
+        ({"data_offsets": [0]}, "damaged header"),
+    ],
+    ids=str,
+)
+def test_damaged_headers_of_tensors(changes: dict[str, object], words: str, tmp_path: Path) -> None:
+    path = tmp_path / "rows.safetensors"
+    text = json.dumps({"rows": CELL | changes}).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + bytes(100))
+    with pytest.raises(InputError, match=words):
+        open_source(path, "p")
+
+
+@pytest.mark.parametrize("text", [b"[" * 200_000, b'{"rows": ' * 200_000, b'{"__metadata__": [1]}'], ids=len)
+def test_headers_of_tensors_that_are_none(text: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "rows.safetensors"
+    path.write_bytes(len(text).to_bytes(8, "little") + text)
+    assert "not in the safetensors format" in refusal(path)
+
+
+def test_raised_digits_in_names_are_text(tmp_path: Path) -> None:
+    for k, name in enumerate(("1²2", "1²10", "٣")):
+        np.save(tmp_path / f"{name}.npy", LOGITS[k : k + 1])
+    for item in (tmp_path, tmp_path / "*.npy"):
+        np.testing.assert_array_equal(open_source(item, "p").read(0, 9), LOGITS[:3])
+
+
+def test_shards_under_other_names(tmp_path: Path) -> None:
+    np.save(tmp_path / "1.npy", LOGITS)
+    np.save(tmp_path / "2.npy", LOGITS.astype(np.float64))
+    assert refusal(tmp_path).endswith("has (11,) float32")
+    (tmp_path / "csv").mkdir()
+    for k, names in enumerate(("a,b", "b,a")):
+        (tmp_path / f"csv/{k}.csv").write_text(f"{names}\n1,2\n")
+    assert refusal(tmp_path / "csv").endswith("has (2,) float64 under other names")
+
+
+@pytest.mark.parametrize("content", ["[]", "1", '"x"', "null", "{}", "{", '{"zarr_format": 3, "node_type": []}'])
+def test_a_zarr_store_without_an_array(content: str, tmp_path: Path) -> None:
+    pytest.importorskip("zarr", reason="Zarr stores")
+    (tmp_path / "rows.zarr").mkdir()
+    (tmp_path / "rows.zarr/zarr.json").write_text(content)
+    assert refusal(tmp_path / "rows.zarr").startswith(f"{tmp_path}/rows.zarr: ")
+
+
+@pytest.mark.parametrize("suffix", ["npy", "csv", "parquet"])
+@pytest.mark.parametrize("part", [0, 2])
+def test_a_part_that_was_cut_off(suffix: str, part: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if suffix == "parquet":
+        pytest.importorskip("pyarrow", reason="Parquet files")
+    monkeypatch.setattr(blocks, "BLOCK", 8 * CELLS * 10)
+    output = tmp_path / f"out.{suffix}"
+    asked = iter([False] * 3)
+
+    def run(**settings: object) -> None:
+        kl.score(LOGITS, OTHERS, kind="logit", output=output, checkpoint_every=0.0, **settings)
+
+    with pytest.raises(Interrupted):
+        run(stop=lambda: next(asked, True))
+    damaged = tmp_path / f"out.{suffix}.unfinished/part-{part:06d}.{suffix}"
+    damaged.write_bytes(damaged.read_bytes()[:-9])
+    with pytest.raises(InputError, match=rf"out\.{suffix}\.unfinished.*; remove the folder to begin again$") as caught:
+        run(resume=True)
+    assert "\n" not in str(caught.value)
+    assert not output.exists()
