@@ -37,11 +37,11 @@ OPTIONS = """kind : {"prob", "log_prob", "logit"}, default "prob"
     temperature : float, default 1.0
         Divides logits first.
     reduction : {"none", "mean", "sum"}, default "none"
-        One value a row, or their mean or sum, added up exactly and rounded once.
+        One value a row, or their mean or sum, added up exactly and rounded once; `keepdims` then keeps all axes.
     where : array_like of bool, optional
         Cells that belong to the support; the others are left out of both rows.
     keepdims : bool, default False
-        Keep the reduced axes with length 1: those of a row, with `reduction` all.
+        Keep the reduced axes with length 1.
     out : numpy.ndarray, optional
         Where to put the result.
     dtype : dtype, optional

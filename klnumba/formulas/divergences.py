@@ -268,6 +268,11 @@ def multipliers(h: float, he: float, p_mass: float, q_mass: float) -> tuple[floa
     return u, ue, v, ve
 
 
+def common_mass(p_mass: float, q_mass: float) -> float:
+    """The larger one, to which both rows are taken."""
+    return p_mass if p_mass >= q_mass else q_mass
+
+
 def on_common_mass(
     x: float, y: float, u: float, ue: float, v: float, ve: float, p_mass: float, p_rest: float, q_mass: float,
     q_rest: float,

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.formulas.divergences import LEAST, multipliers, on_common_mass
+from klnumba.formulas.divergences import LEAST, common_mass, multipliers, on_common_mass
 from klnumba.formulas.elementary import two_sum
 from klnumba.formulas.primitives import fma
 from klnumba.kernels.compiler import helper, part, scalar
@@ -27,7 +27,7 @@ SHRINK = 2.0**-64  # brings the sum of up to 2**40 huge cells back into range
 
 _fma = scalar(fma)
 _two_sum = scalar(two_sum)
-_on_common_mass, _multipliers = scalar(on_common_mass), scalar(multipliers)
+_on_common_mass, _multipliers, _common_mass = scalar(on_common_mass), scalar(multipliers), scalar(common_mass)
 
 
 @helper
@@ -101,12 +101,6 @@ def scales(state: Any, normalize: Any, c: Any) -> None:
         c[4], c[5], c[6], c[7] = p, pe, q, qe
 
 
-@part
-def common(c: Any) -> Any:
-    """The mass that both rows are brought to."""
-    return c[4] if c[4] >= c[6] else c[6]
-
-
 def cells_loop(cell: Callable[..., Any], *, largest: bool) -> Any:
     cell = scalar(cell)
 
@@ -119,7 +113,7 @@ def cells_loop(cell: Callable[..., Any], *, largest: bool) -> Any:
         state[5] = 0.0
         fp, fq, p_mass, p_rest, q_mass, q_rest = c[0], c[1], c[4], c[5], c[6], c[7]
         u, ue, v, ve = _multipliers(c[2], c[3], p_mass, q_mass)
-        whole = common(c)
+        whole = _common_mass(p_mass, q_mass)
         for first in range(0, d, TILE):
             count = min(TILE, d - first)
             pad(q, b + first, count, work, np.int64(BUFFER), 0.0)
@@ -169,7 +163,17 @@ def rows(cell: Callable[..., Any], finish: Callable[..., Any], *, largest: bool 
                 raise_up(state, c)
             scales(state, normalize, c)
             cells(p, a + r * ps, q, b + r * qs, d, c, weight, work, view, tree, state)
-            out[r] = finish(state[0], state[1], state[2], state[3], state[4], state[5], state[6], common(c), normalize)
+            out[r] = finish(
+                state[0],
+                state[1],
+                state[2],
+                state[3],
+                state[4],
+                state[5],
+                state[6],
+                _common_mass(c[4], c[6]),
+                normalize,
+            )
 
     return loop
 
@@ -217,6 +221,6 @@ def piece_cells(cell: Callable[..., Any], *, largest: bool = False) -> Callable[
         for i in range(starts.size):
             state = states[i]
             cells(p, a + starts[i], q, b + starts[i], stops[i] - starts[i], c, weight, work, view, tree, state)
-            state[6] = common(c)
+            state[6] = _common_mass(c[4], c[6])
 
     return loop

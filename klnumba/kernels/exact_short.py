@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.formulas.divergences import LEAST, multipliers, on_common_mass
+from klnumba.formulas.divergences import LEAST, common_mass, multipliers, on_common_mass
 from klnumba.formulas.elementary import two_sum
 from klnumba.kernels.compiler import helper, part, scalar
 from klnumba.kernels.exact import SCALES, SHRINK, SIZE, raise_up, scales
@@ -20,7 +20,7 @@ assert 9 * PLACE <= SCRATCH
 assert 8 * (GROUP + 1) <= SPACE
 
 _two_sum = scalar(two_sum)
-_on_common_mass, _multipliers = scalar(on_common_mass), scalar(multipliers)
+_on_common_mass, _multipliers, _common_mass = scalar(on_common_mass), scalar(multipliers), scalar(common_mass)
 
 
 @helper
@@ -81,8 +81,7 @@ def rows(cell: Callable[..., Any], finish: Callable[..., Any], *, largest: bool 
             pk, qk, gap, low, above_p, above_q = _on_common_mass(
                 x[k], y[k], u, ue, v, ve, p_mass[k], p_rest[k], q_mass[k], q_rest[k]
             )
-            whole = p_mass[k] if p_mass[k] >= q_mass[k] else q_mass[k]
-            out[k] = cell(pk, qk, gap, low, whole, above_p, above_q, weight)
+            out[k] = cell(pk, qk, gap, low, _common_mass(p_mass[k], q_mass[k]), above_p, above_q, weight)
 
     def loop(
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, index: Any, d: Any,
@@ -109,8 +108,7 @@ def rows(cell: Callable[..., Any], finish: Callable[..., Any], *, largest: bool 
                     raise_to(state, np.int64(4), view, at, d)
                 else:
                     state[4], state[5] = vector_sum(view[at : at + d]), 0.0
-                masses = work[5 * PLACE + r * d], work[7 * PLACE + r * d]
-                common = masses[0] if masses[0] >= masses[1] else masses[1]
+                common = _common_mass(work[5 * PLACE + r * d], work[7 * PLACE + r * d])
                 out[index[first + r]] = finish(
                     state[0], state[1], state[2], state[3], state[4], state[5], state[6], common, normalize
                 )

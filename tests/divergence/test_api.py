@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import klnumba as kl
+from tests.reference.row_families import no_distributions, without_a_common_cell
 
 PAIRS = ("kl_divergence", "cross_entropy", "js_divergence", "jeffreys_divergence")
 POINTWISE = ("rel_entr", "generalized_kl")
@@ -269,12 +270,7 @@ def test_row_statistics_equal_the_single_functions(n, kind, dtype):
 @pytest.mark.parametrize("d", [2, 300, 200_000])
 @pytest.mark.parametrize("kind", ["prob", "logit"])
 def test_rows_that_are_no_distributions_have_no_largest_cells_in_common(kind, d):
-    rows = np.full((6, d), 0.5)
-    rows[:, 1] = 2.0
-    other = rows.copy()
-    rows[1, 0], rows[2, 1], rows[3], rows[4, 0] = -0.5, np.inf, 0.0, np.nan
-    with np.errstate(divide="ignore", invalid="ignore"):
-        p, q = (rows, other) if kind == "prob" else (np.log(rows), np.log(other))
+    p, q = no_distributions(d, kind)
     found = kl.row_statistics(p, q, kind=kind, stats=("kl", "argmax_agree"))
     assert found["argmax_agree"].tolist() == [True, False, False, False, False, True]
     assert np.isnan(found["kl"]).tolist() == [False, True, True, True, True, False]
@@ -313,14 +309,7 @@ def test_kept_axes_of_a_reduction(cube, reduction):
 def test_js_of_rows_without_a_common_cell_is_log_2(kind, temperature, d):
     """No rounding takes it above: 1 - JS in bits has a square root."""
     rng = np.random.default_rng([7, d])
-    n = max(2, 4000 // d)
-    p, q = rng.gamma(1.0, size=(2, n, d))
-    mine = rng.random((n, d)) < 0.5
-    mine[:, 0], mine[:, 1] = True, False
-    p[mine] = q[~mine] = 0.0
-    if kind == "logit":
-        with np.errstate(divide="ignore"):
-            p, q = np.log(p), np.log(q)
+    p, q = without_a_common_cell(rng, max(2, 4000 // d), d, kind)
     found = kl.js_divergence(p, q, kind=kind, base=2, temperature=temperature)
     assert (found <= 1.0).all()
     np.testing.assert_allclose(found, 1.0, rtol=4e-16)

@@ -136,3 +136,27 @@ def draw(family: Family, rng: np.random.Generator, n: int, kind: str, dtype: str
         else:
             p, q = p - p.max(), q - q.max()
     return p.astype(dtype), q.astype(dtype)
+
+
+def without_a_common_cell(rng: np.random.Generator, n: int, d: int, kind: str) -> Rows:
+    """n pairs of rows, in each of which a cell has mass on one side alone."""
+    p, q = rng.gamma(1.0, size=(2, n, d)) + 1e-3
+    mine = rng.random((n, d)) < 0.5
+    mine[:, 0], mine[:, 1] = True, False
+    p[mine] = q[~mine] = 0.0
+    return as_cells(p, q, kind)
+
+
+def no_distributions(d: int, kind: str) -> Rows:
+    """Six rows, of which the second to the fifth are no distributions, beside six that are."""
+    rows = np.full((6, d), 0.5)
+    rows[:, 1] = 2.0
+    other = rows.copy()
+    rows[1, 0], rows[2, 1], rows[3], rows[4, 0] = -0.5, np.inf, 0.0, np.nan
+    return as_cells(rows, other, kind)
+
+
+def as_cells(p: NDArray[np.float64], q: NDArray[np.float64], kind: str) -> Rows:
+    """Probabilities as they are, or their logarithms."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return (p, q) if kind == "prob" else (np.log(p), np.log(q))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.formulas.divergences import LEAST, multipliers, on_common_mass
+from klnumba.formulas.divergences import LEAST, common_mass, multipliers, on_common_mass
 from klnumba.kernels import exact
 from klnumba.kernels.cuda.cells import reader
 from klnumba.kernels.cuda.target import cuda, device, piece, two_sum
@@ -17,8 +17,7 @@ from klnumba.kernels.cuda.team import Team
 
 _raise_up = device(exact.raise_up)
 _scales = device(exact.scales)
-_common = device(exact.common)
-_on_common_mass, _multipliers = device(on_common_mass), device(multipliers)
+_on_common_mass, _multipliers, _common_mass = device(on_common_mass), device(multipliers), device(common_mass)
 SHRINK = exact.SHRINK
 
 
@@ -62,7 +61,7 @@ def cells(cell: Callable[..., Any], store: str, team: Team, largest: bool) -> An
         lo = 0.0
         nan = 0.0
         v, ve, w, we = _multipliers(c[2], c[3], c[4], c[6])
-        whole = _common(c)
+        whole = _common_mass(c[4], c[6])
         for k in range(lane, d, width):
             x, y = scaled(np.float64(one(p, o + k)), c[0]), scaled(np.float64(one(q, u + k)), c[1])
             pk, qk, gap, low, above_p, above_q = _on_common_mass(x, y, v, ve, w, we, c[4], c[5], c[6], c[7])
@@ -106,6 +105,6 @@ def value(cell: Callable[..., Any], finish: Callable[..., Any], store: str, team
         _scales(state, normalize, c)
         g, ge = total(p, o, q, u, d, c, weight, lane, room)
         ge = ge if abs(g) < math.inf else 0.0
-        return last(state[0], state[1], state[2], state[3], g, ge, state[6], _common(c), normalize)
+        return last(state[0], state[1], state[2], state[3], g, ge, state[6], _common_mass(c[4], c[6]), normalize)
 
     return row

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from klnumba.formulas.divergences import common_mass
 from klnumba.formulas.finish import finish_difference, limit
 from klnumba.formulas.log_cells import rel_entr
 from klnumba.kernels import cpu
@@ -26,7 +27,7 @@ from klnumba.kernels.cuda.target import device, piece, resident_of
 from klnumba.kernels.cuda.team import team, value_of
 
 THREADS = LONG.threads
-_raise_up, _scales, _common = device(cpu_exact.raise_up), device(cpu_exact.scales), device(cpu_exact.common)
+_raise_up, _scales, _common_mass = device(cpu_exact.raise_up), device(cpu_exact.scales), device(common_mass)
 _barred, _judge, _sharpen = device(cpu_logs.barred), device(cpu_logs.judge), device(cpu_logs.sharpen)
 _log_normaliser = device(cpu_logs.log_normaliser)
 SHRINK = cpu_exact.SHRINK
@@ -160,7 +161,7 @@ def cell_stage(name: str, store: str, normalize: bool, difference: bool) -> Any:
     @piece
     def step(m: Any, a: Any, ae: Any, b: Any, be: Any, e: Any, ee: Any, weight: Any) -> Any:
         ge = ae if abs(a) < math.inf else 0.0
-        value = finish(m[0], m[1], m[2], m[3], a, ge, m[6], _common(m[8:16]), normalize)
+        value = finish(m[0], m[1], m[2], m[3], a, ge, m[6], _common_mass(m[12], m[14]), normalize)
         return most if value > most else value, True
 
     return stage(f"{name}-cells-{store}-{int(normalize)}", work, step, THREADS, int(largest))

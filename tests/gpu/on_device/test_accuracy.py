@@ -7,7 +7,7 @@ import klnumba as kl
 from tests.gpu.on_device.arrays import DTYPES, get, put
 from tests.reference import mp
 from tests.reference.accuracy_table import SETTINGS, bound, in_range
-from tests.reference.row_families import draw, families
+from tests.reference.row_families import draw, families, no_distributions, without_a_common_cell
 
 # ulp of the result. Rows of float32 and shorter cells are computed in float32 arithmetic and added up in float64.
 NARROW = 6.0
@@ -101,13 +101,7 @@ def test_rows_that_one_read_does_not_serve(name, dtype):
 @pytest.mark.parametrize("d", [4, 50, 300])
 def test_js_of_rows_without_a_common_cell_is_log_2(d, kind):
     rng = np.random.default_rng([3, d])
-    p, q = rng.gamma(1.0, size=(2, 40, d)) + 1e-3
-    mine = rng.random((40, d)) < 0.5
-    mine[:, 0], mine[:, 1] = True, False
-    p[mine] = q[~mine] = 0.0
-    if kind == "logit":
-        with np.errstate(divide="ignore"):
-            p, q = np.log(p), np.log(q)
+    p, q = without_a_common_cell(rng, 40, d, kind)
     found = get(kl.js_divergence(put(p), put(q), kind=kind))
     assert (found <= np.log(2)).all()
     np.testing.assert_allclose(found, np.log(2), rtol=4e-16)
@@ -116,12 +110,7 @@ def test_js_of_rows_without_a_common_cell_is_log_2(d, kind):
 @pytest.mark.parametrize("kind", ["prob", "logit"])
 @pytest.mark.parametrize("d", [4, 50, 300])
 def test_rows_that_are_no_distributions_have_no_largest_cells_in_common(d, kind):
-    rows = np.full((6, d), 0.5)
-    rows[:, 1] = 2.0
-    other = rows.copy()
-    rows[1, 0], rows[2, 1], rows[3], rows[4, 0] = -0.5, np.inf, 0.0, np.nan
-    with np.errstate(divide="ignore", invalid="ignore"):
-        p, q = (rows, other) if kind == "prob" else (np.log(rows), np.log(other))
+    p, q = no_distributions(d, kind)
     found = kl.row_statistics(put(p), put(q), kind=kind, stats=("argmax_agree",))["argmax_agree"]
     assert get(found).astype(bool).tolist() == [True, False, False, False, False, True]
 
