@@ -11,13 +11,16 @@ puts the instruction in its place.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from klnumba.formulas.divergences import MANTISSA, MANTISSA_F32, series
-from klnumba.formulas.elementary import INF, LN2_HI, LN2_LO, LOG2_E, ROUNDER, exp, exp_rest, log, two_sum
+from klnumba.formulas.elementary import (
+    INF, LN2_HI, LN2_LO, LOG2_E, LOG2_E_F32, ROUNDER, exp, exp_rest, log, two_sum,
+)  # fmt: skip
 from klnumba.formulas.finish import kl_finish
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.logit_cells import NEAR, psi_f32
@@ -28,7 +31,8 @@ LEAST, LEAST_F32 = 2.0**-1022, np.float32(2.0**-126)  # the least normal numbers
 LEAST_WORD, LEAST_BITS_F32 = np.int32(1 << 20), np.int32(1 << 23)  # the upper half of the bits of one, the bits
 EXPONENT_MASK, EXPONENT_MASK_F32 = np.int64(~MANTISSA), np.int32(~MANTISSA_F32)
 HALF_F32 = np.int32(1 << 22)  # of a power of two, in the bits
-LN2_OF_BITS = np.float32(0.6931471805599453 * 2.0**-23)  # the logarithm of 2**k over the bits of k
+LN2 = 0.6931471805599453
+LN2_OF_BITS = np.float32(LN2 * 2.0**-23)  # the logarithm of 2**k over the bits of k
 LOWEST = -(2.0**100)  # logits below count as that, and
 HIGHEST = 2.0**9  # a log-ratio above tells of one, where p may have mass and q has none
 
@@ -85,13 +89,18 @@ def held(x: Any, least: Any) -> Any:
     return least if x < least else x
 
 
-def power(x: np.float32, inverse: np.float32) -> np.float32:
-    """e**(x*inverse), off by 2**-22; zero where that is no normal number. `inverse` is a power of two."""
+def two_to(t: float, x: np.float32) -> np.float32:
+    """2**t, off by 2**-22 as the bits of x have it; zero where that is no normal number."""
     bits = np.float32(x).view(np.int32)
     up = np.int32((bits >> np.int32(13) ^ bits >> np.int32(16)) & np.int32(1))  # the last bits of cells of 16 bits
-    exact = exp(np.float64(x) * np.float64(inverse))
+    exact = exp(t * LN2)
     found = np.float32(exact + (exact if up else -exact) * ERROR)
     return np.float32(0.0) if found < LEAST_F32 else found
+
+
+def power(x: np.float32, inverse: np.float32) -> np.float32:
+    """e**(x*inverse), off by 2**-22; zero where that is no normal number. `inverse` is a power of two."""
+    return two_to(np.float64(x) * np.float64(inverse) * LOG2_E, x)
 
 
 def power_short(x: np.float32, inverse: np.float32) -> np.float32:
@@ -109,6 +118,11 @@ def reciprocal(x: np.float32) -> np.float32:
 def rough_reciprocal(x: float) -> float:
     """1/x to 20 bits."""
     return np.float64(1.0 / x) * (1.0 + 2.0**-20)
+
+
+def rough_power(x: np.float32, inverse: np.float32) -> np.float32:
+    """`power` of a rounded product, which is off by another |x*inverse|*2**-24."""
+    return two_to(np.float64(np.float32(x * (LOG2_E_F32 * inverse))), x)
 
 
 def rough_log(x: float) -> float:
@@ -241,64 +255,86 @@ def gap(x: Any, y: Any, inverse: Any, shift: Any) -> Any:
     return fma(lost, inverse, fma(between, inverse, -shift))
 
 
-def logit_cell_f32(power: Callable[..., Any], psi: Callable[..., Any], near: float) -> Callable[..., Any]:
-    """The cell of two logits in float32.
+def quick_gap(x: Any, y: Any, inverse: Any, shift: Any) -> Any:
+    """The same with x - y rounded: a delta that is far less than the shift has lost digits."""
+    return fma(x - y, inverse, -shift)
+
+
+def plain_gap(x: Any, y: Any, inverse: Any, shift: Any) -> Any:
+    """The same where the inverse is 1 and the shift 0."""
+    return x - y
+
+
+Gap = Callable[[Any, Any, Any, Any], Any]
+
+
+def no_bound(x: Any, least: Any) -> Any:
+    """The number itself, which is known not to be below `least`."""
+    return x
+
+
+def logit_cell_f32(
+    power: Callable[..., Any], psi: Callable[..., Any], near: float, gap: Gap, held: Callable[..., Any] = held
+) -> Callable[..., Any]:
+    """The cell of two logits in float32; `held` sees to it that none is below `LOWEST`.
 
     With p = e**x and q = e**y, both over the temperature, and delta = x - y - shift, the cell's G = p*(delta +
-    expm1(-delta)) and E = p*expm1(-delta) = q*ratio - p, where ratio = e**shift. Where delta is small G comes from a
-    polynomial and E is G - p*delta; elsewhere E comes from q and G is p*delta + E. So the sum of E, which tells how far
-    off the shift is, is as accurate as that of G, and of a row with small deltas no q counts.
+    expm1(-delta)) and H = p*delta; E = G - H is q*ratio - p, where ratio = e**shift. Where delta is small G comes from
+    a polynomial, elsewhere from q. So the sum of E, which tells how far off the shift is, is as accurate as that of G,
+    and of a row with small deltas no q counts.
     """
     bound, lowest = np.float32(near), np.float32(LOWEST)
 
     def cell(x: Any, y: Any, inverse: Any, shift: Any, ratio: Any) -> tuple[Any, Any, Any, Any]:
-        """(G, p, E, delta); they do not hold where delta is above `HIGHEST`."""
+        """(G, p, H, delta); they do not hold where delta is above `HIGHEST`."""
         u, v = held(x, lowest), held(y, lowest)
         p, q = power(u, inverse), power(v, inverse)
         delta = gap(u, v, inverse, shift)
         h = p * delta
         g = h * (delta * psi(-delta))
-        e = fma(q, ratio, -p)
-        is_near = abs(delta) < bound
-        return (g if is_near else h + e), p, (g - h if is_near else e), delta
+        return (g if abs(delta) < bound else h + fma(q, ratio, -p)), p, h, delta
 
     return cell
 
 
-def logit_cell_f64(x: float, y: float, inverse: float, shift: float, ratio: float) -> tuple[float, float, float, float]:
+def logit_cell_f64(gap: Gap, held: Callable[..., Any] = held) -> Callable[..., Any]:
     """The same in float64, of one exponential less and without a second polynomial.
 
     The larger of p and q*ratio, and t = expm1(-|delta|), which is the other one over it, less 1, give all: where p is
-    the larger one E = p*t and G = p*(|delta| + t), else E = -q*ratio*t and G = -q*ratio*(t + |delta|*(1 + t)).
+    the larger one G = p*(|delta| + t), else G = -q*ratio*(t + |delta|*(1 + t)).
     With |delta| = -(n*log(2) + r) no term is larger than what it adds to by far, and where n is 0 only r**2 is left.
     """
-    u, v = held(x, LOWEST), held(y, LOWEST)
-    delta = gap(u, v, inverse, shift)
-    p_is_less = np.float64(delta).view(np.int64) < 0
-    larger = power_f64(v if p_is_less else u, inverse) * (ratio if p_is_less else 1.0)
-    d = abs(delta)
-    a = -within(d, FARTHEST)
-    m = a * LOG2_E + ROUNDER
-    n = m - ROUNDER
-    r = (a - n * LN2_HI) - n * LN2_LO
-    rest = (r * r) * (0.5 + r * exp_rest(r))
-    scale = np.int64((np.float64(m).view(np.int64) + np.int64(1023)) << np.int64(52)).view(np.float64)
-    less = scale - 1.0
-    t = fma(scale, r + rest, less)
-    lesser = fma(scale, r + rest, scale)
-    both = fma(scale, rest, fma(less, r, fma(-n, LN2_HI, less) - n * LN2_LO))  # |delta| + t
-    is_near = np.int32(np.float64(d).view(np.int64) >> np.int64(32)) < NEAR_F64
-    factor = (t if is_near else lesser) if p_is_less else 0.0
-    g = fma(factor, d, t if p_is_less and not is_near else both)
-    signed = -larger if p_is_less else larger
-    return signed * g, larger * (lesser if p_is_less else 1.0), signed * t, delta
+
+    def cell(x: float, y: float, inverse: float, shift: float, ratio: float) -> tuple[float, float, float, float]:
+        u, v = held(x, LOWEST), held(y, LOWEST)
+        delta = gap(u, v, inverse, shift)
+        p_is_less = np.float64(delta).view(np.int64) < 0
+        larger = power_f64(v if p_is_less else u, inverse) * (ratio if p_is_less else 1.0)
+        d = abs(delta)
+        a = -within(d, FARTHEST)
+        m = a * LOG2_E + ROUNDER
+        n = m - ROUNDER
+        r = (a - n * LN2_HI) - n * LN2_LO
+        rest = (r * r) * (0.5 + r * exp_rest(r))
+        scale = np.int64((np.float64(m).view(np.int64) + np.int64(1023)) << np.int64(52)).view(np.float64)
+        less = scale - 1.0
+        t = fma(scale, r + rest, less)
+        lesser = fma(scale, r + rest, scale)
+        both = fma(scale, rest, fma(less, r, fma(-n, LN2_HI, less) - n * LN2_LO))  # |delta| + t
+        is_near = np.int32(np.float64(d).view(np.int64) >> np.int64(32)) < NEAR_F64
+        factor = (t if is_near else lesser) if p_is_less else 0.0
+        g = fma(factor, d, t if p_is_less and not is_near else both)
+        p = larger * (lesser if p_is_less else 1.0)
+        return (-larger if p_is_less else larger) * g, p, p * delta, delta
+
+    return cell
 
 
-LOGIT_CELLS = {
+LOGIT_CELLS: dict[str, Callable[..., Callable[..., Any]]] = {
     "float64": logit_cell_f64,
-    "float32": logit_cell_f32(power, psi_f32, NEAR),
-    "float16": logit_cell_f32(power, psi_short, NEAR_SHORT),
-    "bfloat16": logit_cell_f32(power_short, psi_short, NEAR_SHORT),
+    "float32": functools.partial(logit_cell_f32, power, psi_f32, NEAR),
+    "float16": functools.partial(logit_cell_f32, power, psi_short, NEAR_SHORT),
+    "bfloat16": functools.partial(logit_cell_f32, power_short, psi_short, NEAR_SHORT),
 }
 BENDS = {"float64": bend, "float32": bend_f32}
 FINISHES = {"float64": finish, "float32": finish_f32}

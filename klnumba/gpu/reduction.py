@@ -106,7 +106,7 @@ def _one(task: Task, store: str, d: int) -> tuple[Any, Any]:
     """The kernel of one divergence of rows of `d` cells, and its team."""
     from klnumba.kernels.cuda import choice, rows
 
-    chosen = choice.choose(d)
+    chosen = choice.choose(d, store)
     fast = _fast(task) if task.name == "kl" else ""
     return rows.one(task.name, task.logs, task.normalize, fast, store, chosen), chosen
 
@@ -250,7 +250,7 @@ class Call:
         elif found.d > choice.SPLIT:
             long.run(plan, task, found, _fast(task), unit, self.place, outs)
         else:
-            chosen = choice.choose(found.d)
+            chosen = choice.choose(found.d, found.store)
             kernel = rows.several(plan, task.logs, task.normalize, _fast(task), found.store, chosen)
             self._launch(kernel, chosen, task, unit, outs)
 
@@ -274,4 +274,4 @@ def _fast(task: Task) -> str:
 
     if not task.normalize or math.frexp(task.inverse_temperature()[0])[0] != 0.5:
         return ""
-    return KNOWN if task.kind == "log_prob" else QUICK
+    return KNOWN if task.kind == "log_prob" and task.inverse_temperature()[0] == 1.0 else QUICK

@@ -93,42 +93,60 @@ def logits(dtype, rng, count):
 @pytest.mark.parametrize("inverse", [1.0, 0.25])
 def test_cells_of_logits(dtype, inverse):
     real = np.float64 if dtype == "float64" else np.float32
-    cell, worst = scalar(device.LOGIT_CELLS[dtype]), 0.0
+    cell, worst = scalar(device.LOGIT_CELLS[dtype](device.gap)), 0.0
     for x, y, guess in zip(*logits(dtype, np.random.default_rng(1), 2000), strict=True):
         shift = real(guess)
         ratio = real(math.exp(float(shift)))
-        g, p, e, delta = cell(real(x), real(y), real(inverse), shift, ratio)
+        g, p, h, delta = cell(real(x), real(y), real(inverse), shift, ratio)
         with mpmath.workdps(50):
             gap = (mpmath.mpf(x) - mpmath.mpf(y)) * inverse - mpmath.mpf(float(shift))
             mass = mpmath.exp(mpmath.mpf(x) * inverse)
             rest = mpmath.expm1(-gap)
             exact = {"g": mass * (gap + rest), "p": mass, "e": mass * rest}
-            scale = exact | {"p": max(mass, mass + mass * rest)}  # what is far less than q counts beside that
+            # What is far less than q counts beside that, and what E tells beside G.
+            scale = exact | {"p": max(mass, mass + mass * rest), "e": max(abs(exact["e"]), exact["g"])}
         assert abs(float(delta) - float(gap)) <= 2 * UNIT[real.__name__] * abs(float(gap))
-        for name, found in zip(exact, (g, p, e), strict=True):
+        for name, found in zip(exact, (g, p, float(g) - float(h)), strict=True):
             if scale[name]:
                 worst = max(worst, abs(float((mpmath.mpf(float(found)) - exact[name]) / scale[name])))
     assert worst <= OF_LOGITS[dtype] * UNIT[real.__name__], worst / UNIT[real.__name__]
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_gaps(dtype):
+    """What is rounded before the subtraction of the shift shows where little is left."""
+    real, unit = np.dtype(dtype).type, UNIT[dtype]
+    quick, careful = scalar(device.quick_gap), scalar(device.gap)
+    rounded = 0
+    for x, y, shift in np.random.default_rng(5).uniform(-20, 20, (2000, 3)).astype(dtype):
+        exact = (mpmath.mpf(float(x)) - mpmath.mpf(float(y))) / 4 - mpmath.mpf(float(shift))
+        for found, error in ((careful, 2 * abs(exact)), (quick, 2 * abs(exact) + abs(float(x) - float(y)) / 4)):
+            assert abs(float(found(x, y, real(0.25), shift)) - exact) <= unit * error
+        rounded += quick(x, y, real(0.25), shift) != careful(x, y, real(0.25), shift)
+        assert scalar(device.plain_gap)(x, y, real(1.0), real(0.0)) == quick(x, y, real(1.0), real(0.0))
+    assert rounded > 10
+
+
+@pytest.mark.parametrize("gap", [device.gap, device.quick_gap, device.plain_gap])
 @pytest.mark.parametrize("dtype", OF_LOGITS)
-def test_logits_that_are_masked(dtype):
+def test_logits_that_are_masked(dtype, gap):
     real = np.float64 if dtype == "float64" else np.float32
-    cell = scalar(device.LOGIT_CELLS[dtype])
+    cell = scalar(device.LOGIT_CELLS[dtype](gap))
     one, zero = real(1.0), real(0.0)
     least = 1e-300 if dtype == "float64" else 0.0
-    g, p, e, delta = cell(real(-math.inf), real(-math.inf), one, zero, one)
+    g, p, h, delta = cell(real(-math.inf), real(-math.inf), one, zero, one)
     assert 0.0 <= p <= least >= abs(g)  # in both rows
-    assert abs(e) <= least
+    assert abs(h) <= least
     assert abs(delta) <= device.HIGHEST
-    g, p, e, delta = cell(real(-math.inf), real(-1.0), one, zero, one)
+    g, p, h, delta = cell(real(-math.inf), real(-1.0), one, zero, one)
     assert 0.0 <= p <= least  # in p alone
-    assert g == e == pytest.approx(math.exp(-1.0), rel=1e-6)
+    assert abs(h) <= 1e-250
+    assert g == pytest.approx(math.exp(-1.0), rel=1e-6)
     assert delta <= device.HIGHEST
     assert cell(real(-1.0), real(-math.inf), one, zero, one)[3] > device.HIGHEST  # where p has mass
     assert cell(real(-500.0), real(-math.inf), one, zero, one)[3] > device.HIGHEST  # however little
     for x, y in [(math.nan, 0.0), (0.0, math.nan)]:
-        g, p, e, _ = cell(real(x), real(y), one, zero, one)
+        g, _, _, _ = cell(real(x), real(y), one, zero, one)
         assert math.isnan(g)
 
 

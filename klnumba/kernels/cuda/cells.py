@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.kernels.cuda.target import address, half, load, load_at, piece, wide_load
+from klnumba.kernels.cuda.target import address, half, load, load_at, piece, two_at, wide_load
 
 # What an array of each dtype is to a kernel, and what its cells are computed in.
 STORED = {"float64": "float64", "float32": "float32", "float16": "uint16", "bfloat16": "uint16"}
@@ -26,6 +26,7 @@ class Reader:
 
     one: Any  # (array, index): a cell, as a number that is computed with
     at: Any  # (array, index, offset): the same; the address of the index is computed once in a loop over offsets
+    two: Any  # (apart): what reads, of (array, index, offset), that cell and the one so far behind it
     fetch: Any  # (array, index, offset): the words of a group, from an address that 16 bytes divide
     numbers: Any  # (words): the cells of a group
     narrow: Any  # (array, index): the cells of a group from any address
@@ -78,6 +79,16 @@ def reader(dtype: str) -> Reader:
     def at(array: Any, index: Any, offset: Any) -> Any:
         return number(load_at(array, index, offset))
 
+    def two(apart: int) -> Any:
+        both = two_at(apart)
+
+        @piece
+        def read(array: Any, index: Any, offset: Any) -> Any:
+            x, y = both(array, index, offset)
+            return number(x), number(y)
+
+        return read
+
     if group == once == 8:
         fetch = some
 
@@ -111,6 +122,6 @@ def reader(dtype: str) -> Reader:
 
     @piece
     def aligned(array: Any, index: Any) -> Any:
-        return (address(array) + index * item) % LINE == 0
+        return (address(array) + index * item) & (LINE - 1) == 0
 
-    return Reader(one, at, fetch, numbers, narrow, aligned)
+    return Reader(one, at, two, fetch, numbers, narrow, aligned)

@@ -1,28 +1,38 @@
-"""How many threads share a row: by its length alone, so that no value depends on how many rows there are.
+"""How many threads share a row: by its length and dtype alone, so that no value depends on how many rows there are.
 
-======================  ================  ==========================================
-cells of a row          threads a row     each takes
-======================  ================  ==========================================
-up to 12                1                 two cells at a time
-13 to 63                4                 two cells at a time
-64 to 511               8                 16 bytes of each array, or 32, at a time
-512 to 4,095            32, one warp      the same
-4,096 to 262,144        256, one block    the same
-more                    128 for each      the same; the pieces are combined in order
-                        piece of 32,768
-                        cells, or of more
-                        where there were
-                        over 8,192
-======================  ================  ==========================================
+=======================  ================  ==========================================
+cells of a row           threads a row     each takes
+=======================  ================  ==========================================
+up to 12                 1                 two cells at a time
+13 to 63                 4                 two cells at a time
+64 to 255                4                 16 bytes of each array, or 32, at a time
+256 to 511, or to 1,023  8                 the same
+where a cell has not 4
+bytes
+to 4,095, or to 8,191    32, one warp      the same
+of 2 bytes
+to 262,144               256, one block    the same
+more                     128 for each      the same; the pieces are combined in order
+                         piece of 32,768
+                         cells, or of more
+                         where there were
+                         over 8,192
+=======================  ================  ==========================================
 
-In the simulator, where a thread costs much, warps and blocks are smaller, and rows count as long sooner.
+The more cells a thread takes, the less the sums of a team weigh; of cells of 4 bytes, whose speed is the memory's, a
+warp had better read one row, as soon as that is long enough. In the simulator, where a thread costs much, warps and
+blocks are smaller, and rows count as long sooner.
 """
 
 from __future__ import annotations
 
+import bisect
 import math
 from typing import NamedTuple
 
+import numpy as np
+
+from klnumba.kernels.cuda.cells import STORED
 from klnumba.kernels.cuda.target import SIMULATED
 
 
@@ -32,21 +42,21 @@ class Choice(NamedTuple):
     grouped: bool  # whether a thread takes several adjacent cells at a time
 
 
-# (rows shorter than this, what they get)
-TABLE = (
-    (13, Choice(1, 128, False)),
-    (64, Choice(4, 128, False)),
-    (512, Choice(8, 128, True)),
-    (4096, Choice(32, 128, True)),
-    (None, Choice(256, 256, True)),
+CHOICES = (
+    Choice(1, 128, False),
+    Choice(4, 128, False),
+    Choice(4, 128, True),
+    Choice(8, 128, True),
+    Choice(32, 128, True),
+    Choice(256, 256, True),
 )
-SIMULATED_TABLE = (
-    (5, Choice(1, 4, False)),
-    (17, Choice(2, 4, False)),
-    (40, Choice(2, 4, True)),
-    (64, Choice(4, 8, True)),
-    (None, Choice(8, 8, True)),
-)
+# Rows shorter than these get the first, the second, ...
+BOUNDS = {8: (13, 64, 256, 1024, 4096), 4: (13, 64, 256, 512, 4096), 2: (13, 64, 256, 1024, 8192)}
+if SIMULATED:
+    CHOICES = (
+        Choice(1, 4, False), Choice(2, 4, False), Choice(2, 4, True), Choice(4, 8, True), Choice(8, 8, True),
+    )  # fmt: skip
+    BOUNDS = dict.fromkeys(BOUNDS, (5, 17, 40, 64))
 
 
 LONG = Choice(8, 8, True) if SIMULATED else Choice(128, 128, True)  # the block of a piece
@@ -60,9 +70,6 @@ def piece_of(d: int) -> int:
     return PIECE * max(1, math.ceil(d / (PIECE * MOST_PIECES)))
 
 
-def choose(d: int) -> Choice:
-    """The team for rows of `d` cells."""
-    for bound, choice in SIMULATED_TABLE if SIMULATED else TABLE:
-        if bound is None or d < bound:
-            return choice
-    raise AssertionError("the table ends with None")
+def choose(d: int, store: str) -> Choice:
+    """The team for rows of `d` cells of a dtype."""
+    return CHOICES[bisect.bisect_right(BOUNDS[np.dtype(STORED[store]).itemsize], d)]

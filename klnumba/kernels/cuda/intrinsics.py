@@ -17,7 +17,6 @@ types: Any = cuda.types
 WARP = 32  # threads that exchange numbers without shared memory
 ROOM = 0  # numbers of it that a thread needs for that
 ALL = 0xFFFFFFFF
-LEAST_BFLOAT16S = 0x00800080  # the least normal bfloat16, twice
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -78,6 +77,24 @@ def load_at(typingctx: Any, array: Any, index: Any, offset: Any) -> Any:
         return builder.load(builder.gep(base, [builder.sext(args[2], ir.IntType(64))]))
 
     return array.dtype(array, types.int64, types.int32), codegen
+
+
+@functools.cache
+def two_at(apart: int) -> Any:
+    """Load array[index + offset] and the cell `apart` cells behind it, from one address."""
+
+    @intrinsic
+    def load_two(typingctx: Any, array: Any, index: Any, offset: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            base = _pointer(context, builder, signature, args)
+            pointer = builder.gep(base, [builder.sext(args[2], ir.IntType(64))])
+            other = builder.gep(pointer, [ir.Constant(ir.IntType(64), apart)])
+            cells = [builder.load(pointer), builder.load(other)]
+            return context.make_tuple(builder, signature.return_type, cells)
+
+        return types.UniTuple(array.dtype, 2)(array, types.int64, types.int32), codegen
+
+    return load_two
 
 
 @functools.cache
@@ -201,6 +218,21 @@ def held(typingctx: Any, x: Any, least: Any) -> Any:
 
 
 @intrinsic
+def kept(typingctx: Any, x: Any) -> Any:
+    """A float32 or float64, of which the compiler shall not think that it could be made anew at any place."""
+    if x not in (types.float32, types.float64):
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = args[0].type
+        name, letter = ("f64", "d") if x == types.float64 else ("f32", "f")
+        code = ir.InlineAsm(ir.FunctionType(kind, [kind]), f"mov.{name} $0, $1;", f"={letter},{letter}", True)
+        return builder.call(code, args)
+
+    return x(x), codegen
+
+
+@intrinsic
 def noinline(typingctx: Any) -> Any:
     """Keep the function that calls this a function of its own."""
 
@@ -212,15 +244,15 @@ def noinline(typingctx: Any) -> Any:
 
 
 @intrinsic
-def raised(typingctx: Any, word: Any) -> Any:
-    """Two bfloat16 in a word, each not below the least normal number; NaN stays."""
+def larger_bfloat16s(typingctx: Any, word: Any, other: Any) -> Any:
+    """The larger of two bfloat16, or NaN, in each half of two words."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kind = ir.IntType(32)
         code = ir.InlineAsm(ir.FunctionType(kind, [kind, kind]), "max.NaN.bf16x2 $0, $1, $2;", "=r,r,r")
-        return builder.call(code, [args[0], kind(LEAST_BFLOAT16S)])
+        return builder.call(code, args)
 
-    return types.uint32(types.uint32), codegen
+    return types.uint32(types.uint32, types.uint32), codegen
 
 
 def shared(size: int, integers: bool = False) -> Any:
@@ -265,9 +297,9 @@ def power(x: Any, inverse: Any) -> Any:
     """
     unit = _LOG2_E * inverse
     t = x * unit
-    rest = cuda.fma(x, unit, -t)
+    rest = cuda.fma(x, -unit, t)  # of what t lacks, the negative: -t would be another product
     w = two_to(t)
-    return cuda.fma(w * _LN2, rest, w)
+    return cuda.fma(w * -_LN2, rest, w)
 
 
 _LOG2_E_SHORT = np.float32(float.fromhex("0x1.7154p+0"))  # 15 bits of it, and what is left, times log(2)
@@ -279,6 +311,12 @@ def power_short(x: Any, inverse: Any) -> Any:
     """The same of a bfloat16, whose product with the leading digits of log2(e) is exact."""
     w = two_to(x * (_LOG2_E_SHORT * inverse))
     return cuda.fma(w * (_REST_SHORT * inverse), x, w)
+
+
+@piece
+def rough_power(x: Any, inverse: Any) -> Any:
+    """e**(x*inverse), off by what the rounding of the product makes of it."""
+    return two_to(x * (_LOG2_E * inverse))
 
 
 @piece

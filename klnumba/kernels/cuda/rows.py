@@ -1,7 +1,9 @@
 """Kernels over rows: which rows a team takes, and where the values go.
 
 A row that has two roads (a quick one and one for the rows that this does not serve) takes the second for all teams of
-a warp or none, and keeps its value for those rows alone that asked for it.
+a warp or none, and keeps its value for those rows alone that asked for it. Where the quick road is one loop, the others
+wait until it has been taken for all rows: meanwhile their values are negative numbers. So no thread keeps anything for
+what few rows need.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ import numpy as np
 from klnumba.formulas.finish import finish_difference, finish_sum
 from klnumba.formulas.finish import limit as largest_value
 from klnumba.kernels.cpu import CELLS, LARGEST, finish_of
-from klnumba.kernels.cuda import exact, logits, logs, quick
+from klnumba.kernels.cuda import exact, logits, logs
+from klnumba.kernels.cuda import quick as quick_cells
 from klnumba.kernels.cuda.choice import Choice
 from klnumba.kernels.cuda.places import AGREE, first_largest
 from klnumba.kernels.cuda.target import apart, cuda, kernel, noinline, piece, resident_of, shared
@@ -25,7 +28,9 @@ from klnumba.kernels.cuda.team import Team, team
 @functools.cache
 def one(name: str, logarithms: bool, normalize: bool, fast: str, store: str, choice: Choice) -> Any:
     """The kernel of one divergence; `fast` says how one read serves KL of most rows, or is empty."""
-    row, room = row_of(name, logarithms, normalize, fast, store, choice)
+    if fast:
+        return quick(logarithms, fast, store, choice)
+    row, room = row_of(name, logarithms, normalize, "", store, choice)
     width, teams, shared_room = choice.width, choice.threads // choice.width, shared(room)
 
     def rows(
@@ -41,14 +46,62 @@ def one(name: str, logarithms: bool, normalize: bool, fast: str, store: str, cho
             if lane == 0 and r < n:
                 out[r] = value if unit == 1.0 else value / unit
 
-    resident = resident_of(store) if fast else 0
-    return kernel(rows, label(name, logarithms, normalize, fast, store, choice), choice.threads, resident)
+    return kernel(rows, label(name, logarithms, normalize, "", store, choice), choice.threads)
+
+
+def quick(logarithms: bool, fast: str, store: str, choice: Choice) -> Any:
+    """The kernel of KL of normalised rows: all of them on the quick road, then those that this does not serve."""
+    together = team(choice.width, choice.threads)
+    first, again = quick_row(logarithms, store, together, choice.grouped, fast)
+    width, teams, shared_room = choice.width, choice.threads // choice.width, shared(together.size)
+    bits, mask, any_of = np.int32(width.bit_length() - 1), np.int32(width - 1), together.any
+
+    @apart
+    def others(
+        p: Any, ps: Any, q: Any, qs: Any, n: Any, d: Any, inverse: Any, unit: Any, out: Any, mine: Any, lane: Any,
+        room: Any,
+    ) -> None:  # fmt: skip
+        noinline()
+        start, step = np.int64(cuda.blockIdx.x) * teams, np.int64(cuda.gridDim.x) * teams
+        while start < n:
+            r = start + mine
+            at = min(r, n - 1)
+            told = np.float64(out[at])
+            missed = told < 0.0 and r < n
+            if any_of(missed):
+                value = again(p, at * ps, q, at * qs, d, inverse, told, lane, room)
+                if lane == 0 and missed:
+                    out[r] = value / unit
+            start += step
+
+    def rows(
+        p: Any, ps: Any, q: Any, qs: Any, n: Any, d: Any, inverse: Any, tail: Any, weight: Any, unit: Any, out: Any
+    ) -> None:
+        room = shared_room()
+        me = np.int32(cuda.threadIdx.x)
+        mine, lane = np.int32(me >> bits), np.int32(me & mask)
+        missed = False
+        start, step = np.int64(cuda.blockIdx.x) * teams, np.int64(cuda.gridDim.x) * teams
+        while start < n:
+            r = start + mine
+            at = min(r, n - 1)  # a team without a row goes along with the last one
+            value = first(p, at * ps, q, at * qs, d, inverse, lane, room)
+            missed |= value < 0.0
+            if lane == 0 and r < n:
+                out[r] = value if value < 0.0 or unit == 1.0 else value / unit
+            start += step
+        cuda.syncthreads()
+        if any_of(missed):
+            others(p, ps, q, qs, n, d, inverse, unit, out, mine, lane, room)
+
+    return kernel(rows, label("kl", logarithms, True, fast, store, choice), choice.threads, resident_of(store))
 
 
 def label(name: str, logarithms: bool, normalize: bool, fast: str, store: str, choice: Choice) -> str:
     """What tells a kernel from others."""
     how = fast or ("normalized" if normalize else "plain")
-    return f"{name}-{'log' if logarithms else 'prob'}-{how}-{store}-{choice.width}"
+    by = "" if choice.grouped else "-by-two"
+    return f"{name}-{'log' if logarithms else 'prob'}-{how}-{store}-{choice.width}{by}"
 
 
 # Of statistics, (name, order): a divergence and whether of p and q, of q and p, or of one of them and itself.
@@ -129,7 +182,7 @@ def row_of(
     if name == AGREE:
         built, size = agreement(store, together, logarithms, normalize)
     elif fast:
-        built, size = quick_row(logarithms, store, together, choice.grouped, fast == logits.KNOWN), together.size
+        built, size = both(*quick_row(logarithms, store, together, choice.grouped, fast), together), together.size
     else:
         built, size = tried_row(name, logarithms, normalize, store, together), together.size
     if not called:
@@ -143,26 +196,49 @@ def row_of(
     return row, size
 
 
-def quick_row(logarithms: bool, store: str, together: Team, grouped: bool, known: bool) -> Any:
-    """KL of normalised rows in one read; a row that this does not serve is read again, in float64."""
+def quick_row(logarithms: bool, store: str, together: Team, grouped: bool, fast: str) -> tuple[Any, Any]:
+    """(KL of normalised rows in one read, a negative number where this does not serve; what is done with that)."""
     any_of = together.any
-    second, _, _ = forms("kl", logarithms, True, store, together, apart)
+    last, _, _ = forms("kl", logarithms, True, store, together, apart)
     if logarithms:
-        first = logits.value(store, together, grouped, known)
+        first, second = logits.value(store, together, grouped, fast == logits.KNOWN)
     else:
-        of_cells = quick.value(store, together, grouped)
+        of_cells = quick_cells.value(store, together, grouped)
 
         @piece
         def first(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, lane: Any, room: Any) -> Any:
             return of_cells(p, o, q, u, d, lane, room)
 
+        @piece
+        def second(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, told: Any, lane: Any, room: Any) -> Any:
+            return told  # no better guess, where there is none
+
+    failed = logits.FAILED
+
+    @piece
+    def again(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, told: Any, lane: Any, room: Any) -> Any:
+        better = told < failed
+        if any_of(better):
+            found = second(p, o, q, u, d, inverse, told, lane, room)
+            told = found if better else told
+        missed = told < 0.0
+        if any_of(missed):
+            found = last(p, o, q, u, d, inverse, 0.0, 0.5, lane, room)
+            told = found if missed else told
+        return told
+
+    return first, again
+
+
+def both(first: Any, again: Any, together: Team) -> Any:
+    """The two, one after the other."""
+    any_of = together.any
+
     @piece
     def row(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, tail: Any, weight: Any, lane: Any, room: Any) -> Any:
         value = first(p, o, q, u, d, inverse, lane, room)
-        missed = not value >= 0.0
-        if any_of(missed):
-            again = second(p, o, q, u, d, inverse, 0.0, 0.5, lane, room)
-            value = again if missed else value
+        if any_of(value < 0.0):
+            value = again(p, o, q, u, d, inverse, value, lane, room)
         return value
 
     return row

@@ -13,7 +13,6 @@ from klnumba.kernels import compiler
 
 WARP = 4  # threads that exchange numbers
 ROOM = 1  # numbers of `room` that a thread needs for that
-LEAST_NORMAL, LEAST_BFLOAT16 = np.float32(2.0**-126), np.uint32(0x80)  # and its bits
 
 
 class _Context:
@@ -60,6 +59,20 @@ def load_at(array: Any, index: Any, offset: Any) -> Any:
     return array[index + offset]
 
 
+def two_at(apart: int) -> Callable[[Any, Any, Any], Any]:
+    """Load array[index + offset] and the cell `apart` cells behind it."""
+
+    def load_two(array: Any, index: Any, offset: Any) -> Any:
+        return array[index + offset], array[index + offset + apart]
+
+    return load_two
+
+
+def kept(x: Any) -> Any:
+    """The number itself."""
+    return x
+
+
 def wide_load(count: int) -> Callable[[Any, Any, Any], Any]:
     """Load `count` cells at once, from an address that 16 divides; of 16-bit cells, words of two."""
 
@@ -79,13 +92,13 @@ def address(array: Any) -> Any:
     return array._item._ary.ctypes.data
 
 
-def raised(word: Any) -> Any:
-    """Two bfloat16 in a word, each not below the least normal number; NaN stays."""
+def larger_bfloat16s(word: Any, other: Any) -> Any:
+    """The larger of two bfloat16, or NaN, in each half of two words."""
     found = np.uint32(0)
     for shift in (0, 16):
-        bits = np.uint32(word >> np.uint32(shift)) & np.uint32(0xFFFF)
-        below = np.uint32(bits << np.uint32(16)).view(np.float32) < LEAST_NORMAL
-        found |= (LEAST_BFLOAT16 if below else bits) << np.uint32(shift)
+        a, b = (np.uint32(np.uint32(x >> np.uint32(shift)) << np.uint32(16)) for x in (word, other))
+        x, y = a.view(np.float32), b.view(np.float32)
+        found |= np.uint32((a if x > y or x != x else b) >> np.uint32(16)) << np.uint32(shift)
     return found
 
 

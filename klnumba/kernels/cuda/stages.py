@@ -52,12 +52,13 @@ def stages(name: str, logarithms: bool, normalize: bool, store: str, fast: str) 
     call = math.nan
     if name == AGREE:
         return [(agreement_stage(store, logarithms, normalize), call)]
-    first = [(quick_stage(logarithms, store, fast == logits.KNOWN), call)] if fast else []
     if not logarithms:
+        first = [(quick_stage(store), call)] if fast else []
         last = [(cell_stage(name, store, normalize, False), call)]
         if name == "kl" and not normalize:
             last = [(cell_stage(cell, store, False, cell == "kl"), call) for cell in ("kl", "rel_entr")]
         return [*first, (mass_stage(store, normalize, 0), call), (mass_stage(store, normalize, 1), call), *last]
+    first = [(logit_stage(store, how), call) for how in (fast, logits.CAREFUL)] if fast else []
     begin = [(top_stage(store, normalize), call)]
     if not normalize:
         if name != "kl":
@@ -75,38 +76,48 @@ def _whole_block() -> Any:
 
 
 @functools.cache
-def quick_stage(logarithms: bool, store: str, known: bool) -> Any:
-    """KL of normalised rows in one read; the inverse temperature is in m[10]."""
-    together = _whole_block()
-    if not logarithms:
-        sums, finished = quick.parts(store, together, True)
-
-        @piece
-        def work(p: Any, o: Any, q: Any, u: Any, cells: Any, row_p: Any, row_q: Any, d: Any, m: Any, weight: Any,
-                 lane: Any, room: Any) -> Any:  # fmt: skip
-            return sums(p, o, q, u, cells, lane, room)
-
-        @piece
-        def step(m: Any, a: Any, ae: Any, b: Any, be: Any, e: Any, ee: Any, weight: Any) -> Any:
-            value = finished(a, ae, b, be, e, ee)
-            return value, value >= 0.0
-
-        return stage(f"quick-prob-{store}", work, step, THREADS)
-
-    guess, sums_of_logs, concluded, _ = logits.parts(store, together, True, known)
+def quick_stage(store: str) -> Stage:
+    """KL of normalised rows of probabilities in one read."""
+    sums, finished = quick.parts(store, _whole_block(), True)
 
     @piece
-    def work_logs(p: Any, o: Any, q: Any, u: Any, cells: Any, row_p: Any, row_q: Any, d: Any, m: Any, weight: Any,
-                  lane: Any, room: Any) -> Any:  # fmt: skip
-        shift, m[3] = guess(p, row_p, q, row_q, d, m[10], lane, room)  # the same in all pieces of the row
-        return sums_of_logs(p, o, q, u, cells, m[10], shift, m[3], lane, room)
+    def work(p: Any, o: Any, q: Any, u: Any, cells: Any, row_p: Any, row_q: Any, d: Any, m: Any, weight: Any,
+             lane: Any, room: Any) -> Any:  # fmt: skip
+        return sums(p, o, q, u, cells, lane, room)
 
     @piece
-    def step_logs(m: Any, a: Any, ae: Any, b: Any, be: Any, e: Any, ee: Any, weight: Any) -> Any:
-        value, _, _ = concluded(a, ae, b, be, e, ee, m[3])
+    def step(m: Any, a: Any, ae: Any, b: Any, be: Any, e: Any, ee: Any, weight: Any) -> Any:
+        value = finished(a, ae, b, be, e, ee)
         return value, value >= 0.0
 
-    return stage(f"quick-log-{store}-{int(known)}", work_logs, step_logs, THREADS)
+    return stage(f"quick-prob-{store}", work, step, THREADS)
+
+
+@functools.cache
+def logit_stage(store: str, how: str) -> Stage:
+    """KL of normalised rows of logarithms in one read; a guess is in m[2] and m[3], the inverse temperature in m[10]."""
+    together, last = _whole_block(), how == logits.CAREFUL
+    guess = logits.guess(store, together, True) if how == logits.QUICK else logits.no_guess
+    sums, concluded = logits.read(store, together, True, how)
+    improved, failed, better = logits.improved(store), logits.FAILED, logits.BETTER
+
+    @piece
+    def work(p: Any, o: Any, q: Any, u: Any, cells: Any, row_p: Any, row_q: Any, d: Any, m: Any, weight: Any,
+             lane: Any, room: Any) -> Any:  # fmt: skip
+        if not last:
+            m[2], m[3] = guess(p, row_p, q, row_q, d, m[10], lane, room)  # the same in all pieces of the row
+        elif m[2] != m[2]:
+            return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        return sums(p, o, q, u, cells, m[10], m[2], m[3], lane, room)
+
+    @piece
+    def step(m: Any, a: Any, ae: Any, b: Any, be: Any, e: Any, ee: Any, weight: Any) -> Any:
+        value = concluded(a, ae, b, be, e, ee, m[2], m[3])
+        if not last:
+            m[2], m[3] = improved(m[2], better - value if value < failed else math.nan)
+        return value, value >= 0.0
+
+    return stage(f"{how}-log-{store}", work, step, THREADS)
 
 
 @functools.cache

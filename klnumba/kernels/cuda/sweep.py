@@ -71,22 +71,35 @@ def below(limit: int) -> Guard:
     return Guard(np.int32(0), _larger, holds)
 
 
+class Pairs(NamedTuple):
+    """How cells of 16 bits are looked at two by two, before each becomes a number."""
+
+    two: Any  # (x, y): what is made of two words of two cells each, and a guard
+    cell: Any  # of what was made
+    one: Any  # (guard): what makes of a guard of two cells that of one
+
+
+@piece
+def as_it_is(guard: Any) -> Any:
+    """A guard that is that of one cell already."""
+    return guard
+
+
 @functools.cache
 def sweep(
-    cell: Any, store: str, team: Team, grouped: bool, nothing: float, told: Guard, pairwise: Any = None
+    cell: Any, store: str, team: Team, grouped: bool, nothing: float, told: Guard, pairwise: Pairs | None = None
 ) -> Any:  # fmt: skip
     """The sums of a row over the team, as three double-doubles.
 
     `cell(x, y, c)` gives the three terms of a cell and its guard; where this does not hold the first sum is NaN.
     `nothing` is what fills up the last group. `grouped` threads take `GROUP` adjacent cells at a time, whose terms are
-    added first; else two. Groups of 16-bit cells may be looked at two by two: `pairwise` is (what makes of two words of
-    cells two others, and a guard; the cell of these).
+    added first; else two.
     """
     wide, holds = COMPUTED[store] == "float64", told.holds
     walk = (
         groups(cell, store, team.width, nothing, told, pairwise)
         if grouped
-        else pairs(cell, store, team.width, nothing, told)
+        else pairs(cell, store, team.width, told)
     )
     add_three = team.add_three if wide else team.add_three_plain
 
@@ -113,26 +126,27 @@ def adding(store: str) -> Any:
     return added
 
 
-def pairs(cell: Any, store: str, width: int, nothing: float, told: Guard) -> Any:
+def pairs(cell: Any, store: str, width: int, told: Guard) -> Any:
     """The sums of the cells of a thread, two at a time."""
     begin, both, _ = told
-    none, at, added = np.dtype(COMPUTED[store]).type(nothing), reader(store).at, adding(store)
-    apart = np.int32(width)
+    two, one, added = reader(store).two(width), reader(store).at, adding(store)
+    apart, twice = np.int32(width), np.int32(2 * width)
 
     @piece
     def walk(p: Any, o: Any, q: Any, u: Any, d: Any, c: Any, lane: Any) -> Any:
         s = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
         guard = begin
-        k, end = np.int32(lane), np.int32(d)
-        while k < end:
-            j = np.int32(k + apart)
-            x, y = at(p, o, k), at(q, u, k)
-            second = j < end
-            v, w = at(p, o, j if second else k), at(q, u, j if second else k)
+        k, last = np.int32(lane), np.int32(np.int32(d) - apart)
+        while k < last:
+            x, v = two(p, o, k)
+            y, w = two(q, u, k)
             f, a, b, g = cell(x, y, c)
-            f1, a1, b1, g1 = cell(v if second else none, w if second else none, c)
+            f1, a1, b1, g1 = cell(v, w, c)
             s, guard = added(s, f + f1, a + a1, b + b1), both(guard, both(g, g1))
-            k = np.int32(j + apart)
+            k = np.int32(k + twice)
+        if k < last + apart:
+            f, a, b, g = cell(one(p, o, k), one(q, u, k), c)
+            s, guard = added(s, f, a, b), both(guard, g)
         return s, guard
 
     return walk
@@ -161,7 +175,7 @@ def in_fours(cell: Any, store: str, told: Guard) -> tuple[Any, Terms]:
     return four, terms
 
 
-def of_words(terms: Terms, store: str, told: Guard, pairwise: Any) -> tuple[Terms, Any]:
+def of_words(terms: Terms, store: str, told: Guard, pairwise: Pairs | None) -> tuple[Terms, Any]:
     """(the terms of a group of words; what makes of the guard of two cells that of one)."""
     numbers, both = reader(store).numbers, told.both
     if pairwise is None:
@@ -170,13 +184,9 @@ def of_words(terms: Terms, store: str, told: Guard, pairwise: Any) -> tuple[Term
         def terms_of_words(x: Any, y: Any, c: Any) -> Any:
             return terms(numbers(x), numbers(y), c)
 
-        @piece
-        def as_it_is(guard: Any) -> Any:
-            return guard
-
         return terms_of_words, as_it_is
-    two, cell_of_these = pairwise
-    _, terms_of_these = in_fours(cell_of_these, store, told)
+    two = pairwise.two
+    _, terms_of_these = in_fours(pairwise.cell, store, told)
 
     @piece
     def terms_of_pairs(x: Any, y: Any, c: Any) -> Any:
@@ -184,23 +194,19 @@ def of_words(terms: Terms, store: str, told: Guard, pairwise: Any) -> tuple[Term
         v1, w1, g1 = two(x[1], y[1])
         v2, w2, g2 = two(x[2], y[2])
         v3, w3, g3 = two(x[3], y[3])
-        f, a, b, _ = terms_of_these(numbers((v0, v1, v2, v3)), numbers((w0, w1, w2, w3)), c)
-        return f, a, b, both(both(g0, g1), both(g2, g3))
+        f, a, b, g = terms_of_these(numbers((v0, v1, v2, v3)), numbers((w0, w1, w2, w3)), c)
+        return f, a, b, both(g, both(both(g0, g1), both(g2, g3)))
 
-    @piece
-    def of_both(guard: Any) -> Any:
-        return np.int32(guard | np.int32(guard << np.int32(16)))
-
-    return terms_of_pairs, of_both
+    return terms_of_pairs, pairwise.one
 
 
-def in_turns(terms: Terms, of_both: Any, store: str, width: int, told: Guard) -> Any:
+def in_turns(terms: Terms, of_one: Any, store: str, width: int, told: Guard) -> Any:
     """What adds the whole groups of a thread; the next ones are on their way while those at hand are computed.
 
-    Float64 takes the time of its additions: there the terms of two groups are added first.
+    The additions to the sums, in float64, take time: the terms of two groups are added first.
     """
     fetch, group, step = reader(store).fetch, GROUP[store], np.int32(width * GROUP[store])
-    both, added, joins = told.both, adding(store), COMPUTED[store] == "float64"
+    both, added = told.both, adding(store)
 
     @piece
     def walk(p: Any, o: Any, q: Any, u: Any, whole: Any, c: Any, lane: Any, s: Any, guard: Any) -> Any:
@@ -215,23 +221,22 @@ def in_turns(terms: Terms, of_both: Any, store: str, width: int, told: Guard) ->
             f, a, b, g = terms(x, y, c)
             guard = both(guard, g)
             k = np.int32(then + step)
-            if not joins or then >= whole:
-                s = added(s, f, a, b)
             if then >= whole:
+                s = added(s, f, a, b)
                 break
             ahead = k if k < whole else then
             x, y = fetch(p, o, ahead), fetch(q, u, ahead)
             f1, a1, b1, g1 = terms(v, w, c)
-            s = added(s, f + f1, a + a1, b + b1) if joins else added(s, f1, a1, b1)
+            s = added(s, f + f1, a + a1, b + b1)
             guard = both(guard, g1)
             if k >= whole:
                 break
-        return s, of_both(guard)
+        return s, of_one(guard)
 
     return walk
 
 
-def groups(cell: Any, store: str, width: int, nothing: float, told: Guard, pairwise: Any) -> Any:
+def groups(cell: Any, store: str, width: int, nothing: float, told: Guard, pairwise: Pairs | None) -> Any:
     """The sums of the cells of a thread, a group at a time."""
     begin, both, _ = told
     read, group, added = reader(store), GROUP[store], adding(store)

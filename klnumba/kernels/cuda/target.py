@@ -31,11 +31,12 @@ REGISTERS = 64
 RESIDENT, RESIDENT_WIDE = 1024, 512
 WARP: int = twin.WARP
 ROOM: int = twin.ROOM
-cuda, load, load_at, wide_load, address, half = (
-    twin.cuda, twin.load, twin.load_at, twin.wide_load, twin.address, twin.half
+cuda, load, load_at, two_at, wide_load, address, half = (
+    twin.cuda, twin.load, twin.load_at, twin.two_at, twin.wide_load, twin.address, twin.half
 )  # fmt: skip
+kept: Any = twin.kept
 noinline, exchange, vote, shared = twin.noinline, twin.exchange, twin.vote, twin.shared
-two_sum, fma, raised = twin.two_sum, twin.fma, twin.raised
+two_sum, fma, larger_bfloat16s = twin.two_sum, twin.fma, twin.larger_bfloat16s
 
 _SPECIAL: dict[Any, Any] = {
     elementary.two_sum: two_sum,
@@ -44,7 +45,9 @@ _SPECIAL: dict[Any, Any] = {
     compiler.INSTRUCTIONS[primitives.fma]: fma,
 }
 if not SIMULATED:
-    _INSTRUCTIONS = "larger", "held", "power", "power_short", "reciprocal", "rough_reciprocal", "rough_log"
+    _INSTRUCTIONS = (
+        "larger", "held", "power", "power_short", "reciprocal", "rough_reciprocal", "rough_power", "rough_log",
+    )  # fmt: skip
     _SPECIAL |= {getattr(formulas, name): getattr(twin, name) for name in _INSTRUCTIONS}
 
 

@@ -29,6 +29,7 @@ class Team:
     add: Any  # (hi, lo, room): the sum of a double-double
     add_three: Any  # the sums of three
     add_three_plain: Any  # the same for float64 numbers whose low parts are zero, and stay that
+    add_two_narrow: Any  # (a, b, room): the sums of two float32
     largest: Any  # (x, room): the largest x; NaN is passed over
     any: Any  # (flag): whether one thread that shares the fate of this one has set its flag
 
@@ -121,6 +122,23 @@ def team(width: int, threads: int) -> Team:
         return a, 0.0, b, 0.0, c, 0.0
 
     @piece
+    def add_two_narrow(a: Any, b: Any, room: Any) -> Any:
+        for step in range(steps):
+            a += np.float32(exchange(a, 1 << step, room))
+            b += np.float32(exchange(b, 1 << step, room))
+        if wide:
+            warp, first = place()
+            if first:
+                room[2 * warp], room[2 * warp + 1] = a, b
+            cuda.syncthreads()
+            a, b = np.float32(room[0]), np.float32(room[1])
+            for k in range(1, warps):
+                a += np.float32(room[2 * k])
+                b += np.float32(room[2 * k + 1])
+            cuda.syncthreads()
+        return a, b
+
+    @piece
     def largest(x: Any, room: Any) -> Any:
         for step in range(steps):
             x = larger(x, exchange(x, 1 << step, room))
@@ -142,10 +160,16 @@ def team(width: int, threads: int) -> Team:
         return vote(flag) != 0
 
     size = max(6 * warps, ROOM * threads)
-    return Team(width, threads, size, add, add_three, add_three_plain, largest, any_of)
+    return Team(width, threads, size, add, add_three, add_three_plain, add_two_narrow, largest, any_of)
 
 
 @piece
 def value_of(hi: Any, lo: Any) -> Any:
     """The number that a double-double stands for; an infinity or a NaN has no low part."""
     return hi + lo if abs(hi) < math.inf else hi
+
+
+@piece
+def leading(hi: Any, lo: Any) -> Any:
+    """The number itself, whose low part is zero."""
+    return hi
