@@ -14,6 +14,7 @@ import importlib.util
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -42,7 +43,8 @@ VERSIONS = ("numba", "numba-cuda", "numpy", "torch")  # that the table names
 COPIES = 8  # of an input of float32, one after the other
 A_CASE = 0.3  # and for one contender in one case
 MOST_NAMED = 5  # of the tests that failed
-AT_A_TIME = 8  # tests, which spend most of their time compiling
+AT_A_TIME = min(16, os.cpu_count() or 1)  # tests, which spend most of their time compiling
+PATIENCE = 20.0  # seconds that tests which were interrupted have for their last words
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -94,15 +96,25 @@ def run_tests(device: Device) -> dict[str, Any]:
     how = ["-n", str(AT_A_TIME), "-p", "no:benchmark"] if several else ["-p", "no:xdist"]
     command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", *how, str(chosen)]
     env = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
-    try:
-        done = subprocess.run(
-            command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=TESTS, check=False
-        )  # fmt: skip
-    except subprocess.TimeoutExpired as end:
-        text = end.stdout.decode(errors="replace") if isinstance(end.stdout, bytes) else end.stdout or ""
-        return {"tests": f"not finished after {TESTS:.0f} s", "failed": failed(text)}
-    lines = (done.stdout.strip() or done.stderr.strip()).splitlines()
-    return {"tests": lines[-1].strip("= "), "failed": failed(done.stdout)}
+    output, ended = run_for(command, TESTS, cwd=ROOT, env=env)
+    last = output.strip().splitlines()[-1].strip("= ") if output.strip() else "nothing was printed"
+    return {"tests": last if ended else f"not finished after {TESTS:.0f} s: {last}", "failed": failed(output)}
+
+
+def run_for(command: list[str], seconds: float, **settings: Any) -> tuple[str, bool]:
+    """(what a command printed, whether it ended by itself); one that takes longer is interrupted, and then stopped."""
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True, **settings
+    ) as process:
+        try:
+            return process.communicate(timeout=seconds)[0], True
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGINT)  # pytest tells what it has seen so far
+        try:
+            return process.communicate(timeout=PATIENCE)[0], False
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return process.communicate()[0], False
 
 
 def failed(text: str) -> list[str]:

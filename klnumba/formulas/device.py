@@ -19,8 +19,17 @@ import numpy as np
 
 from klnumba.formulas.divergences import MANTISSA, MANTISSA_F32, series
 from klnumba.formulas.elementary import (
-    INF, LN2_HI, LN2_LO, LOG2_E, LOG2_E_F32, ROUNDER, exp, exp_rest, log, two_sum,
-)  # fmt: skip
+    INF,
+    LN2_HI,
+    LN2_LO,
+    LOG2_E,
+    LOG2_E_F32,
+    ROUNDER,
+    exp,
+    exp_rest,
+    log,
+    two_sum,
+)
 from klnumba.formulas.finish import kl_finish
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.logit_cells import NEAR, psi_f32

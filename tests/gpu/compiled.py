@@ -308,19 +308,9 @@ def entry(ptx: str) -> str:
 
 
 def hot_loop(ptx: str) -> str | None:
-    """The innermost loop around the loads of 16 bytes, as text; None where there is none."""
-    lines = entry(ptx).splitlines()
-    labels = {match[1]: k for k, line in enumerate(lines) if (match := re.match(r"(\$L\w+):", line))}
-    loads = [k for k, line in enumerate(lines) if re.search(WIDE_LOAD, line)]
-    found: tuple[int, int] | None = None
-    for k, line in enumerate(lines):
-        match = re.search(r"bra(?:\.uni)?\s+(\$L\w+)", line)
-        if match and labels[match[1]] < k:
-            start = labels[match[1]]
-            inside = sum(start <= load <= k for load in loads)
-            if inside and (found is None or k - start < found[1] - found[0]):
-                found = start, k
-    return None if found is None else "\n".join(lines[found[0] : found[1] + 1])
+    """The innermost loop with the most loads of 16 bytes, as text; None where there is none."""
+    found = [loop for loop in loops(entry(ptx)) if re.search(WIDE_LOAD, loop)]
+    return max(found, key=lambda loop: len(re.findall(WIDE_LOAD, loop)), default=None)
 
 
 def loops(text: str, label: str = r"(\$L\w+):", jump: str = r"bra(?:\.uni)?\s+(\$L\w+)") -> list[str]:

@@ -24,6 +24,24 @@ def test_to_its_end_in_the_simulator(tmp_path):
     assert "| prob | float32 |" in (tmp_path / "gpu.md").read_text()
 
 
+def test_what_takes_too_long_is_interrupted_and_heard(monkeypatch):
+    program = """
+import signal, sys, time
+print("seen so far", flush=True)
+try:
+    time.sleep(60)
+except KeyboardInterrupt:
+    print("last words")
+    if len(sys.argv) > 1:
+        time.sleep(60)
+"""
+    assert gpu.run_for([sys.executable, "-c", "print('done')"], 60.0) == ("done\n", True)
+    told = "seen so far\nlast words\n"
+    assert gpu.run_for([sys.executable, "-uc", program], 3.0) == (told, False)
+    monkeypatch.setattr(gpu, "PATIENCE", 1.0)
+    assert gpu.run_for([sys.executable, "-uc", program, "stubborn"], 3.0) == (told, False)
+
+
 def test_the_tests_that_failed_are_named():
     text = """
 [gw0] [ 10%] FAILED tests/gpu/on_device/test_a.py::test_one[float64-prob]

@@ -1,27 +1,24 @@
 """How many threads share a row: by its length and dtype alone, so that no value depends on how many rows there are.
 
-=======================  ================  ==========================================
-cells of a row           threads a row     each takes
-=======================  ================  ==========================================
-up to 12                 1                 two cells at a time
-13 to 63                 4                 two cells at a time
-64 to 255                4                 16 bytes of each array, or 32, at a time
-256 to 511, or to 1,023  8                 the same
-where a cell has not 4
-bytes
-to 4,095, or to 8,191    32, one warp      the same
-of 2 bytes
-to 262,144               256, one block    the same
-more                     128 for each      the same; the pieces are combined in order
-                         piece of 32,768
-                         cells, or of more
-                         where there were
-                         over 8,192
-=======================  ================  ==========================================
+=================  ================  =================  ================  ==========================================
+float32            float64           float16, bfloat16  threads a row     each takes
+=================  ================  =================  ================  ==========================================
+up to 12 cells     12                12                 1                 two cells at a time
+63                 63                63                 4                 two cells at a time
+none               255               255                4                 16 bytes of each array, or 32, at a time
+511                1,023             1,023              8                 the same
+4,095              4,095             8,191              32, one warp      the same
+262,144            262,144           262,144            256, one block    the same
+more               more              more               128 for each      the same; the pieces are combined in order
+                                                        piece of 32,768
+                                                        cells, or of more
+                                                        where there were
+                                                        over 8,192
+=================  ================  =================  ================  ==========================================
 
-The more cells a thread takes, the less the sums of a team weigh; of cells of 4 bytes, whose speed is the memory's, a
-warp had better read one row, as soon as that is long enough. In the simulator, where a thread costs much, warps and
-blocks are smaller, and rows count as long sooner.
+The more cells a thread takes, the less the sums of a team weigh. Float32 waits for the memory, which is faster where
+adjacent threads read one row; the others take more instructions for each byte. In the simulator, where a thread costs
+much, warps and blocks are smaller, and rows count as long sooner.
 """
 
 from __future__ import annotations
@@ -42,7 +39,7 @@ class Choice(NamedTuple):
     grouped: bool  # whether a thread takes several adjacent cells at a time
 
 
-CHOICES = (
+CHOICES: tuple[Choice, ...] = (
     Choice(1, 128, False),
     Choice(4, 128, False),
     Choice(4, 128, True),
@@ -50,8 +47,10 @@ CHOICES = (
     Choice(32, 128, True),
     Choice(256, 256, True),
 )
-# Rows shorter than these get the first, the second, ...
-BOUNDS = {8: (13, 64, 256, 1024, 4096), 4: (13, 64, 256, 512, 4096), 2: (13, 64, 256, 1024, 8192)}
+# By the bytes of a cell: rows shorter than these get the first, the second, ...
+BOUNDS: dict[int, tuple[int, ...]] = {
+    4: (13, 64, 64, 512, 4096), 8: (13, 64, 256, 1024, 4096), 2: (13, 64, 256, 1024, 8192),
+}  # fmt: skip
 if SIMULATED:
     CHOICES = (
         Choice(1, 4, False), Choice(2, 4, False), Choice(2, 4, True), Choice(4, 8, True), Choice(8, 8, True),

@@ -15,8 +15,19 @@ from typing import Any
 import numpy as np
 
 from klnumba.formulas.device import (
-    BENDS, HIGHEST, LOGIT_CELLS, LOWEST, gap, held, no_bound, plain_gap, quick_gap, quotient, rough_log, rough_power,
-)  # fmt: skip
+    BENDS,
+    HIGHEST,
+    LOGIT_CELLS,
+    LOWEST,
+    gap,
+    held,
+    no_bound,
+    plain_gap,
+    quick_gap,
+    quotient,
+    rough_log,
+    rough_power,
+)
 from klnumba.formulas.elementary import exp, exp_f32, log1p
 from klnumba.formulas.logit_cells import LARGEST
 from klnumba.kernels.cuda.cells import COMPUTED, GROUP, reader

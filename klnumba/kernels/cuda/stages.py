@@ -95,7 +95,7 @@ def quick_stage(store: str) -> Stage:
 
 @functools.cache
 def logit_stage(store: str, how: str) -> Stage:
-    """KL of normalised rows of logarithms in one read; a guess is in m[2] and m[3], the inverse temperature in m[10]."""
+    """KL of normalised rows of logarithms in one read; m[2] and m[3] hold a guess, m[10] the inverse temperature."""
     together, last = _whole_block(), how == logits.CAREFUL
     guess = logits.guess(store, together, True) if how == logits.QUICK else logits.no_guess
     sums, concluded = logits.read(store, together, True, how)

@@ -96,11 +96,7 @@ def sweep(
     added first; else two.
     """
     wide, holds = COMPUTED[store] == "float64", told.holds
-    walk = (
-        groups(cell, store, team.width, nothing, told, pairwise)
-        if grouped
-        else pairs(cell, store, team.width, told)
-    )
+    walk = groups(cell, store, team.width, nothing, told, pairwise) if grouped else pairs(cell, store, team.width, told)
     add_three = team.add_three if wide else team.add_three_plain
 
     @piece
