@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -34,8 +35,8 @@ def accumulate(
         A weight a row.
     where : dask.array.Array or array_like, (rows, cells), optional
         Cells that belong to the support.
-    groups : dask.array.Array or array_like, (rows,), optional
-        A label a row.
+    groups : dask.array.Array, dask.dataframe.Series or array_like, (rows,), optional
+        A label a row: numbers, or text.
 
     Returns
     -------
@@ -94,10 +95,15 @@ def along_rows(x: Any, name: str, rows: tuple[int, ...]) -> Any:
     """A column of the rows in the blocks of the rows."""
     if x is None:
         return None
-    found = da.asarray(x)
+    if hasattr(x, "to_dask_array"):  # a column of a Dask table
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Dask currently has limited support")  # text may become Python objects
+            x = x.to_dask_array(lengths=True)
+    found = x if isinstance(x, da.Array) else np.asarray(x)
     if found.ndim < 1 or found.shape[0] != sum(rows):
         raise ValueError(f"{name}: {sum(rows)} rows, not shape {found.shape}")
-    return found.rechunk({0: rows} | dict.fromkeys(range(1, found.ndim), -1))
+    chunks = (rows, *[-1] * (found.ndim - 1))
+    return found.rechunk(chunks) if isinstance(found, da.Array) else da.from_array(found, chunks)
 
 
 @delayed(pure=True)

@@ -12,8 +12,8 @@ from typing import Any, Literal
 import numpy as np
 
 from klnumba.files import same
+from klnumba.scoring import measure, outputs
 from klnumba.scoring import memory as limits
-from klnumba.scoring import outputs
 from klnumba.scoring.blocks import EVERY, Run, Watch, Work
 from klnumba.scoring.errors import InputError
 from klnumba.scoring.journal import Journal, State
@@ -134,19 +134,22 @@ def score(
     )  # fmt: skip
     state = State(options.check(threads))
     limit = limits.parse(memory)
+    every = _seconds(checkpoint_every)
     sources = {"p": open_source(p, "p", header=header), "q": open_source(q, "q", header=header)}
     if mask is not None:
         sources["mask"] = open_source(mask, "mask", header=header)
+    for source in sources.values():
+        source.within(limit)
     places = Places.of(output, report, checkpoint, [path for source in sources.values() for path in source.files()])
     match = matched(sources["p"], sources["q"], options, mask is not None, threads)
     pairing = Pairing(match.p, match.q, sources.get("mask"), match.options.axis, match.width)
     about = {name: source.name for name, source in sources.items()} | options.told() | match.about
     try:
         with shown(progress) as watch:
-            work = Work(match.options, limit, threads, watch, stop, checkpoint_every)
+            work = Work(match.options, limit, threads, watch, stop, every)
             state = _run(pairing, work, places.journal(options, sources), state, resume)
         found = Report(state.rows, state.masked, state.problem, options.unit, state.statistics, about)
-        places.keep(found, state, pairing)
+        places.keep(found, state, pairing, match.options)
     except OSError as error:
         if not places.unfinished:
             raise
@@ -156,6 +159,12 @@ def score(
         pairing.close()
         places.release()
     return found
+
+
+def _seconds(every: float) -> float:
+    if isinstance(every, bool) or not isinstance(every, int | float) or not every >= 0.0:
+        raise InputError(f"checkpoint_every: seconds, 0 or more, not {every!r}")
+    return float(every)
 
 
 def _floats(values: Sequence[float]) -> tuple[float, ...]:
@@ -224,7 +233,7 @@ class Places:
                 for path in place.resolve().parent.glob(f".{glob.escape(place.name)}.*.part"):
                     path.unlink(missing_ok=True)
 
-    def keep(self, report: Report, state: State, pairing: Pairing) -> None:
+    def keep(self, report: Report, state: State, pairing: Pairing, options: Options) -> None:
         """Write the output and the report; then nothing is left of the unfinished run."""
         self.clean()
         if self.output is not None and self._journal is not None:
@@ -233,7 +242,8 @@ class Places:
             if parts:
                 outputs.join(self.output, parts, shape)
             else:
-                outputs.write_columns(self.output, {name: np.empty(shape) for name in state.statistics})
+                kinds = measure.dtypes(pairing, options)
+                outputs.write_columns(self.output, {name: np.empty(shape, kinds[name]) for name in state.statistics})
         if self.report is not None:
             report.save(self.report)
         if self._journal is not None:

@@ -108,7 +108,7 @@ class Deflated(Stream):
     @property
     def resident(self) -> int:
         """Bytes that reading holds at once, whatever the part."""
-        return 2 * self.row_bytes * int(self.rows or 0) if self.fortran else 0
+        return 2 * self.row_bytes * int(self.rows or 0) if self.fortran else self.batch_bytes()
 
     def identity(self) -> Any:
         return file_identity(self.path) | {"member": self.member}

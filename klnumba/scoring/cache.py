@@ -88,9 +88,11 @@ def cache_reference(
         raise InputError(f"{rows.name}: is a cached reference already")
     width = _checked(rows, target, kind, temperature, top_k, dtype, valid_width, threads)
     check_place(target, rows.files())
+    limit = limits.parse(memory)
+    rows.within(limit)
     writer = _Writer(rows, kind, temperature, top_k, np.dtype(dtype), width, threads)
     with shown(progress) as watch, replacing(target.resolve()) as file:
-        writer.write(file, target.resolve().parent, limits.parse(memory), watch)
+        writer.write(file, target.resolve().parent, limit, watch)
     rows.close()
     return target
 

@@ -128,20 +128,21 @@ class Journal:
             raise InputError(f"{missing[0]}: is missing; remove the folder to begin again")
         return state
 
-    def _compare(self, other: dict[str, Any]) -> None:
+    def _compare(self, begun: dict[str, Any]) -> None:
         """Refuse to go on with other options or other inputs."""
         for name, now in self.identity.items():
-            before = other.get(name)
+            before = begun.get(name)
             if before == now:
                 continue
+            other = "other options" if name == "options" else f"another {name}"
             if isinstance(now, dict) and isinstance(before, dict):
                 keys = [key for key in now if before.get(key) != now[key]]
                 for key in keys[:1]:
                     raise InputError(
-                        f"{self.folder}: begun with another {name} ({key} was {before.get(key)!r}, is {now[key]!r}): "
+                        f"{self.folder}: begun with {other} ({key} was {before.get(key)!r}, is {now[key]!r}): "
                         "remove the folder to begin again"
                     )
-            raise InputError(f"{self.folder}: begun with another {name}: remove the folder to begin again")
+            raise InputError(f"{self.folder}: begun with {other}: remove the folder to begin again")
 
     def release(self) -> None:
         """Let another run take the folder; one without a journal holds nothing that could be continued."""

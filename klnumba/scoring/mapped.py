@@ -126,6 +126,8 @@ def npy_header(file: IO[bytes], name: str) -> tuple[np.dtype[Any], tuple[int, ..
         raise
     except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise InputError(f"{name}: {error}") from error
+    if any(n < 0 for n in shape):
+        raise InputError(f"{name}: shape {shape}, with a length below 0")
     return numbers(dtype, name), shape, fortran
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -32,6 +32,13 @@ def values(block: Block, pairing: Pairing, options: Options, threads: int | None
     if isinstance(model, Coarsened) and AGREE in found:
         found[AGREE] = model.agree
     return {name: np.asarray(column).reshape(-1) for name, column in found.items()}
+
+
+def dtypes(pairing: Pairing, options: Options) -> dict[str, np.dtype[Any]]:
+    """What the statistics of any row come as."""
+    p, q = (np.empty((0, 1), side.source.dtype) for side in pairing.sides[:2])
+    found = row_statistics(p, q, stats=options.stats, kind=cast(Any, options.kind), normalize=options.normalize)
+    return {name: column.dtype for name, column in found.items()}
 
 
 def held(block: Block, pairing: Pairing) -> Array | None:

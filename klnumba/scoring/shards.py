@@ -39,6 +39,10 @@ class Shards(Source):
     def resident(self) -> int:
         return max(part.resident for part in self.parts)
 
+    def within(self, limit: int) -> None:
+        for part in self.parts:
+            part.within(limit)
+
     def _place(self, row: int) -> tuple[int, int] | None:
         """Which part holds a row, and the part's first row; None past the end."""
         first = 0

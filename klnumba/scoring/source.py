@@ -15,7 +15,9 @@ import numpy.typing as npt
 from klnumba.scoring.errors import InputError, needs
 
 Array = npt.NDArray[Any]
-BATCH = 8 << 20  # bytes of rows that a stream reads at a time
+BATCH = 8 << 20  # bytes of rows that a stream reads at a time, where the limit on memory is
+BATCHES = 32  # times that, or more; and
+LEAST_BATCH = 64 << 10  # where it is less, at least
 
 
 class Source(ABC):
@@ -72,6 +74,9 @@ class Source(ABC):
     def read(self, start: int, stop: int) -> Array:
         """Rows start:stop, or fewer where the source ends; no one may write to them."""
 
+    def within(self, limit: int) -> None:  # noqa: B027 - most sources hold nothing beside the part
+        """No more than `limit` bytes of memory are left for the work: read less at a time."""
+
     def expect(self, start: int, stop: int) -> None:  # noqa: B027 - a hint, which a source need not take
         """Rows start:stop will be read next."""
 
@@ -108,6 +113,7 @@ class Stream(Source):
 
     def __init__(self, name: str, dtype: np.dtype[Any], shape: tuple[int | None, ...]) -> None:
         super().__init__(name, dtype, shape)
+        self._batch = BATCH
         self._coming: Iterator[Array] | None = None
         self._rest: Array | None = None
         self._at = 0
@@ -137,8 +143,15 @@ class Stream(Source):
         self.close()
         return rows
 
+    def within(self, limit: int) -> None:
+        self._batch = min(BATCH, max(LEAST_BATCH, limit // BATCHES))
+
     def batch_rows(self) -> int:
-        return max(1, BATCH // max(self.row_bytes, 1))
+        return max(1, self._batch // max(self.row_bytes, 1))
+
+    def batch_bytes(self) -> int:
+        """Bytes that the process holds while a batch of `batch_rows` is read."""
+        return int(self.copies * self.batch_rows() * self.row_bytes)
 
     def close(self) -> None:
         self._coming, self._rest = None, None

@@ -72,6 +72,11 @@ class Csv(Stream):
                     raise InputError(f"{self.path}: row {first + k}: {_of_one_line(error)}") from error
             raise
 
+    @property
+    def resident(self) -> int:
+        """Of a batch, the text, its lines and the numbers."""
+        return self.batch_bytes()
+
     def identity(self) -> Any:
         return file_identity(self.path) | {"header": self.named}
 
@@ -135,15 +140,29 @@ class Parquet(Stream):
         self.fields = [field for field in schema if field.name not in index]
         if not self.fields:
             raise InputError(f"{path}: holds no columns")
-        self.lists = len(self.fields) == 1 and pa.types.is_fixed_size_list(self.fields[0].type)
+        kind = self.fields[0].type
+        self.lists = len(self.fields) == 1 and any(
+            check(kind) for check in (pa.types.is_fixed_size_list, pa.types.is_list, pa.types.is_large_list)
+        )
         kinds = [self.fields[0].type.value_type] if self.lists else [field.type for field in self.fields]
         for field, kind in zip(self.fields, kinds, strict=True):
             if not (pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
                 raise InputError(f"{path}: column {field.name!r} holds {field.type}, not numbers")
-        width = self.fields[0].type.list_size if self.lists else len(self.fields)
+        width = self._width(kind) if self.lists else len(self.fields)
         self.columns = None if self.lists else tuple(field.name for field in self.fields)
         dtype = np.result_type(*{self._dtype(kind) for kind in kinds})
         super().__init__(str(path), dtype, (rows, width))
+
+    def _width(self, kind: Any) -> int:
+        """The length of the lists; of those that may differ, that of the first one."""
+        if self._arrow.types.is_fixed_size_list(kind):
+            return int(kind.list_size)
+        with self._file() as file:
+            for batch in file.iter_batches(1, use_threads=False):
+                (found,) = batch.column(0)
+                if found.is_valid:
+                    return len(found)
+        raise InputError(f"{self.path}: column {self.fields[0].name!r} holds lists, and no row tells how long they are")
 
     def _dtype(self, kind: Any) -> np.dtype[Any]:
         """Integers and truth values become float64, which also holds what is missing."""
@@ -151,8 +170,8 @@ class Parquet(Stream):
 
     @property
     def resident(self) -> int:
-        """Of each column a page, stored and decoded, unless the row group is smaller."""
-        return 4 * min(PAGE * len(self.fields), self._group)
+        """Of each column a page, stored and decoded, unless the row group is smaller, and a batch of rows."""
+        return 4 * min(PAGE * len(self.fields), self._group) + self.batch_bytes()
 
     def _file(self) -> Any:
         try:
@@ -166,31 +185,40 @@ class Parquet(Stream):
             start -= self.groups[group]
             group += 1
         names = [field.name for field in self.fields]
-        groups = list(range(group, len(self.groups)))
+        groups, first = list(range(group, len(self.groups))), sum(self.groups[:group])
         try:
             with self._file() as file:
                 for batch in file.iter_batches(self.batch_rows(), groups, names, use_threads=False):
-                    rows = self._rows(batch)
+                    rows = self._rows(batch, first)
+                    first += len(rows)
                     if start < len(rows):
                         yield rows[start:]
                     start = max(0, start - len(rows))
         except (self._arrow.ArrowException, OSError) as error:
             raise InputError(f"{self.path}: {error}") from error
 
-    def _rows(self, batch: Any) -> Array:
+    def _rows(self, batch: Any, first: int) -> Array:
         if self.lists:
-            return self._from_lists(batch.column(0))
+            return self._from_lists(batch.column(0), first)
         rows = np.empty((batch.num_rows, len(self.fields)), self.dtype)
         for place, column in enumerate(batch.columns):
             rows[:, place] = self._cells(column)
         return rows
 
-    def _from_lists(self, column: Any) -> Array:
-        width = self.row_shape[0]
-        cells = self._cells(column.values.slice(column.offset * width, len(column) * width))
-        rows = cells.astype(self.dtype, copy=column.null_count > 0).reshape(len(column), width)
-        if column.null_count:
-            rows[column.is_null().to_numpy(zero_copy_only=False)] = math.nan
+    def _from_lists(self, column: Any, first: int) -> Array:
+        """Rows of lists; a list that is missing is a row of NaN."""
+        width, there = self.row_shape[0], column.is_valid().to_numpy(zero_copy_only=False)
+        lengths = column.value_lengths().to_numpy(zero_copy_only=False)
+        if (wrong := np.flatnonzero(there & (lengths != width))).size:
+            row = int(wrong[0])
+            raise InputError(
+                f"{self.path}: row {first + row}: a list of {int(lengths[row])}, where the first one has {width}"
+            )
+        cells = self._cells(column.flatten()).astype(self.dtype, copy=False).reshape(-1, width)
+        if there.all():
+            return cells
+        rows = np.full((len(column), width), math.nan, self.dtype)
+        rows[there] = cells
         return rows
 
     def _cells(self, column: Any) -> Array:

@@ -78,7 +78,7 @@ def kl_groups(
     Raises
     ------
     TypeError
-        If `frame` is no DataFrame, or values cannot be hashed.
+        If `frame` is no DataFrame, `against` is no label, or values cannot be hashed.
     ValueError
         If there is no such column or group, a weight is out of its range, an option is out of its range, or
         groups times values are more than ``2**28`` cells.
@@ -237,6 +237,12 @@ def _others(counts: Array) -> Array:
 
 
 def _place(labels: Any, group: Any) -> int:
+    try:
+        hash(group)
+    except TypeError:
+        raise TypeError(
+            f"against: the label of one group, of several columns a tuple, not {type(group).__name__}"
+        ) from None
     at = int(labels.get_indexer([group])[0]) if len(labels) else -1
     if at < 0:
         raise ValueError(f"against: no group {group!r}; there are {listed(labels) or 'none'}")

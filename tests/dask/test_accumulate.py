@@ -41,6 +41,24 @@ def test_other_metrics(metric):
     assert_same(found.state_dict(), directly(metric))
 
 
+def text_labels():
+    """One column of text in the forms in which it comes."""
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    text = np.array(["low", "middle", "high"])[GROUPS % 3]
+    backwards = pd.Series(text, index=np.arange(4000)[::-1])
+    yield from (text, text.astype(object), text.tolist(), backwards, backwards.astype("category"))
+    frames = pytest.importorskip("dask.dataframe", reason="Dask tables need pandas and pyarrow")
+    yield frames.from_pandas(pd.Series(text), npartitions=3)
+    yield da.from_array(text, 700)
+
+
+def test_labels_of_text():
+    expected = directly(kl.KLDivergence(), groups=np.array(["low", "middle", "high"])[GROUPS % 3])
+    for labels in text_labels():
+        found = lazy.accumulate(kl.KLDivergence(), da.from_array(P, (700, 6)), Q, groups=labels)
+        assert_same(found.compute(scheduler="threads").state_dict(), expected)
+
+
 def test_rows_stay_in_order():
     metric = kl.KLDivergence(reduction="none")
     found = lazy.accumulate(metric, da.from_array(P, (300, 6)), Q).compute(scheduler="threads")

@@ -70,6 +70,15 @@ def parquet_lists(folder: Path, rows: np.ndarray) -> str:
     return str(folder / "lists.parquet")
 
 
+def parquet_free_lists(folder: Path, rows: np.ndarray) -> str:
+    """Lists of one length, whose type does not say so: how pandas writes them."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"logits": pa.array(list(rows))}), folder / "free.parquet", row_group_size=20)
+    return str(folder / "free.parquet")
+
+
 def safetensors(folder: Path, rows: np.ndarray) -> str:
     from safetensors.numpy import save_file
 
@@ -115,6 +124,9 @@ def batches(folder: Path, rows: np.ndarray) -> Iterator[np.ndarray]:
 
 MAKERS: list[Callable[[Path, np.ndarray], Any]] = [
     npy, fortran_npy, big_endian_npy, npz, fortran_npz, deflated_npz, deflated_fortran_npz, csv, parquet, parquet_lists,
-    safetensors, zarr, folder_of_shards, pattern, csv_shards, memory_map, batches,
+    parquet_free_lists, safetensors, zarr, folder_of_shards, pattern, csv_shards, memory_map, batches,
 ]  # fmt: skip
-NEEDS = {parquet: "pyarrow", parquet_lists: "pyarrow", safetensors: "safetensors", zarr: "zarr"}
+NEEDS = {
+    parquet: "pyarrow", parquet_lists: "pyarrow", parquet_free_lists: "pyarrow", safetensors: "safetensors",
+    zarr: "zarr",
+}  # fmt: skip

@@ -139,8 +139,8 @@ def test_other_options_and_other_inputs_are_refused(folder: Path) -> None:
     with pytest.raises(Interrupted):
         run(stop=after(4))
     for settings, words in (
-        ({"temperature": 2.0}, "begun with another options .temperature was 1.0, is 2.0."),
-        ({"stats": ("kl",)}, "begun with another options .stats was"),
+        ({"temperature": 2.0}, "begun with other options .temperature was 1.0, is 2.0."),
+        ({"stats": ("kl",)}, "begun with other options .stats was"),
         ({"quantile_error": 0.02}, "quantile_error was 0.01"),
         ({"mask": np.ones(CELLS, bool)}, "begun with another mask"),
     ):

@@ -203,6 +203,9 @@ def test_refusals(tmp_path: Path) -> None:
         ({"p": LOGITS, "q": OTHERS, "memory": 100}, "memory: 100 bytes more than the process holds is too little"),
         ({"p": LOGITS, "q": OTHERS, "output": tmp_path / "out.txt"}, "unknown suffix"),
         ({"p": LOGITS, "q": OTHERS, "thresholds": "a"}, "thresholds: numbers, not 'a'"),
+        ({"p": LOGITS, "q": OTHERS, "checkpoint_every": -1}, "checkpoint_every: seconds, 0 or more, not -1"),
+        ({"p": LOGITS, "q": OTHERS, "checkpoint_every": math.nan}, "checkpoint_every: seconds, 0 or more, not nan"),
+        ({"p": LOGITS, "q": OTHERS, "checkpoint_every": "5"}, "checkpoint_every: seconds, 0 or more, not '5'"),
         ({"p": LOGITS, "q": OTHERS, "valid_width": 2.5}, "valid_width: a positive integer, not 2.5"),
         ({"p": LOGITS, "q": OTHERS, "axis": 5}, "axis: axis 5 is out of bounds"),
         ({"p": LOGITS, "q": OTHERS, "axis": (1, 1)}, "axis: .* names an axis twice"),
@@ -333,3 +336,24 @@ def test_columns_that_differ(tmp_path: Path) -> None:
     (tmp_path / "other.csv").write_text(text.replace("b,c", "c,b", 1))
     with pytest.raises(InputError, match="the columns differ: column 1 is 'b' in P and 'c' in Q"):
         kl.score(tmp_path / "rows.csv", tmp_path / "other.csv")
+
+
+@pytest.mark.parametrize("suffix", ["npy", "parquet"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int64"])
+def test_a_result_without_rows_has_the_dtypes_of_one_with_rows(suffix, dtype, tmp_path) -> None:
+    if suffix == "parquet":
+        pytest.importorskip("pyarrow", reason="Parquet files")
+    types = []
+    for rows in (3, 0):
+        p = np.ones((rows, 4), dtype)
+        for stats in (["kl"], ["argmax_agree"]) if suffix == "npy" else (["kl", "argmax_agree"],):
+            output = tmp_path / f"{rows}{stats[0]}.{suffix}"
+            kl.score(p, p, stats=stats, output=output)
+            if suffix == "npy":
+                types.append(np.load(output).dtype)
+                assert np.load(output).shape == (rows,)
+            else:
+                import pyarrow.parquet as pq
+
+                types.append(pq.read_schema(output).types)
+    assert types[: len(types) // 2] == types[len(types) // 2 :]

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import klnumba as kl
 from klnumba.scoring import InputError, source
 from klnumba.scoring.mapped import Mapped
 from klnumba.scoring.opening import open_source
@@ -296,3 +297,27 @@ def test_batches_that_lie_in_one_buffer():
 def test_an_empty_path():
     with pytest.raises(InputError, match="an empty path"):
         open_source("", "p")
+
+
+@pytest.mark.parametrize("maker", [samples.csv, samples.deflated_npz, samples.parquet_lists])
+def test_streams_read_less_at_a_time_where_there_is_little_memory(maker, tmp_path: Path) -> None:
+    pytest.importorskip(samples.NEEDS.get(maker, "numpy"), reason="the library of this format")
+    rows = np.random.default_rng(0).random((4_000, CELLS))
+    opened = open_source(maker(tmp_path, rows), "p")
+    pages = opened.resident - opened.batch_bytes()
+    assert opened.batch_rows() * opened.row_bytes > source.BATCH - opened.row_bytes
+    for limit, batch in ((1 << 30, source.BATCH), (64 << 20, 2 << 20), (1 << 10, source.LEAST_BATCH)):
+        opened.within(limit)
+        assert batch - opened.row_bytes < opened.batch_rows() * opened.row_bytes <= batch
+        assert (
+            opened.resident
+            == pages + opened.batch_bytes()
+            == pages + opened.copies * (opened.batch_rows() * opened.row_bytes)
+        )
+    np.testing.assert_array_equal(opened.read(0, 4_000), rows)
+    sizes = {len(batch) for batch in opened._batches(0)}
+    assert max(sizes) <= opened.batch_rows() < 4_000
+    report = kl.score(opened.path, rows, memory="16MiB")
+    assert report.rows == report["kl"].zero == 4_000
+    with pytest.raises(InputError, match=r"memory: 100 KiB more than the process holds is too little: .* reading "):
+        kl.score(opened.path, rows, memory="100KiB")

@@ -167,6 +167,34 @@ def test_shards_under_other_names(tmp_path: Path) -> None:
     assert refusal(tmp_path / "csv").endswith("has (2,) float64 under other names")
 
 
+@pytest.mark.parametrize("large", [False, True])
+def test_lists_of_several_lengths(large: bool, tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow", reason="Parquet files")
+    import pyarrow.parquet as pq
+
+    kind = (pa.large_list if large else pa.list_)(pa.int64())
+
+    def table(lists: list[list[int | None] | None]) -> Path:
+        pq.write_table(pa.table({"x": pa.array(lists, kind)}), tmp_path / "lists.parquet", row_group_size=2)
+        return tmp_path / "lists.parquet"
+
+    opened = open_source(table([None, [1, None], [3, 4], None, [5, 6]]), "p")
+    expected = [[np.nan, np.nan], [1, np.nan], [3, 4], [np.nan, np.nan], [5, 6]]
+    np.testing.assert_array_equal(opened.read(0, 9), expected)
+    np.testing.assert_array_equal(opened.read(3, 9), expected[3:])
+    assert refusal(table([[1, 2], [3, 4], None, [5]])).endswith(": row 3: a list of 1, where the first one has 2")
+    assert refusal(table([[1, 2], [3, 4, 5]])).endswith(": row 1: a list of 3, where the first one has 2")
+    for lists in ([], [None, None]):
+        assert refusal(table(lists)).endswith("column 'x' holds lists, and no row tells how long they are")
+
+
+def test_a_length_below_zero(tmp_path: Path) -> None:
+    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (-1, 4), }"
+    path = tmp_path / "rows.npy"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header) + 1) + header + b"\n" + bytes(64))
+    assert refusal(path) == f"{path}: shape (-1, 4), with a length below 0"
+
+
 @pytest.mark.parametrize("content", ["[]", "1", '"x"', "null", "{}", "{", '{"zarr_format": 3, "node_type": []}'])
 def test_a_zarr_store_without_an_array(content: str, tmp_path: Path) -> None:
     pytest.importorskip("zarr", reason="Zarr stores")

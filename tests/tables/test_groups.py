@@ -118,3 +118,13 @@ def test_rows_of_weight_zero_are_no_rows():
 def test_refusals(rides, options, error, text):
     with pytest.raises(error, match=text):
         kl_groups(rides, "day", "by", **options)
+
+
+@pytest.mark.parametrize("columns", ["day", ["day", "by"]])
+@pytest.mark.parametrize(
+    "wrong", [pd.Series(["Sun"]), np.array(["Sun"]), ["Sun"], {"Sun"}, pd.DataFrame({"day": ["Sun"]})],
+    ids=lambda x: type(x).__name__,
+)  # fmt: skip
+def test_what_is_no_label_is_refused(rides, columns, wrong):
+    with pytest.raises(TypeError, match=rf"against: the label of one group, .* not {type(wrong).__name__}"):
+        kl_groups(rides, columns, "weight", against=wrong)
