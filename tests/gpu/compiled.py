@@ -22,7 +22,6 @@ TABLE = Path(__file__).parent / "instructions.json"
 TARGETS = ((8, 0), (9, 0), (10, 0))
 DISASSEMBLED = (9, 0)
 STORES = ("float64", "float32", "float16", "bfloat16")
-WARP = 4  # the place, among the teams, of a warp for each row
 NAMES = ("kl", "js", "jeffreys", "cross_entropy", "entropy", "max_log_ratio")
 
 
@@ -78,12 +77,12 @@ def quick_kernels() -> Iterator[Kernel]:
 
     for store in STORES:
         arguments = _row_arguments(store)
-        for chosen in choice.CHOICES:
+        for _, chosen in choice.table(store):
             for logs in (False, True):
                 by = "" if chosen.grouped else "-by-two"
                 name = f"kl-{'log' if logs else 'prob'}-{store}-{chosen.width}{by}"
                 yield Kernel(name, store, rows.one("kl", logs, True, QUICK, store, chosen), arguments, chosen.threads)
-        chosen = choice.CHOICES[WARP]
+        chosen = choice.WARP
         yield Kernel(
             f"kl-known-{store}-{chosen.width}", store, rows.one("kl", True, True, KNOWN, store, chosen), arguments,
             chosen.threads,
@@ -102,7 +101,7 @@ def _row_arguments(store: str) -> tuple[Any, ...]:
 def divergences() -> Iterator[Kernel]:
     from klnumba.kernels.cuda import choice, rows
 
-    chosen = choice.CHOICES[WARP]
+    chosen = choice.WARP
     for store in STORES:
         arguments = _row_arguments(store)
         for name in NAMES:
@@ -122,7 +121,7 @@ def several() -> Iterator[Kernel]:
     from klnumba.reduction import SOURCES, STATISTICS
 
     types, array = _types()
-    chosen, plan = choice.CHOICES[WARP], tuple(SOURCES[name] for name in STATISTICS)
+    chosen, plan = choice.WARP, tuple(SOURCES[name] for name in STATISTICS)
     for store in STORES:
         arguments = _row_arguments(store)
         outs = types.Tuple([array("uint8") if name == "argmax_agree" else arguments[-1] for name, _ in plan])

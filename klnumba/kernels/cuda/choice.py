@@ -23,7 +23,6 @@ much, warps and blocks are smaller, and rows count as long sooner.
 
 from __future__ import annotations
 
-import bisect
 import math
 from typing import NamedTuple
 
@@ -39,23 +38,22 @@ class Choice(NamedTuple):
     grouped: bool  # whether a thread takes several adjacent cells at a time
 
 
-CHOICES: tuple[Choice, ...] = (
-    Choice(1, 128, False),
-    Choice(4, 128, False),
-    Choice(4, 128, True),
-    Choice(8, 128, True),
-    Choice(32, 128, True),
-    Choice(256, 256, True),
+ONE, FOUR = Choice(1, 128, False), Choice(4, 128, False)
+FOURS, EIGHT, WARP, BLOCK = Choice(4, 128, True), Choice(8, 128, True), Choice(32, 128, True), Choice(256, 256, True)
+Table = tuple[tuple[float, Choice], ...]  # (rows shorter than this, what they get)
+# By the bytes of a cell.
+TABLES: dict[int, Table] = {
+    8: ((13, ONE), (64, FOUR), (256, FOURS), (1024, EIGHT), (4096, WARP), (math.inf, BLOCK)),
+    4: ((13, ONE), (64, FOUR), (512, EIGHT), (4096, WARP), (math.inf, BLOCK)),
+    2: ((13, ONE), (64, FOUR), (256, FOURS), (1024, EIGHT), (8192, WARP), (math.inf, BLOCK)),
+}
+SIMULATED_TABLE: Table = (
+    (5, Choice(1, 4, False)),
+    (17, Choice(2, 4, False)),
+    (40, Choice(2, 4, True)),
+    (64, Choice(4, 8, True)),
+    (math.inf, Choice(8, 8, True)),
 )
-# By the bytes of a cell: rows shorter than these get the first, the second, ...
-BOUNDS: dict[int, tuple[int, ...]] = {
-    4: (13, 64, 64, 512, 4096), 8: (13, 64, 256, 1024, 4096), 2: (13, 64, 256, 1024, 8192),
-}  # fmt: skip
-if SIMULATED:
-    CHOICES = (
-        Choice(1, 4, False), Choice(2, 4, False), Choice(2, 4, True), Choice(4, 8, True), Choice(8, 8, True),
-    )  # fmt: skip
-    BOUNDS = dict.fromkeys(BOUNDS, (5, 17, 40, 64))
 
 
 LONG = Choice(8, 8, True) if SIMULATED else Choice(128, 128, True)  # the block of a piece
@@ -69,6 +67,11 @@ def piece_of(d: int) -> int:
     return PIECE * max(1, math.ceil(d / (PIECE * MOST_PIECES)))
 
 
+def table(store: str) -> Table:
+    """The teams for rows of a dtype."""
+    return SIMULATED_TABLE if SIMULATED else TABLES[np.dtype(STORED[store]).itemsize]
+
+
 def choose(d: int, store: str) -> Choice:
     """The team for rows of `d` cells of a dtype."""
-    return CHOICES[bisect.bisect_right(BOUNDS[np.dtype(STORED[store]).itemsize], d)]
+    return next(choice for bound, choice in table(store) if d < bound)

@@ -10,7 +10,8 @@ once more, with cells that keep what the first ones round.
 from __future__ import annotations
 
 import functools
-from typing import Any
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,8 +39,6 @@ from klnumba.kernels.cuda.team import Team, leading, value_of
 # KL below which it shows that squares of log-ratios and powers below the least normal number are zero, in rows of up to
 # 2**30 cells with the masses below.
 LEAST = {"float64": 2.0**-800, "float32": 2.0**-50}
-# A shift s is subtracted from a rounded x - y, which costs KL no more than 2**-25 * (2 + |s|*sqrt(2/KL)) of it.
-STEADY = 64.0  # s**2/KL up to which that is as good as the rest
 QUICK, KNOWN, CAREFUL = "quick", "known", "careful"  # a guess; rows whose sums are said to be 1; a better guess
 FAILED = -1.0  # in the place of KL: other arithmetic is to be tried
 BETTER = -3.0  # and less t, above -1: a better guess, of which E/P was t
@@ -49,9 +48,24 @@ FAR = 2.0**64  # masses beyond it, or below its inverse, tell nothing
 FARTHEST = 2.0**800  # over such a temperature, of a zero beside e**-704 not nothing would be left in float64
 _exp, _exp_f32, _log1p, _quotient = device(exp), device(exp_f32), device(log1p), device(quotient)
 _rough_power, _rough_log = device(rough_power), device(rough_log)
-_GAPS = {QUICK: quick_gap, KNOWN: plain_gap, CAREFUL: gap}
-# What KL is at least over what was taken from G/P to have it; less of a guess, which is seldom so far off.
-LEFT = {QUICK: 2.0, KNOWN: 4.0, CAREFUL: 4.0}
+
+
+class Kind(NamedTuple):
+    """A kind of read: its cells, and when KL that follows from their sums stands."""
+
+    gap: Any
+    left: dict[str, float]  # what KL is at least over what was taken from G/P to have it
+    # s**2/KL up to which the shift s may be taken from a rounded x - y: that costs KL up to |s|*sqrt(2/KL) times half
+    # an ulp, where all cells round one way.
+    steady: dict[str, float]
+
+
+_ALL, _SURE = {"float64": math.inf, "float32": math.inf}, {"float64": 4.0, "float32": 4.0}
+KINDS = {
+    QUICK: Kind(quick_gap, {"float64": 4.0, "float32": 2.0}, {"float64": 4.0, "float32": 16.0}),
+    KNOWN: Kind(plain_gap, _SURE, _ALL),
+    CAREFUL: Kind(gap, _SURE, _ALL),
+}
 LOWEST_BFLOAT16S = (int(np.float32(LOWEST).view(np.uint32)) >> 16) * 0x10001  # the leading bits of it, twice
 # The leading 32 bits of a log-ratio above which the cell says nothing.
 LIMITS = {
@@ -133,7 +147,7 @@ def guess(store: str, team: Team, grouped: bool) -> Any:
     """log(P/Q) of the first cells of a row, in its dtype, and the exponential of that; 0 where they tell nothing."""
     kind, sums, add_two = np.dtype(COMPUTED[store]), first_cells(store, team, grouped), team.add_two_narrow
     real, power = kind.type, _exp if kind == np.float64 else _exp_f32
-    most = np.float32(FAR)
+    most, few = np.float32(FAR), np.float32(1.0 / FAR)
 
     @piece
     def guessed(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, lane: Any, room: Any) -> Any:
@@ -143,7 +157,7 @@ def guess(store: str, team: Team, grouped: bool) -> Any:
             return np.nan, np.nan
         mass, other = sums(p, o, q, u, d, np.float32(inverse), lane)
         a, b = add_two(mass, other, room)
-        tells = (a < most) & (b < most) & (a * most > 1.0) & (b * most > 1.0)
+        tells = (a < most) & (b < most) & (a > few) & (b > few)
         shift = real(_rough_log(a) - _rough_log(b)) if tells else real(0.0)
         return np.float64(shift), np.float64(power(shift))
 
@@ -172,14 +186,13 @@ def improved(store: str) -> Any:
 @functools.cache
 def read(store: str, team: Team, grouped: bool, how: str) -> tuple[Any, Any]:
     """(the sums of a row at a guess, KL from them: `FAILED` or `BETTER` - t where it loses digits)."""
-    kind = np.dtype(COMPUTED[store])
+    kind, last, known = np.dtype(COMPUTED[store]), how == CAREFUL, how == KNOWN
+    gap, left, steady = KINDS[how].gap, KINDS[how].left[kind.name], KINDS[how].steady[kind.name]
     real, least, upper, wide = kind.type, LEAST[kind.name], _UPPER[kind.name], kind == np.float64
-    bend_of = device(BENDS[kind.name])
-    whole = value_of if wide else leading
-    rounds, last, known, left = how == QUICK, how == CAREFUL, how == KNOWN, LEFT[how]
+    bend_of, whole, rounds = device(BENDS[kind.name]), value_of if wide else leading, steady < math.inf
 
     def cell_of(bound: Any) -> Any:
-        formula = device(LOGIT_CELLS[store](_GAPS[how], bound))
+        formula = device(LOGIT_CELLS[store](gap, bound))
 
         @piece
         def cell(x: Any, y: Any, c: Any) -> Any:
@@ -204,18 +217,19 @@ def read(store: str, team: Team, grouped: bool, how: str) -> tuple[Any, Any]:
     @piece
     def concluded(a: Any, ae: Any, b: Any, be: Any, h: Any, he: Any, shift: Any, ratio: Any) -> Any:
         g, mass = whole(a, ae), whole(b, be)
-        held = mass if usable(mass) else np.nan
-        over = _quotient(1.0, held)
+        whole_mass = mass if usable(mass) else np.nan
+        over = _quotient(1.0, whole_mass)
         t = ((a - h) + (ae - he)) * over
         bend = bend_of(t)
-        found = (g / held if wide else g * over) - bend
+        found = (g / whole_mass if wide else g * over) - bend
         other = mass + mass * t  # times the ratio, as the bounds of Q are
         fits = usable(mass) and other > SMALLEST * ratio and other < LARGEST * ratio and g < np.inf
         sound = left * bend <= found and found >= least
         if rounds:
-            sound = sound and shift * shift <= STEADY * found
+            sound = sound and shift * shift <= steady * found
         # Nothing left of the cells, g = 0, is no reason for a better guess either.
-        without = FAILED if last or not fits or g == 0.0 else np.float64(real(BETTER - t))
+        # What is told is kept in a result, which may be of float32.
+        without = FAILED if last or not fits or g == 0.0 else np.float64(np.float32(BETTER - t))
         return found if fits and sound else without
 
     return sums, concluded

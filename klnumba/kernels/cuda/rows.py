@@ -68,10 +68,12 @@ def quick(logarithms: bool, fast: str, store: str, choice: Choice) -> Any:
             at = min(r, n - 1)
             told = np.float64(out[at])
             missed = told < 0.0 and r < n
-            if any_of(missed):
+            if any_of(missed):  # by then all threads of a team have read what the first one may change
                 value = again(p, at * ps, q, at * qs, d, inverse, told, lane, room)
                 if lane == 0 and missed:
                     out[r] = value / unit
+            if unit < 0.0 and lane == 0 and r < n and not missed:
+                out[r] = -told
             start += step
 
     def rows(
@@ -80,7 +82,7 @@ def quick(logarithms: bool, fast: str, store: str, choice: Choice) -> Any:
         room = shared_room()
         me = np.int32(cuda.threadIdx.x)
         mine, lane = np.int32(me >> bits), np.int32(me & mask)
-        missed = False
+        missed, size = False, abs(unit)
         start, step = np.int64(cuda.blockIdx.x) * teams, np.int64(cuda.gridDim.x) * teams
         while start < n:
             r = start + mine
@@ -88,10 +90,10 @@ def quick(logarithms: bool, fast: str, store: str, choice: Choice) -> Any:
             value = first(p, at * ps, q, at * qs, d, inverse, lane, room)
             missed |= value < 0.0
             if lane == 0 and r < n:
-                out[r] = value if value < 0.0 or unit == 1.0 else value / unit
+                out[r] = value if value < 0.0 or unit == 1.0 else value / size
             start += step
-        cuda.syncthreads()
-        if any_of(missed):
+        cuda.syncthreads()  # before threads of a team read what the first one has written
+        if any_of(missed) or unit < 0.0:  # a base below 1, of which values get their sign last
             others(p, ps, q, qs, n, d, inverse, unit, out, mine, lane, room)
 
     return kernel(rows, label("kl", logarithms, True, fast, store, choice), choice.threads, resident_of(store))
@@ -198,36 +200,37 @@ def row_of(
 
 def quick_row(logarithms: bool, store: str, together: Team, grouped: bool, fast: str) -> tuple[Any, Any]:
     """(KL of normalised rows in one read, a negative number where this does not serve; what is done with that)."""
-    any_of = together.any
+    any_of, failed = together.any, logits.FAILED
     last, _, _ = forms("kl", logarithms, True, store, together, apart)
-    if logarithms:
-        first, second = logits.value(store, together, grouped, fast == logits.KNOWN)
-    else:
-        of_cells = quick_cells.value(store, together, grouped)
-
-        @piece
-        def first(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, lane: Any, room: Any) -> Any:
-            return of_cells(p, o, q, u, d, lane, room)
-
-        @piece
-        def second(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, told: Any, lane: Any, room: Any) -> Any:
-            return told  # no better guess, where there is none
-
-    failed = logits.FAILED
 
     @piece
-    def again(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, told: Any, lane: Any, room: Any) -> Any:
-        better = told < failed
-        if any_of(better):
-            found = second(p, o, q, u, d, inverse, told, lane, room)
-            told = found if better else told
+    def in_float64(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, told: Any, lane: Any, room: Any) -> Any:
         missed = told < 0.0
         if any_of(missed):
             found = last(p, o, q, u, d, inverse, 0.0, 0.5, lane, room)
             told = found if missed else told
         return told
 
-    return first, again
+    if logarithms:
+        of_logs, second = logits.value(store, together, grouped, fast == logits.KNOWN)
+
+        @piece
+        def again(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, told: Any, lane: Any, room: Any) -> Any:
+            better = told < failed
+            if any_of(better):
+                found = second(p, o, q, u, d, inverse, told, lane, room)
+                told = found if better else told
+            return in_float64(p, o, q, u, d, inverse, told, lane, room)
+
+        return of_logs, again
+
+    of_cells = quick_cells.value(store, together, grouped)
+
+    @piece
+    def first(p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, lane: Any, room: Any) -> Any:
+        return of_cells(p, o, q, u, d, lane, room)
+
+    return first, in_float64
 
 
 def both(first: Any, again: Any, together: Team) -> Any:

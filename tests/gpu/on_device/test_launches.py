@@ -1,5 +1,7 @@
 """How many kernels a call starts, and that what shares a kernel has the bits of what has one alone."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -64,6 +66,45 @@ def test_statistics_in_one_launch_with_the_bits_of_each_alone(d, settings, start
     expected = kl.row_statistics(*cells, stats=("argmax_agree", "max_log_ratio"), **settings)
     np.testing.assert_array_equal(get(found["argmax_agree"]), expected["argmax_agree"])
     np.testing.assert_allclose(get(found["max_log_ratio"]), expected["max_log_ratio"], rtol=1e-13)
+
+
+@pytest.mark.parametrize("kind", ["prob", "logit"])
+@pytest.mark.parametrize("base", [0.5, 2])
+@pytest.mark.parametrize("d", [4, 20, 50, 100])
+def test_bits_do_not_depend_on_the_other_rows(d, base, kind):
+    """Not on one that is read again, either; with a base below 1 all values are negative, as its mark is."""
+    p, q = rows(d, 8)
+    q[7] = p[7]
+    whole = get(kl.kl_divergence(put(p), put(q), kind=kind, base=base))
+    alone = [get(kl.kl_divergence(put(p[k : k + 1]), put(q[k : k + 1]), kind=kind, base=base)) for k in range(8)]
+    assert whole.tobytes() == np.concatenate(alone).tobytes()
+    assert whole.tobytes() == get(kl.row_statistics(put(p), put(q), kind=kind, base=base)["kl"]).tobytes()
+    np.testing.assert_allclose(whole, kl.kl_divergence(p, q, kind=kind, base=base), rtol=1e-14)
+
+
+@pytest.mark.parametrize("store", ["float64", "float32", "float16", "bfloat16"])
+def test_teams_grow_with_rows(store):
+    """Every row has a team, and a longer one no smaller team; the borders are those that the table names."""
+    bounds = [bound for bound, _ in choice.table(store)]
+    assert bounds == sorted(set(bounds))
+    assert bounds[-1] == np.inf
+    for bound, team in choice.table(store)[:-1]:
+        assert choice.choose(bound - 1, store) == team
+        assert choice.choose(bound, store) != team
+        assert choice.choose(bound, store).width >= team.width
+    for _, team in choice.table(store):
+        assert team.threads % team.width == 0
+
+
+def test_the_table_of_teams_is_the_one_that_is_told():
+    (rule,) = set(re.findall(r"^=[= ]*$", choice.__doc__, flags=re.M))
+    _, heads, table, _ = choice.__doc__.split(rule)
+    assert heads.split()[:4] == ["float32", "float64", "float16,", "bfloat16"]
+    columns = [match.span() for match in re.finditer("=+", rule)][:3]
+    for (start, end), size in zip(columns, (4, 8, 2), strict=True):
+        found = [int(digits) for line in table.splitlines() if (digits := re.sub(r"\D", "", line[start:end]))]
+        last = [int(bound) - 1 for bound, _ in choice.TABLES[size][:-1]]
+        assert found == [*last, 262_144]
 
 
 def test_the_largest_cells_of_long_rows():
