@@ -223,11 +223,11 @@ def table(content: dict[str, Any]) -> str:
         lines += [f"| {case['family']} | {name} | {1e3 * s:.3f} |" for name, s in case["seconds"].items() if s]
     small = content["small call"]
     told = f"of {small['rows']} rows of {small['cells']} cells of float32, waited for: {small['call µs']:.0f} µs"
-    tests = f"Tests on the device: {content['tests']}." if "tests" in content else ""
+    tests = f" Tests on the device: {content['tests']}." if "tests" in content else ""
     if content.get("failed"):
         tests += f" Failed: {'; '.join(content['failed'][:MOST_NAMED])}."
     return "\n".join(
-        [*lines, "", f"A small call {told}, of which the kernel takes {small['kernel µs']:.0f}. {tests}", ""]
+        [*lines, "", f"A small call {told}, of which the kernel takes {small['kernel µs']:.0f}.{tests}", ""]
     )
 
 
