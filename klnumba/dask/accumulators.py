@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -31,12 +30,13 @@ def accumulate(
         Which metric, with which options; it stays as it is. With reduction "none", rows come in their order.
     p, q : dask.array.Array, (rows, cells)
         Of one shape; blocks may differ.
-    weights : dask.array.Array or array_like, (rows,), optional
+    weights : dask.array.Array, dask.dataframe.Series or array_like, (rows,), optional
         A weight a row.
-    where : dask.array.Array or array_like, (rows, cells), optional
+    where : dask.array.Array, dask.dataframe.DataFrame or array_like, (rows, cells), optional
         Cells that belong to the support.
     groups : dask.array.Array, dask.dataframe.Series or array_like, (rows,), optional
-        A label a row: numbers, or text.
+        A label a row: whole numbers, truth values, or text. A column of a Dask table is computed once here, which
+        tells how long its parts are.
 
     Returns
     -------
@@ -48,7 +48,7 @@ def accumulate(
     TypeError
         If `metric` is something else.
     RuntimeError, ValueError
-        If the shapes differ, or p and q are not matrices.
+        If the shapes differ or are unknown, or p and q are not matrices.
 
     Examples
     --------
@@ -65,6 +65,8 @@ def accumulate(
     if metric.axis not in (-1, 1):
         raise ValueError(f"metric: rows along the last axis of two matrices, not along axis {metric.axis}")
     metric.check_shapes(first, second)
+    if hasattr(where, "to_dask_array"):
+        where = where.to_dask_array(lengths=True)
     if where is not None and np.shape(where) != first.shape:
         raise ValueError(f"where: shape {np.shape(where)}, not that of p, {first.shape}")
     if first.shape[1] > CHUNK:
@@ -95,15 +97,24 @@ def along_rows(x: Any, name: str, rows: tuple[int, ...]) -> Any:
     """A column of the rows in the blocks of the rows."""
     if x is None:
         return None
-    if hasattr(x, "to_dask_array"):  # a column of a Dask table
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Dask currently has limited support")  # text may become Python objects
-            x = x.to_dask_array(lengths=True)
+    if hasattr(x, "to_dask_array"):  # a column of a Dask table, or all of it
+        x = _of_numpy(x).to_dask_array(lengths=True)
     found = x if isinstance(x, da.Array) else np.asarray(x)
+    if isinstance(found, da.Array) and np.isnan(found.shape).any():
+        raise ValueError(f"{name}: a Dask array of unknown length: x.compute_chunk_sizes() finds it")
     if found.ndim < 1 or found.shape[0] != sum(rows):
         raise ValueError(f"{name}: {sum(rows)} rows, not shape {found.shape}")
     chunks = (rows, *[-1] * (found.ndim - 1))
     return found.rechunk(chunks) if isinstance(found, da.Array) else da.from_array(found, chunks)
+
+
+def _of_numpy(column: Any) -> Any:
+    """A column of a Dask table whose dtype is one of NumPy's: of numbers that may be missing, that of numbers."""
+    kind = getattr(column, "dtype", None)
+    if kind is None or isinstance(kind, np.dtype):
+        return column
+    inner = getattr(kind, "numpy_dtype", None)
+    return column.astype(inner if inner is not None and inner.kind in "iufb" else object)
 
 
 @delayed(pure=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -138,10 +139,11 @@ def score(
     sources = {"p": open_source(p, "p", header=header), "q": open_source(q, "q", header=header)}
     if mask is not None:
         sources["mask"] = open_source(mask, "mask", header=header)
-    for source in sources.values():
-        source.within(limit)
     places = Places.of(output, report, checkpoint, [path for source in sources.values() for path in source.files()])
     match = matched(sources["p"], sources["q"], options, mask is not None, threads)
+    for source in (match.p, match.q, sources.get("mask")):
+        if source is not None:
+            source.within(limit)
     pairing = Pairing(match.p, match.q, sources.get("mask"), match.options.axis, match.width)
     about = {name: source.name for name, source in sources.items()} | options.told() | match.about
     try:
@@ -161,10 +163,14 @@ def score(
     return found
 
 
-def _seconds(every: float) -> float:
-    if isinstance(every, bool) or not isinstance(every, int | float) or not every >= 0.0:
+def _seconds(every: Any) -> float:
+    try:
+        seconds = math.nan if isinstance(every, bool | str) else float(every)
+    except (TypeError, ValueError, OverflowError):
+        seconds = math.nan
+    if not seconds >= 0.0:
         raise InputError(f"checkpoint_every: seconds, 0 or more, not {every!r}")
-    return float(every)
+    return seconds
 
 
 def _floats(values: Sequence[float]) -> tuple[float, ...]:

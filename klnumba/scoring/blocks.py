@@ -109,7 +109,7 @@ class Run:
         pairing = self.pairing
         values = 64 * len(self.work.options.stats) * max(pairing.per_step, 1)
         need = pairing.step_bytes() + (0 if pairing.at_once else values)
-        left = SHARE * max(self._left() - pairing.resident, 0)
+        left = SHARE * max(self._left() + pairing.holding - pairing.resident, 0)
         if need > left:
             raise InputError(
                 f"memory: {memory.text(self.work.limit)} more than the process holds is too little: one row of P and Q "

@@ -15,7 +15,16 @@ from klnumba.files import replacing
 from klnumba.scoring import memory as limits
 from klnumba.scoring.blocks import BLOCK, SHARE, Watch
 from klnumba.scoring.errors import InputError
-from klnumba.scoring.logarithms import coarsened, largest_cells, logarithms, normalised, spread
+from klnumba.scoring.logarithms import (
+    BYTES,
+    CELLS,
+    cells_within,
+    coarsened,
+    largest_cells,
+    logarithms,
+    normalised,
+    spread,
+)
 from klnumba.scoring.opening import open_source
 from klnumba.scoring.outputs import check_place
 from klnumba.scoring.progress import shown
@@ -131,7 +140,7 @@ class _Writer:
         threads: int | None,
     ) -> None:  # fmt: skip
         self.rows, self.kind, self.temperature, self.top_k = rows, kind, temperature, top_k
-        self.dtype, self.width, self.threads = dtype, width, threads
+        self.dtype, self.width, self.threads, self.cells = dtype, width, threads, CELLS
 
     def write(self, file: IO[bytes], folder: Path, limit: int, watch: Watch | None) -> None:
         """The log-probabilities as they come, then the places, which wait in a file of their own; the header last."""
@@ -154,16 +163,19 @@ class _Writer:
         file.write(room.to_bytes(8, "little") + self._header(done).ljust(room))
 
     def _step(self, limit: int) -> int:
+        self.cells = cells_within(limit)
         each = self.rows.row_bytes * self.rows.copies
-        if each + self.rows.resident > SHARE * limit:
+        beside = self.rows.resident + BYTES * self.cells
+        if each + beside > SHARE * limit:
             raise InputError(
-                f"memory: {limits.text(limit)} is too little: one row of {self.rows.name} takes {limits.text(each)}"
+                f"memory: {limits.text(limit)} is too little: one row of {self.rows.name} takes {limits.text(each)}, "
+                f"reading {limits.text(beside)}"
             )
-        return max(1, int(min(SHARE * limit - self.rows.resident, BLOCK) // max(each, 1)))
+        return max(1, int(min(SHARE * limit - beside, BLOCK) // max(each, 1)))
 
     def _block(self, part: Array, file: IO[bytes], waiting: IO[bytes]) -> None:
         rows = part[..., : self.width]
-        for logs, places in spread(rows, lambda few: self._stored(rows[few]), self.threads):
+        for logs, places in spread(rows, lambda few: self._stored(rows[few]), self.threads, self.cells):
             file.write(logs)
             waiting.write(places)
 

@@ -11,16 +11,24 @@ from klnumba.kernels import threads
 from klnumba.scoring.source import Array
 
 Result = TypeVar("Result")
-CELLS = 1 << 20  # that are worked on at a time
+CELLS = 1 << 20  # that are worked on at a time at most
+LEAST_CELLS = 1 << 13  # and at least, but for rows that are longer
+BYTES = 40  # that a cell takes meanwhile: five numbers
+SHARE = 16  # of a limit on memory one part is for that
 
 
-def spread(rows: Array, work: Callable[[slice], Result], count: int | None) -> Iterator[Result]:
+def cells_within(limit: int) -> int:
+    """How many cells are worked on at a time, where no more than `limit` bytes of memory are left for all."""
+    return min(CELLS, max(LEAST_CELLS, limit // (SHARE * BYTES)))
+
+
+def spread(rows: Array, work: Callable[[slice], Result], count: int | None, cells: int = CELLS) -> Iterator[Result]:
     """What `work` makes of every slice of some rows, in their order, on so many threads.
 
-    Together the threads have `CELLS` cells in hand.
+    Together the threads have so many cells in hand, or a row.
     """
     count = threads.choose(count, rows.size)
-    whole = max(1, CELLS // max(rows.shape[-1], 1))
+    whole = max(1, cells // max(rows.shape[-1], 1))
     for first in range(0, len(rows), whole):
         last = min(first + whole, len(rows))
         step = -(-(last - first) // count)

@@ -126,8 +126,8 @@ def npy_header(file: IO[bytes], name: str) -> tuple[np.dtype[Any], tuple[int, ..
         raise
     except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise InputError(f"{name}: {error}") from error
-    if any(n < 0 for n in shape):
-        raise InputError(f"{name}: shape {shape}, with a length below 0")
+    if any(isinstance(n, bool) or n < 0 for n in shape):
+        raise InputError(f"{name}: shape {shape}, whose lengths are not whole numbers from 0 on")
     return numbers(dtype, name), shape, fortran
 
 

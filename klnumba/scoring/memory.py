@@ -30,7 +30,7 @@ def text(size: float) -> str:
     """A size for people."""
     for name, unit in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if size >= unit:
-            return f"{size / unit:.3g} {name}"
+            return f"{size / unit:,.0f} {name}" if size >= 100 * unit else f"{size / unit:.3g} {name}"
     return f"{size:.0f} bytes"
 
 

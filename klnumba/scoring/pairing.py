@@ -134,8 +134,13 @@ class Pairing:
 
     @property
     def resident(self) -> float:
-        """Bytes that are held beside the rows of a block, as far as they are not held yet."""
+        """Bytes that are held beside the rows of a block; of what is read whole, those that are not held yet."""
         return sum(side.source.resident + side.to_come() for side in self.sides)
+
+    @property
+    def holding(self) -> int:
+        """Those of them that sources hold already."""
+        return sum(side.source.holding for side in self.sides)
 
     def step_bytes(self) -> float:
         """Bytes that the process holds for each step along the leading axis while a block is read."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from klnumba.scoring.archives import open_safetensors, safetensors_header
 from klnumba.scoring.errors import InputError
-from klnumba.scoring.logarithms import coarsened, logarithms, spread
+from klnumba.scoring.logarithms import BYTES, CELLS, cells_within, coarsened, logarithms, spread
 from klnumba.scoring.options import Options
 from klnumba.scoring.source import Array, Source
 
@@ -66,13 +67,39 @@ def open_tensors(path: Path, member: str | None = None) -> Source:
     return open_safetensors(path, member)
 
 
-class Logarithms(Source):
-    """Rows of a model as logarithms in float64."""
+class OfModel(Source):
+    """Rows that are made of those of a model, as logarithms in float64."""
+
+    def __init__(self, model: Source, kind: str, temperature: float, threads: int | None, width: int | None) -> None:
+        super().__init__(model.name, np.dtype(np.float64), (*model.shape[:-1], width))
+        self.model, self.kind, self.temperature, self.threads = model, kind, temperature, threads
+        self.grain, self.cells = model.grain, CELLS
+
+    @property
+    def resident(self) -> int:
+        cells = max(self.cells, math.prod(self.model.row_shape))
+        return self.model.resident + BYTES * min(cells, math.prod(n or cells for n in self.model.shape))
+
+    @property
+    def holding(self) -> int:
+        return self.model.holding
+
+    def within(self, limit: int) -> None:
+        self.model.within(limit)
+        self.cells = cells_within(limit)
+
+    def identity(self) -> Any:
+        return self.model.identity()
+
+    def close(self) -> None:
+        self.model.close()
+
+
+class Logarithms(OfModel):
+    """Rows of a model as logarithms."""
 
     def __init__(self, model: Source, kind: str, temperature: float, threads: int | None) -> None:
-        super().__init__(model.name, np.dtype(np.float64), model.shape)
-        self.model, self.kind, self.temperature, self.threads = model, kind, temperature, threads
-        self.grain = model.grain
+        super().__init__(model, kind, temperature, threads, model.shape[-1])
         self.copies = 1.0 + model.copies * model.dtype.itemsize / 8
 
     def read(self, start: int, stop: int) -> Array:
@@ -82,24 +109,17 @@ class Logarithms(Source):
         def fill(few: slice) -> None:
             found[few] = logarithms(rows[few], self.kind, self.temperature)
 
-        list(spread(rows, fill, self.threads))
+        list(spread(rows, fill, self.threads, self.cells))
         return found
 
-    def identity(self) -> Any:
-        return self.model.identity()
 
-    def close(self) -> None:
-        self.model.close()
-
-
-class Coarsened(Source):
-    """Rows of a model with the cells that the reference keeps, and one for all others; logarithms in float64."""
+class Coarsened(OfModel):
+    """Rows of a model with the cells that the reference keeps, and one for all others."""
 
     def __init__(self, model: Source, reference: Reference, kind: str, temperature: float, threads: int | None) -> None:
         assert reference.places is not None
-        super().__init__(model.name, np.dtype(np.float64), (*model.shape[:-1], reference.row_shape[-1]))
-        self.model, self.places, self.width = model, reference.places, reference.width
-        self.kind, self.temperature, self.threads, self.grain = kind, temperature, threads, model.grain
+        super().__init__(model, kind, temperature, threads, reference.row_shape[-1])
+        self.places, self.width = reference.places, reference.width
         of_model = model.row_bytes * model.copies + self.places.row_bytes
         self.copies = 1.0 + of_model / max(self.row_bytes, 1)
         self.agree: Array = np.empty(0, bool)  # of the rows read last: whether the largest cell is the reference's
@@ -121,14 +141,8 @@ class Coarsened(Source):
             top = cells.argmax(axis=-1)
             self.agree[few] = (top == places[few][:, 0]) & ~np.isnan(found[few]).any(axis=-1)
 
-        list(spread(rows, fill, self.threads))
+        list(spread(rows, fill, self.threads, self.cells))
         return found
-
-    def identity(self) -> Any:
-        return self.model.identity()
-
-    def close(self) -> None:
-        self.model.close()
 
 
 @dataclass

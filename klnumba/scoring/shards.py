@@ -39,6 +39,10 @@ class Shards(Source):
     def resident(self) -> int:
         return max(part.resident for part in self.parts)
 
+    @property
+    def holding(self) -> int:
+        return 0 if self._open is None else self._open.holding
+
     def within(self, limit: int) -> None:
         for part in self.parts:
             part.within(limit)

@@ -15,9 +15,9 @@ import numpy.typing as npt
 from klnumba.scoring.errors import InputError, needs
 
 Array = npt.NDArray[Any]
-BATCH = 8 << 20  # bytes of rows that a stream reads at a time, where the limit on memory is
-BATCHES = 32  # times that, or more; and
-LEAST_BATCH = 64 << 10  # where it is less, at least
+BATCH = 8 << 20  # bytes of rows that a stream reads at a time at most
+LEAST_BATCH = 64 << 10  # and at least, but for rows that are longer
+BATCHES = 32  # batches for which a limit on memory had room
 
 
 class Source(ABC):
@@ -70,6 +70,11 @@ class Source(ABC):
         """Bytes that reading holds, however small the part."""
         return 0
 
+    @property
+    def holding(self) -> int:
+        """Those of them that are held now, from one part to the next."""
+        return 0
+
     @abstractmethod
     def read(self, start: int, stop: int) -> Array:
         """Rows start:stop, or fewer where the source ends; no one may write to them."""
@@ -113,7 +118,7 @@ class Stream(Source):
 
     def __init__(self, name: str, dtype: np.dtype[Any], shape: tuple[int | None, ...]) -> None:
         super().__init__(name, dtype, shape)
-        self._batch = BATCH
+        self._batch, self._held = BATCH, 0
         self._coming: Iterator[Array] | None = None
         self._rest: Array | None = None
         self._at = 0
@@ -130,6 +135,7 @@ class Stream(Source):
             batch = self._rest if self._rest is not None else next(self._coming, None)
             if batch is None:
                 break
+            self._held = batch.nbytes if self._rest is None else self._held
             part = batch[: stop - self._at]
             self._rest = batch[len(part) :] if len(part) < len(batch) else None
             self._at += len(part)
@@ -146,12 +152,20 @@ class Stream(Source):
     def within(self, limit: int) -> None:
         self._batch = min(BATCH, max(LEAST_BATCH, limit // BATCHES))
 
+    @property
+    def holding(self) -> int:
+        return 0 if self._rest is None else self._held
+
     def batch_rows(self) -> int:
         return max(1, self._batch // max(self.row_bytes, 1))
 
     def batch_bytes(self) -> int:
         """Bytes that the process holds while a batch of `batch_rows` is read."""
-        return int(self.copies * self.batch_rows() * self.row_bytes)
+        return int(self.copies * min(self.batch_rows(), self.most_rows()) * self.row_bytes)
+
+    def most_rows(self) -> float:
+        """No fewer rows than there are."""
+        return math.inf if self.rows is None else self.rows
 
     def close(self) -> None:
         self._coming, self._rest = None, None

@@ -18,6 +18,7 @@ from klnumba.scoring.source import Array, Stream, file_identity
 FLOAT64 = np.dtype(np.float64)
 PAGE = 1 << 20  # bytes of a page of Parquet, as most writers make them
 BUFFER = 1 << 14  # bytes of a column that are read at a time
+FEW = 16  # rows of lists among which one may tell how long they are
 SHOWN = 40  # characters of a field in an error text
 
 
@@ -76,6 +77,9 @@ class Csv(Stream):
     def resident(self) -> int:
         """Of a batch, the text, its lines and the numbers."""
         return self.batch_bytes()
+
+    def most_rows(self) -> float:
+        return 1 + self.path.stat().st_size / (2 * self.row_shape[0])  # a cell takes a digit and a comma
 
     def identity(self) -> Any:
         return file_identity(self.path) | {"header": self.named}
@@ -148,21 +152,29 @@ class Parquet(Stream):
         for field, kind in zip(self.fields, kinds, strict=True):
             if not (pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
                 raise InputError(f"{path}: column {field.name!r} holds {field.type}, not numbers")
-        width = self._width(kind) if self.lists else len(self.fields)
+        width = self._width() if self.lists else len(self.fields)
         self.columns = None if self.lists else tuple(field.name for field in self.fields)
         dtype = np.result_type(*{self._dtype(kind) for kind in kinds})
         super().__init__(str(path), dtype, (rows, width))
 
-    def _width(self, kind: Any) -> int:
+    def _width(self) -> int:
         """The length of the lists; of those that may differ, that of the first one."""
-        if self._arrow.types.is_fixed_size_list(kind):
-            return int(kind.list_size)
-        with self._file() as file:
-            for batch in file.iter_batches(1, use_threads=False):
-                (found,) = batch.column(0)
-                if found.is_valid:
-                    return len(found)
+        if self._arrow.types.is_fixed_size_list(self.fields[0].type):
+            return int(self.fields[0].type.list_size)
+        for batch in self._stored(FEW, list(range(len(self.groups)))):
+            there = batch.column(0).drop_null()
+            if len(there):
+                return len(there[0])
         raise InputError(f"{self.path}: column {self.fields[0].name!r} holds lists, and no row tells how long they are")
+
+    def _stored(self, size: int, groups: list[int]) -> Iterator[Any]:
+        """The columns of some row groups, so many rows at a time."""
+        names = [field.name for field in self.fields]
+        try:
+            with self._file() as file:
+                yield from file.iter_batches(size, groups, names, use_threads=False)
+        except (self._arrow.ArrowException, OSError) as error:
+            raise InputError(f"{self.path}: {error}") from error
 
     def _dtype(self, kind: Any) -> np.dtype[Any]:
         """Integers and truth values become float64, which also holds what is missing."""
@@ -184,18 +196,13 @@ class Parquet(Stream):
         while group < len(self.groups) and start >= self.groups[group]:
             start -= self.groups[group]
             group += 1
-        names = [field.name for field in self.fields]
-        groups, first = list(range(group, len(self.groups))), sum(self.groups[:group])
-        try:
-            with self._file() as file:
-                for batch in file.iter_batches(self.batch_rows(), groups, names, use_threads=False):
-                    rows = self._rows(batch, first)
-                    first += len(rows)
-                    if start < len(rows):
-                        yield rows[start:]
-                    start = max(0, start - len(rows))
-        except (self._arrow.ArrowException, OSError) as error:
-            raise InputError(f"{self.path}: {error}") from error
+        first = sum(self.groups[:group])
+        for batch in self._stored(self.batch_rows(), list(range(group, len(self.groups)))):
+            rows = self._rows(batch, first)
+            first += len(rows)
+            if start < len(rows):
+                yield rows[start:]
+            start = max(0, start - len(rows))
 
     def _rows(self, batch: Any, first: int) -> Array:
         if self.lists:
@@ -214,7 +221,7 @@ class Parquet(Stream):
             raise InputError(
                 f"{self.path}: row {first + row}: a list of {int(lengths[row])}, where the first one has {width}"
             )
-        cells = self._cells(column.flatten()).astype(self.dtype, copy=False).reshape(-1, width)
+        cells = self._cells(column.flatten()).astype(self.dtype, copy=False).reshape(int(there.sum()), width)
         if there.all():
             return cells
         rows = np.full((len(column), width), math.nan, self.dtype)

@@ -28,6 +28,10 @@ class Turned(Source):
     def resident(self) -> int:
         return self.source.resident + int(self.source.copies * max(WINDOW, self.source.row_bytes))
 
+    @property
+    def holding(self) -> int:
+        return self.source.holding
+
     def read(self, start: int, stop: int) -> Array:
         stop = min(stop, int(self.rows or 0))
         found = np.empty((max(stop - start, 0), *self.row_shape), self.dtype)

@@ -240,10 +240,10 @@ def _place(labels: Any, group: Any) -> int:
     try:
         hash(group)
     except TypeError:
-        raise TypeError(
-            f"against: the label of one group, of several columns a tuple, not {type(group).__name__}"
-        ) from None
-    at = int(labels.get_indexer([group])[0]) if len(labels) else -1
+        what = repr(group) if isinstance(group, tuple) else type(group).__name__
+        raise TypeError(f"against: the label of one group, of several columns a tuple of them, not {what}") from None
+    fits = labels.nlevels == (len(group) if isinstance(group, tuple) and labels.nlevels > 1 else 1)
+    at = int(labels.get_indexer([group])[0]) if len(labels) and fits else -1
     if at < 0:
         raise ValueError(f"against: no group {group!r}; there are {listed(labels) or 'none'}")
     return at

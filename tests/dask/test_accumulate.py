@@ -47,9 +47,10 @@ def text_labels():
     text = np.array(["low", "middle", "high"])[GROUPS % 3]
     backwards = pd.Series(text, index=np.arange(4000)[::-1])
     yield from (text, text.astype(object), text.tolist(), backwards, backwards.astype("category"))
-    frames = pytest.importorskip("dask.dataframe", reason="Dask tables need pandas and pyarrow")
-    yield frames.from_pandas(pd.Series(text), npartitions=3)
     yield da.from_array(text, 700)
+    frames = pytest.importorskip("dask.dataframe", reason="Dask tables need pandas and pyarrow")
+    for kind in ("str", "object", "category"):
+        yield frames.from_pandas(pd.Series(text, dtype=kind), npartitions=3)
 
 
 def test_labels_of_text():
@@ -57,6 +58,21 @@ def test_labels_of_text():
     for labels in text_labels():
         found = lazy.accumulate(kl.KLDivergence(), da.from_array(P, (700, 6)), Q, groups=labels)
         assert_same(found.compute(scheduler="threads").state_dict(), expected)
+
+
+def test_columns_of_tables():
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    frames = pytest.importorskip("dask.dataframe", reason="Dask tables need pandas and pyarrow")
+    expected = directly(kl.KLDivergence(), groups=GROUPS, weights=WEIGHTS, where=WHERE)
+    for of_groups, of_weights in (("int64", "float64"), ("Int64", "Float64"), ("int32[pyarrow]", "double[pyarrow]")):
+        table = pd.DataFrame({"g": pd.Series(GROUPS, dtype=of_groups), "w": pd.Series(WEIGHTS, dtype=of_weights)})
+        lazily = frames.from_pandas(table, npartitions=3)
+        where = frames.from_pandas(pd.DataFrame(WHERE), npartitions=2)
+        found = lazy.accumulate(kl.KLDivergence(), da.from_array(P, (700, 6)), Q, lazily["w"], where, lazily["g"])
+        assert_same(found.compute(scheduler="threads").state_dict(), expected)
+    groups = frames.from_pandas(pd.Series(GROUPS), npartitions=3).to_dask_array()
+    with pytest.raises(ValueError, match="groups: a Dask array of unknown length"):
+        lazy.accumulate(kl.KLDivergence(), P, Q, groups=groups)
 
 
 def test_rows_stay_in_order():

@@ -206,6 +206,7 @@ def test_refusals(tmp_path: Path) -> None:
         ({"p": LOGITS, "q": OTHERS, "checkpoint_every": -1}, "checkpoint_every: seconds, 0 or more, not -1"),
         ({"p": LOGITS, "q": OTHERS, "checkpoint_every": math.nan}, "checkpoint_every: seconds, 0 or more, not nan"),
         ({"p": LOGITS, "q": OTHERS, "checkpoint_every": "5"}, "checkpoint_every: seconds, 0 or more, not '5'"),
+        ({"p": LOGITS, "q": OTHERS, "checkpoint_every": 10**400}, "checkpoint_every: seconds, 0 or more, not 1000"),
         ({"p": LOGITS, "q": OTHERS, "valid_width": 2.5}, "valid_width: a positive integer, not 2.5"),
         ({"p": LOGITS, "q": OTHERS, "axis": 5}, "axis: axis 5 is out of bounds"),
         ({"p": LOGITS, "q": OTHERS, "axis": (1, 1)}, "axis: .* names an axis twice"),

@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 
 import klnumba as kl
-from klnumba.scoring import InputError, source
+from klnumba.scoring import InputError, cache_reference, source
 from klnumba.scoring.mapped import Mapped
 from klnumba.scoring.opening import open_source
+from klnumba.scoring.options import Options
+from klnumba.scoring.reference import matched
 from klnumba.scoring.shards import natural
 from tests.scoring import samples
 from tests.scoring.samples import CELLS, LOGITS, ROWS
@@ -305,19 +307,86 @@ def test_streams_read_less_at_a_time_where_there_is_little_memory(maker, tmp_pat
     rows = np.random.default_rng(0).random((4_000, CELLS))
     opened = open_source(maker(tmp_path, rows), "p")
     pages = opened.resident - opened.batch_bytes()
-    assert opened.batch_rows() * opened.row_bytes > source.BATCH - opened.row_bytes
+    assert rows.nbytes <= opened.batch_bytes() / opened.copies <= 12 * rows.nbytes  # the text of a number is longer
     for limit, batch in ((1 << 30, source.BATCH), (64 << 20, 2 << 20), (1 << 10, source.LEAST_BATCH)):
         opened.within(limit)
         assert batch - opened.row_bytes < opened.batch_rows() * opened.row_bytes <= batch
-        assert (
-            opened.resident
-            == pages + opened.batch_bytes()
-            == pages + opened.copies * (opened.batch_rows() * opened.row_bytes)
-        )
+        assert opened.resident == pages + opened.batch_bytes() <= pages + opened.copies * batch
+    assert opened.batch_bytes() == opened.copies * opened.batch_rows() * opened.row_bytes
     np.testing.assert_array_equal(opened.read(0, 4_000), rows)
-    sizes = {len(batch) for batch in opened._batches(0)}
-    assert max(sizes) <= opened.batch_rows() < 4_000
+    assert opened.holding == 0
+    np.testing.assert_array_equal(opened.read(0, 5), rows[:5])
+    assert 0 < opened.holding <= opened.batch_rows() * opened.row_bytes
+    assert max(len(batch) for batch in opened._batches(0)) <= opened.batch_rows() < 4_000
     report = kl.score(opened.path, rows, memory="16MiB")
     assert report.rows == report["kl"].zero == 4_000
     with pytest.raises(InputError, match=r"memory: 100 KiB more than the process holds is too little: .* reading "):
         kl.score(opened.path, rows, memory="100KiB")
+
+
+def test_what_is_made_of_a_stream_holds_what_that_holds(tmp_path: Path) -> None:
+    pytest.importorskip("safetensors", reason="references")
+    rows = np.random.default_rng(0).normal(size=(2_000, CELLS))
+    path = samples.deflated_npz(tmp_path, rows)
+    for k, settings in enumerate(({"top_k": 3}, {"temperature": 2.0})):
+        reference = open_source(cache_reference(rows, tmp_path / f"{k}.safetensors", **settings), "p")
+        options = Options(kind="logit", temperature=settings.get("temperature", 1.0))
+        model = matched(reference, open_source(path, "q"), options, False, 1).q
+        assert model.resident > model.model.resident > 0
+        before = model.resident
+        model.within(1 << 20)
+        assert model.model.batch_rows() * model.row_bytes <= source.LEAST_BATCH * model.row_bytes // CELLS
+        assert model.resident < before
+        found = model.read(0, 7)
+        assert model.holding == model.model.holding > 0
+        model.cells = 50  # rows are worked on few at a time, to the same end
+        np.testing.assert_array_equal(model.read(0, 7), found)
+
+
+def test_small_files_need_little_memory(tmp_path: Path) -> None:
+    rows = np.random.default_rng(0).random((9, CELLS))
+    for maker in (samples.csv, samples.deflated_npz, samples.parquet_lists):
+        if maker in samples.NEEDS:
+            pytest.importorskip(samples.NEEDS[maker], reason="the library of this format")
+        path = maker(tmp_path, rows)
+        assert open_source(path, "p").resident < 1 << 16
+        assert kl.score(path, rows, memory="4MiB").rows == 9
+
+
+@pytest.mark.parametrize("kind", ["fixed", "list", "large"])
+def test_lists_of_parquet(kind: str, tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow", reason="Parquet files")
+    import pyarrow.parquet as pq
+
+    number = pa.float64()
+    made = {"fixed": pa.list_(number, 2), "list": pa.list_(number), "large": pa.large_list(number)}[kind]
+    path = tmp_path / "x.parquet"
+
+    def table(lists: list[list[float | None] | None], **others: list[int]) -> str:
+        pq.write_table(pa.table({**others, "x": pa.array(lists, made)}), path, row_group_size=2)
+        return str(path)
+
+    lists = [None, [1.0, None], None, [3.0, 4.0], [5.0, 6.0]]
+    expected = [[np.nan, np.nan] if x is None else [np.nan if y is None else y for y in x] for x in lists]
+    for start in range(5):
+        np.testing.assert_array_equal(open_source(table(lists), "p").read(start, 9), expected[start:])
+    for none in ([], [None, None]):  # the type alone tells how long the rows are
+        if kind == "fixed":
+            assert open_source(table(none), "p").read(0, 9).shape == (len(none), 2)
+        else:
+            with pytest.raises(InputError, match="column 'x' holds lists, and no row tells how long they are"):
+                open_source(table(none), "p")
+    if kind != "fixed":
+        assert open_source(table([[], None, []]), "p").read(0, 9).shape == (3, 0)
+    pytest.importorskip("pandas", reason="an index that pandas wrote")
+    import pandas as pd
+
+    frame = pd.DataFrame({"x": lists[3:]}, index=pd.Index(["a", "b"], name="row"))
+    stored = pa.Table.from_pandas(frame, schema=pa.schema([("row", pa.string()), ("x", made)]))
+    pq.write_table(stored.select(["row", "x"]), path)
+    np.testing.assert_array_equal(open_source(str(path), "p").read(0, 9), expected[3:])
+    content = bytearray(path.read_bytes())
+    content[4:400] = b"\xff" * 396
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"x\.parquet: "):
+        open_source(str(path), "p").read(0, 9)

@@ -188,11 +188,12 @@ def test_lists_of_several_lengths(large: bool, tmp_path: Path) -> None:
         assert refusal(table(lists)).endswith("column 'x' holds lists, and no row tells how long they are")
 
 
-def test_a_length_below_zero(tmp_path: Path) -> None:
-    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (-1, 4), }"
+@pytest.mark.parametrize("shape", ["(-1, 4)", "(2, -4)", "(True, 4)"])
+def test_lengths_that_are_none(shape: str, tmp_path: Path) -> None:
+    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
     path = tmp_path / "rows.npy"
-    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header) + 1) + header + b"\n" + bytes(64))
-    assert refusal(path) == f"{path}: shape (-1, 4), with a length below 0"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + bytes(64))
+    assert refusal(path) == f"{path}: shape {shape}, whose lengths are not whole numbers from 0 on"
 
 
 @pytest.mark.parametrize("content", ["[]", "1", '"x"', "null", "{}", "{", '{"zarr_format": 3, "node_type": []}'])

@@ -128,3 +128,12 @@ def test_refusals(rides, options, error, text):
 def test_what_is_no_label_is_refused(rides, columns, wrong):
     with pytest.raises(TypeError, match=rf"against: the label of one group, .* not {type(wrong).__name__}"):
         kl_groups(rides, columns, "weight", against=wrong)
+
+
+def test_labels_of_too_few_columns(rides):
+    for wrong in (("Sun",), "Sun", ("Sun", "bus", 1)):
+        with pytest.raises(ValueError, match=r"against: no group .*; there are \('Mon', 'bus'\), "):
+            kl_groups(rides, ["day", "by"], "weight", against=wrong)
+    with pytest.raises(TypeError, match=r"of several columns a tuple of them, not \('Sun', \['bus'\]\)"):
+        kl_groups(rides, ["day", "by"], "weight", against=("Sun", ["bus"]))
+    assert len(kl_groups(rides, ["day", "by"], "weight", against=("Sun", "bus")))
