@@ -103,9 +103,14 @@ def run_tests(device: Device) -> dict[str, Any]:
 
 def run_for(command: list[str], seconds: float, **settings: Any) -> tuple[str, bool]:
     """(what a command printed, whether it ended by itself); one that takes longer is interrupted, and then stopped."""
+
+    def heed() -> None:  # what is started in the background would else ignore interrupts
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True, **settings
-    ) as process:
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True, preexec_fn=heed,
+        **settings,
+    ) as process:  # fmt: skip
         try:
             return process.communicate(timeout=seconds)[0], True
         except subprocess.TimeoutExpired:

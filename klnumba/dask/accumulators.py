@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,7 @@ import dask.array as da
 import numpy as np
 from dask.delayed import Delayed, delayed
 
-from klnumba import arrays
+from klnumba import arrays, diagnosis
 from klnumba.dask import long
 from klnumba.dask.rows import whole_rows
 from klnumba.dask.trees import tree
@@ -77,6 +78,8 @@ def accumulate(
     rows = columns[0].chunks[0]
     columns += [along_rows(x, name, rows) for x, name in ((weights, "weights"), (groups, "groups"))]
     blocks = [[None] * len(rows) if x is None else list(x.to_delayed().ravel()) for x in columns]
+    if update is _updated:
+        blocks.append([sum(rows[:k]) for k in range(len(rows))])
     kind, options = type(metric), metric.options()
     return tree([update(kind, options, *one) for one in zip(*blocks, strict=True)], _merged)
 
@@ -119,11 +122,27 @@ def _of_numpy(column: Any) -> Any:
 
 @delayed(pure=True)
 def _updated(
-    kind: type[RowMetric], options: dict[str, Any], p: Any, q: Any, where: Any, weights: Any, groups: Any
+    kind: type[RowMetric], options: dict[str, Any], p: Any, q: Any, where: Any, weights: Any, groups: Any, first: int
 ) -> RowMetric:
     made = kind(threads=1, **options)
-    made.update(p, q, weights, where, groups)
+    try:
+        made.update(p, q, weights, where, groups)
+    except ValueError as error:
+        raise ValueError(_diagnosis(made, p, q, where, first) or str(error)) from None
     return made
+
+
+def _diagnosis(metric: RowMetric, p: Any, q: Any, where: Any, first: int) -> str | None:
+    """What is wrong with the first row that is no distribution, named by its place in the whole; None if none is."""
+    if metric.invalid != "raise":
+        return None
+    lenient = type(metric)(threads=1, **(metric.options() | {"invalid": "nan"}))
+    bad = np.flatnonzero(np.isnan(lenient._rows_values(p, q, where, 1)[0]))
+    if not bad.size:
+        return None
+    logs = metric.kind != "prob"
+    rows, row = arrays.Rows(p, q, (1,), where, -math.inf if logs else 0.0, wide=True), int(bad[0])
+    return diagnosis.told(*diagnosis.sides_of(rows, (row,), logs), (first + row,))
 
 
 @delayed(pure=True)

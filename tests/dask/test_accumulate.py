@@ -75,6 +75,22 @@ def test_columns_of_tables():
         lazy.accumulate(kl.KLDivergence(), P, Q, groups=groups)
 
 
+@pytest.mark.parametrize("kind", ["prob", "logit"])
+@pytest.mark.parametrize("metric", [kl.KLDivergence, kl.JensenShannonDivergence])
+def test_rows_that_are_none_are_named_by_their_place(metric, kind):
+    p = P.copy()
+    p[2750, 3], p[2790] = np.nan, np.inf  # both in one block: of several blocks, the first to be worked on tells
+    with pytest.raises(ValueError, match=r"^p: row 2750, cell 3 is NaN \(nan\)$") as directly:
+        metric(kind=kind, invalid="raise").update(p, Q)
+    lazily = lazy.accumulate(metric(kind=kind, invalid="raise"), da.from_array(p, (700, 6)), Q)
+    with pytest.raises(ValueError, match="row 2750") as raised:
+        lazily.compute(scheduler="threads")
+    assert str(raised.value) == str(directly.value)
+    with pytest.raises(ValueError, match="weights: ") as raised:  # another error stays what it is
+        lazy.accumulate(metric(invalid="raise"), P, Q, -np.ones(4000)).compute(scheduler="threads")
+    assert "row 2750" not in str(raised.value)
+
+
 def test_rows_stay_in_order():
     metric = kl.KLDivergence(reduction="none")
     found = lazy.accumulate(metric, da.from_array(P, (300, 6)), Q).compute(scheduler="threads")
