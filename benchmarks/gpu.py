@@ -217,13 +217,17 @@ def table(content: dict[str, Any]) -> str:
     """The Markdown tables of a run."""
     versions = ", ".join(f"{name} {content['versions'][name]}" for name in VERSIONS)
     shares = (
-        "Shares are of the speed of a copy on the device, in bytes read and written; TB/s are bytes that klnumba reads."
+        f"Each of two inputs has {CELLS / 1e6:.0f} million cells, or is one row. Shares are of the speed of a copy on the "
+        "device, in bytes read and written; TB/s are bytes that klnumba reads."
     )
     lines = [f"{content['device']['name']}, {content['date']} (commit {content['commit']}); {versions}. {shares}", ""]
     names = ["klnumba", *sorted({name for case in content["rows"] for name in case["seconds"]} - {"copy", "klnumba"})]
-    lines += [f"| kind | dtype | rows | cells | {' | '.join(names)} | TB/s |", "|---" * (5 + len(names)) + "|"]
+    lines += [
+        f"| kind | dtype | cells of a row | {' | '.join(names)} | TB/s |",
+        "|---|---" + "|--:" * (2 + len(names)) + "|",
+    ]
     lines += [_row(case, names) for case in content["rows"]]
-    lines += ["", "| pairs | contender | ms |", "|---|---|---|"]
+    lines += ["", "| pairs | contender | ms |", "|---|---|--:|"]
     for case in content["pairs"]:
         lines += [f"| {case['family']} | {name} | {1e3 * s:.3f} |" for name, s in case["seconds"].items() if s]
     small = content["small call"]
@@ -240,9 +244,7 @@ def _row(case: dict[str, Any], names: list[str]) -> str:
     seconds, ceiling = case["seconds"], case["seconds"].get("copy")
     shares = [f"{ceiling / seconds[name]:.2f}" if ceiling and seconds.get(name) else "" for name in names]
     speed = f"{case['bytes a second'] / 1e12:.2f}" if "bytes a second" in case else ""
-    return (
-        f"| {case['kind']} | {case['dtype']} | {case['rows']:,} | {case['cells']:,} | {' | '.join(shares)} | {speed} |"
-    )
+    return f"| {case['kind']} | {case['dtype']} | {case['cells']:,} | {' | '.join(shares)} | {speed} |"
 
 
 if __name__ == "__main__":
