@@ -104,11 +104,14 @@ def run_tests(device: Device) -> dict[str, Any]:
 def run_for(command: list[str], seconds: float, **settings: Any) -> tuple[str, bool]:
     """(what a command printed, whether it ended by itself); one that takes longer is interrupted, and then stopped."""
 
+    posix = os.name == "posix"
+
     def heed() -> None:  # what is started in the background would else ignore interrupts
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True, preexec_fn=heed,
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=posix,
+        preexec_fn=heed if posix else None,
         **settings,
     ) as process:  # fmt: skip
         try:
@@ -118,7 +121,7 @@ def run_for(command: list[str], seconds: float, **settings: Any) -> tuple[str, b
         try:
             return process.communicate(timeout=PATIENCE)[0], False
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
+            os.killpg(process.pid, signal.SIGKILL) if posix else process.kill()
             return process.communicate()[0], False
 
 
@@ -217,8 +220,8 @@ def table(content: dict[str, Any]) -> str:
     """The Markdown tables of a run."""
     versions = ", ".join(f"{name} {content['versions'][name]}" for name in VERSIONS)
     shares = (
-        f"Each of two inputs has {CELLS / 1e6:.0f} million cells, or is one row. Shares are of the speed of a copy on the "
-        "device, in bytes read and written; TB/s are bytes that klnumba reads."
+        f"Each of two inputs has {CELLS / 1e6:.0f} million cells, or is one row. Shares are of the speed of a copy on "
+        "the device, in bytes read and written; TB/s are bytes that klnumba reads."
     )
     lines = [f"{content['device']['name']}, {content['date']} (commit {content['commit']}); {versions}. {shares}", ""]
     names = ["klnumba", *sorted({name for case in content["rows"] for name in case["seconds"]} - {"copy", "klnumba"})]

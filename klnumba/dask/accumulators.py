@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import accumulate as accumulated
 from typing import Any
 
 import dask.array as da
@@ -67,7 +68,7 @@ def accumulate(
         raise ValueError(f"metric: rows along the last axis of two matrices, not along axis {metric.axis}")
     metric.check_shapes(first, second)
     if hasattr(where, "to_dask_array"):
-        where = where.to_dask_array(lengths=True)
+        where = _of_numpy(where).to_dask_array(lengths=True)
     if where is not None and np.shape(where) != first.shape:
         raise ValueError(f"where: shape {np.shape(where)}, not that of p, {first.shape}")
     if first.shape[1] > CHUNK:
@@ -79,7 +80,7 @@ def accumulate(
     columns += [along_rows(x, name, rows) for x, name in ((weights, "weights"), (groups, "groups"))]
     blocks = [[None] * len(rows) if x is None else list(x.to_delayed().ravel()) for x in columns]
     if update is _updated:
-        blocks.append([sum(rows[:k]) for k in range(len(rows))])
+        blocks.append([0, *accumulated(rows[:-1])])
     kind, options = type(metric), metric.options()
     return tree([update(kind, options, *one) for one in zip(*blocks, strict=True)], _merged)
 
@@ -111,13 +112,16 @@ def along_rows(x: Any, name: str, rows: tuple[int, ...]) -> Any:
     return found.rechunk(chunks) if isinstance(found, da.Array) else da.from_array(found, chunks)
 
 
-def _of_numpy(column: Any) -> Any:
-    """A column of a Dask table whose dtype is one of NumPy's: of numbers that may be missing, that of numbers."""
-    kind = getattr(column, "dtype", None)
-    if kind is None or isinstance(kind, np.dtype):
-        return column
-    inner = getattr(kind, "numpy_dtype", None)
-    return column.astype(inner if inner is not None and inner.kind in "iufb" else object)
+def _of_numpy(table: Any) -> Any:
+    """A Dask table, or a column of one, whose dtypes are NumPy's: of numbers that may be missing, those of numbers."""
+
+    def known(kind: Any) -> Any:
+        inner = kind if isinstance(kind, np.dtype) else getattr(kind, "numpy_dtype", None)
+        return inner if inner is not None and inner.kind in "iufb" else np.dtype(object)
+
+    return table.astype(
+        known(table.dtypes) if table.ndim == 1 else {name: known(k) for name, k in table.dtypes.items()}
+    )
 
 
 @delayed(pure=True)
@@ -137,7 +141,8 @@ def _diagnosis(metric: RowMetric, p: Any, q: Any, where: Any, first: int) -> str
     if metric.invalid != "raise":
         return None
     lenient = type(metric)(threads=1, **(metric.options() | {"invalid": "nan"}))
-    bad = np.flatnonzero(np.isnan(lenient._rows_values(p, q, where, 1)[0]))
+    values = lenient._rows_values(p, q, where, 1)[0]
+    bad = np.flatnonzero(np.isnan(values)) if isinstance(values, np.ndarray) else np.empty(0)
     if not bad.size:
         return None
     logs = metric.kind != "prob"

@@ -165,7 +165,7 @@ def score(
 
 def _seconds(every: Any) -> float:
     try:
-        seconds = math.nan if isinstance(every, bool | str) else float(every)
+        seconds = math.nan if isinstance(every, bool | np.bool_ | str | bytes) else float(every)
     except (TypeError, ValueError, OverflowError):
         seconds = math.nan
     if not seconds >= 0.0:

@@ -16,7 +16,6 @@ from klnumba.scoring import memory as limits
 from klnumba.scoring.blocks import BLOCK, SHARE, Watch
 from klnumba.scoring.errors import InputError
 from klnumba.scoring.logarithms import (
-    BYTES,
     CELLS,
     cells_within,
     coarsened,
@@ -24,6 +23,7 @@ from klnumba.scoring.logarithms import (
     logarithms,
     normalised,
     spread,
+    working,
 )
 from klnumba.scoring.opening import open_source
 from klnumba.scoring.outputs import check_place
@@ -165,7 +165,7 @@ class _Writer:
     def _step(self, limit: int) -> int:
         self.cells = cells_within(limit)
         each = self.rows.row_bytes * self.rows.copies
-        beside = self.rows.resident + BYTES * self.cells
+        beside = self.rows.resident + working(self.cells, self.rows.shape)
         if each + beside > SHARE * limit:
             raise InputError(
                 f"memory: {limits.text(limit)} is too little: one row of {self.rows.name} takes {limits.text(each)}, "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -22,13 +23,20 @@ def cells_within(limit: int) -> int:
     return min(CELLS, max(LEAST_CELLS, limit // (SHARE * BYTES)))
 
 
+def working(cells: int, shape: tuple[int | None, ...]) -> int:
+    """Bytes that `spread` takes for rows of a shape, so many cells of them at a time."""
+    row = math.prod(n or 0 for n in shape[1:])
+    most = max(cells, row)
+    return BYTES * (most if shape[0] is None else min(most, shape[0] * row))
+
+
 def spread(rows: Array, work: Callable[[slice], Result], count: int | None, cells: int = CELLS) -> Iterator[Result]:
     """What `work` makes of every slice of some rows, in their order, on so many threads.
 
-    Together the threads have so many cells in hand, or a row.
+    Together the threads have so many cells in hand, or one entry of the first axis.
     """
     count = threads.choose(count, rows.size)
-    whole = max(1, cells // max(rows.shape[-1], 1))
+    whole = max(1, cells // max(math.prod(rows.shape[1:]), 1))
     for first in range(0, len(rows), whole):
         last = min(first + whole, len(rows))
         step = -(-(last - first) // count)

@@ -140,7 +140,7 @@ class Pairing:
     @property
     def holding(self) -> int:
         """Those of them that sources hold already."""
-        return sum(side.source.holding for side in self.sides)
+        return sum(min(side.source.holding, side.source.resident) for side in self.sides)
 
     def step_bytes(self) -> float:
         """Bytes that the process holds for each step along the leading axis while a block is read."""

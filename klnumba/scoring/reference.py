@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 
 from klnumba.scoring.archives import open_safetensors, safetensors_header
 from klnumba.scoring.errors import InputError
-from klnumba.scoring.logarithms import BYTES, CELLS, cells_within, coarsened, logarithms, spread
+from klnumba.scoring.logarithms import CELLS, cells_within, coarsened, logarithms, spread, working
 from klnumba.scoring.options import Options
 from klnumba.scoring.source import Array, Source
 
@@ -77,8 +76,7 @@ class OfModel(Source):
 
     @property
     def resident(self) -> int:
-        cells = max(self.cells, math.prod(self.model.row_shape))
-        return self.model.resident + BYTES * min(cells, math.prod(n or cells for n in self.model.shape))
+        return self.model.resident + working(self.cells, self.model.shape)
 
     @property
     def holding(self) -> int:

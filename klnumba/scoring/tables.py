@@ -18,7 +18,7 @@ from klnumba.scoring.source import Array, Stream, file_identity
 FLOAT64 = np.dtype(np.float64)
 PAGE = 1 << 20  # bytes of a page of Parquet, as most writers make them
 BUFFER = 1 << 14  # bytes of a column that are read at a time
-FEW = 16  # rows of lists among which one may tell how long they are
+FEW = 1024  # rows of lists at most, among which one may tell how long they are
 SHOWN = 40  # characters of a field in an error text
 
 
@@ -28,7 +28,7 @@ class Csv(Stream):
     copies = 8.0  # the text, its lines, the numbers
 
     def __init__(self, path: Path, header: bool | None) -> None:
-        self.path = path
+        self.path, self._size = path, path.stat().st_size
         with self._text() as file:
             fields = next(csv.reader(file), [])
             if not fields:
@@ -79,7 +79,7 @@ class Csv(Stream):
         return self.batch_bytes()
 
     def most_rows(self) -> float:
-        return 1 + self.path.stat().st_size / (2 * self.row_shape[0])  # a cell takes a digit and a comma
+        return 1 + self._size / (2 * self.row_shape[0])  # a cell takes a digit and a comma
 
     def identity(self) -> Any:
         return file_identity(self.path) | {"header": self.named}
@@ -139,7 +139,8 @@ class Parquet(Stream):
             rows = file.metadata.num_rows
             groups = [file.metadata.row_group(k) for k in range(file.num_row_groups)]
             self.groups = [group.num_rows for group in groups]
-            self._group = max((group.total_byte_size for group in groups), default=0)
+            sizes = [group.total_byte_size for group in groups]
+            self._group, self._bytes = max(sizes, default=0), sum(sizes)
         index = (schema.pandas_metadata or {}).get("index_columns", [])
         self.fields = [field for field in schema if field.name not in index]
         if not self.fields:
@@ -161,7 +162,8 @@ class Parquet(Stream):
         """The length of the lists; of those that may differ, that of the first one."""
         if self._arrow.types.is_fixed_size_list(self.fields[0].type):
             return int(self.fields[0].type.list_size)
-        for batch in self._stored(FEW, list(range(len(self.groups)))):
+        few = max(1, min(FEW, PAGE * sum(self.groups) // max(self._bytes, 1)))
+        for batch in self._stored(few, list(range(len(self.groups)))):
             there = batch.column(0).drop_null()
             if len(there):
                 return len(there[0])

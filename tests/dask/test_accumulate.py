@@ -67,7 +67,8 @@ def test_columns_of_tables():
     for of_groups, of_weights in (("int64", "float64"), ("Int64", "Float64"), ("int32[pyarrow]", "double[pyarrow]")):
         table = pd.DataFrame({"g": pd.Series(GROUPS, dtype=of_groups), "w": pd.Series(WEIGHTS, dtype=of_weights)})
         lazily = frames.from_pandas(table, npartitions=3)
-        where = frames.from_pandas(pd.DataFrame(WHERE), npartitions=2)
+        masks = {"int64": "bool", "Int64": "boolean"}.get(of_groups, "bool[pyarrow]")
+        where = frames.from_pandas(pd.DataFrame(WHERE).astype(masks), npartitions=2)
         found = lazy.accumulate(kl.KLDivergence(), da.from_array(P, (700, 6)), Q, lazily["w"], where, lazily["g"])
         assert_same(found.compute(scheduler="threads").state_dict(), expected)
     groups = frames.from_pandas(pd.Series(GROUPS), npartitions=3).to_dask_array()

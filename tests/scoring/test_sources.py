@@ -13,9 +13,11 @@ import pytest
 
 import klnumba as kl
 from klnumba.scoring import InputError, cache_reference, source
+from klnumba.scoring.logarithms import BYTES, spread, working
 from klnumba.scoring.mapped import Mapped
 from klnumba.scoring.opening import open_source
 from klnumba.scoring.options import Options
+from klnumba.scoring.pairing import Pairing
 from klnumba.scoring.reference import matched
 from klnumba.scoring.shards import natural
 from tests.scoring import samples
@@ -390,3 +392,25 @@ def test_lists_of_parquet(kind: str, tmp_path: Path) -> None:
     path.write_bytes(content)
     with pytest.raises(InputError, match=r"x\.parquet: "):
         open_source(str(path), "p").read(0, 9)
+
+
+def test_what_a_source_does_not_count_is_no_room_that_it_holds() -> None:
+    rows = np.random.default_rng(0).random((9, CELLS))
+    handed = open_source(iter([rows]), "p")
+    pairing = Pairing(handed, open_source(rows, "q"), None, -1, None)
+    assert pairing.read(0, 3, 1e9) is not None
+    assert handed.holding > 0 == pairing.holding == pairing.resident
+
+
+def test_cells_in_hand() -> None:
+    rows, sizes = np.zeros((16, 512, 64)), []
+    for threads, cells, most in ((1, 1 << 16, 1 << 16), (2, 1 << 16, 1 << 15), (1, 1 << 13, 1 << 15)):
+        sizes.clear()
+        list(spread(rows, lambda few: sizes.append(rows[few].size), threads, cells))
+        assert sum(sizes) == rows.size
+        assert max(sizes) <= most
+    assert working(1 << 16, rows.shape) == BYTES << 16
+    assert working(1 << 13, rows.shape) == BYTES << 15  # an entry of the first axis
+    assert working(1 << 13, (2, 3)) == BYTES * 6
+    assert working(1 << 13, (None, 3)) == BYTES << 13
+    assert working(1 << 13, (0, 3)) == 0

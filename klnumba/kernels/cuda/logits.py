@@ -55,8 +55,8 @@ class Kind(NamedTuple):
 
     gap: Any
     left: dict[str, float]  # what KL is at least over what was taken from G/P to have it
-    # s**2/KL up to which the shift s may be taken from a rounded x - y: that costs KL up to |s|*sqrt(2/KL) times half
-    # an ulp, where all cells round one way.
+    # s**2/KL up to which the shift s may be taken from a rounded x - y: where log-ratios are small that costs KL up to
+    # |s|*sqrt(2/KL) times half an ulp, if all cells round one way.
     steady: dict[str, float]
 
 
