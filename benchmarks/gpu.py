@@ -101,19 +101,17 @@ def run_tests(device: Device) -> dict[str, Any]:
     return {"tests": last if ended else f"not finished after {TESTS:.0f} s: {last}", "failed": failed(output)}
 
 
+# What is started in the background would else ignore interrupts.
+HEED = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
+
+
 def run_for(command: list[str], seconds: float, **settings: Any) -> tuple[str, bool]:
     """(what a command printed, whether it ended by itself); one that takes longer is interrupted, and then stopped."""
-
     posix = os.name == "posix"
-
-    def heed() -> None:  # what is started in the background would else ignore interrupts
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-
+    started = [sys.executable, "-c", HEED, *command] if posix else command
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=posix,
-        preexec_fn=heed if posix else None,
-        **settings,
-    ) as process:  # fmt: skip
+        started, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=posix, **settings
+    ) as process:
         try:
             return process.communicate(timeout=seconds)[0], True
         except subprocess.TimeoutExpired:
