@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from itertools import accumulate as accumulated
 from typing import Any
@@ -11,9 +10,9 @@ import dask.array as da
 import numpy as np
 from dask.delayed import Delayed, delayed
 
-from klnumba import arrays, diagnosis
+from klnumba import arrays
 from klnumba.dask import long
-from klnumba.dask.rows import whole_rows
+from klnumba.dask.rows import first_fault, whole_rows
 from klnumba.dask.trees import tree
 from klnumba.engine import AGREE, Task
 from klnumba.kernels.tiles import CHUNK
@@ -67,8 +66,7 @@ def accumulate(
     if metric.axis not in (-1, 1):
         raise ValueError(f"metric: rows along the last axis of two matrices, not along axis {metric.axis}")
     metric.check_shapes(first, second)
-    if hasattr(where, "to_dask_array"):
-        where = _of_numpy(where).to_dask_array(lengths=True)
+    where = _array_of(where)
     if where is not None and np.shape(where) != first.shape:
         raise ValueError(f"where: shape {np.shape(where)}, not that of p, {first.shape}")
     if first.shape[1] > CHUNK:
@@ -101,8 +99,7 @@ def along_rows(x: Any, name: str, rows: tuple[int, ...]) -> Any:
     """A column of the rows in the blocks of the rows."""
     if x is None:
         return None
-    if hasattr(x, "to_dask_array"):  # a column of a Dask table, or all of it
-        x = _of_numpy(x).to_dask_array(lengths=True)
+    x = _array_of(x)
     found = x if isinstance(x, da.Array) else np.asarray(x)
     if isinstance(found, da.Array) and np.isnan(found.shape).any():
         raise ValueError(f"{name}: a Dask array of unknown length: x.compute_chunk_sizes() finds it")
@@ -112,16 +109,17 @@ def along_rows(x: Any, name: str, rows: tuple[int, ...]) -> Any:
     return found.rechunk(chunks) if isinstance(found, da.Array) else da.from_array(found, chunks)
 
 
-def _of_numpy(table: Any) -> Any:
-    """A Dask table, or a column of one, whose dtypes are NumPy's: of numbers that may be missing, those of numbers."""
+def _array_of(x: Any) -> Any:
+    """An argument, of a Dask table or a column of one as an array of NumPy's dtypes: of numbers, theirs."""
+    if not hasattr(x, "to_dask_array"):
+        return x
 
     def known(kind: Any) -> Any:
         inner = kind if isinstance(kind, np.dtype) else getattr(kind, "numpy_dtype", None)
         return inner if inner is not None and inner.kind in "iufb" else np.dtype(object)
 
-    return table.astype(
-        known(table.dtypes) if table.ndim == 1 else {name: known(k) for name, k in table.dtypes.items()}
-    )
+    kinds = known(x.dtypes) if x.ndim == 1 else {name: known(kind) for name, kind in x.dtypes.items()}
+    return x.astype(kinds).to_dask_array(lengths=True)
 
 
 @delayed(pure=True)
@@ -142,12 +140,9 @@ def _diagnosis(metric: RowMetric, p: Any, q: Any, where: Any, first: int) -> str
         return None
     lenient = type(metric)(threads=1, **(metric.options() | {"invalid": "nan"}))
     values = lenient._rows_values(p, q, where, 1)[0]
-    bad = np.flatnonzero(np.isnan(values)) if isinstance(values, np.ndarray) else np.empty(0)
-    if not bad.size:
+    if not isinstance(values, np.ndarray) or not np.isnan(values).any():  # those of a device are not looked at
         return None
-    logs = metric.kind != "prob"
-    rows, row = arrays.Rows(p, q, (1,), where, -math.inf if logs else 0.0, wide=True), int(bad[0])
-    return diagnosis.told(*diagnosis.sides_of(rows, (row,), logs), (first + row,))
+    return first_fault(values, p, q, where, (1,), metric.kind != "prob", [range(first, first + len(values))])
 
 
 @delayed(pure=True)

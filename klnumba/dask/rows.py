@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -141,16 +141,22 @@ class _Block:
             options |= {"out": np.empty(tuple(n for k, n in enumerate(shape) if k not in self.reduced))}
         found = np.asarray(self.function(*sides, axis=self.reduced, where=where, threads=1, **options))
         if self.strict and np.isnan(found).any():
-            raise ValueError(self._diagnosis(found, sides, where, blocks[self.sides + self.masked :]))
+            numbers = blocks[self.sides + self.masked :]
+            raise ValueError(first_fault(found, sides[0], sides[-1], where, self.reduced, self.logs, numbers))
         return found
 
-    def _diagnosis(self, found: Any, sides: tuple[Any, ...], where: Any, numbers: tuple[Any, ...]) -> str:
-        """What is wrong with the first row that is NaN, named by its place in the whole."""
-        zero = -math.inf if self.logs else 0.0
-        rows = arrays.Rows(sides[0], sides[-1], self.reduced, where, zero, wide=True)
-        at = np.unravel_index(int(np.isnan(found).argmax()), found.shape) if found.ndim else ()
-        place = tuple(int(along[k]) for along, k in zip(numbers, at, strict=True))
-        return diagnosis.told(*diagnosis.sides_of(rows, at, self.logs), place)
+
+def first_fault(
+    found: Any, p: Any, q: Any, where: Any, reduced: tuple[int, ...], logs: bool, numbers: Sequence[Any]
+) -> str:  # fmt: skip
+    """What is wrong with the first row of a block that is NaN, named by its place in the whole.
+
+    `numbers` are those of the block's rows along each axis.
+    """
+    rows = arrays.Rows(p, q, reduced, where, -math.inf if logs else 0.0, wide=True)
+    at = np.unravel_index(int(np.isnan(found).argmax()), found.shape) if found.ndim else ()
+    place = tuple(int(along[k]) for along, k in zip(numbers, at, strict=True))
+    return diagnosis.told(*diagnosis.sides_of(rows, at, logs), place)
 
 
 def _reduced(found: Any, reduction: str, kind: Any) -> Any:
