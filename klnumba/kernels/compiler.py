@@ -68,27 +68,21 @@ def _fma(typingctx: Any, x: Any, y: Any, z: Any) -> Any:
     return x(x, y, z), codegen
 
 
-def _asking(always: bool) -> Any:
-    """An instruction that asks for a cache line; unless `always`, where the processor does not by itself."""
+@intrinsic
+def _prefetch(typingctx: Any, cells: Any, index: Any) -> Any:
+    """Ask for the cache line of cells[index]; any index may be given."""
 
-    @intrinsic
-    def prefetch(typingctx: Any, cells: Any, index: Any) -> Any:
-        """Ask for the cache line of cells[index]; any index may be given."""
+    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, args[0])
+        byte = ir.IntType(8).as_pointer()
+        place = builder.bitcast(builder.gep(array.data, [args[1]]), byte)
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
+        builder.call(function, [place, number(0), number(3), number(1)])
+        return context.get_dummy_value()
 
-        def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
-            if always or not registers.looks_ahead(context):
-                array = context.make_array(signature.args[0])(context, builder, args[0])
-                byte = ir.IntType(8).as_pointer()
-                place = builder.bitcast(builder.gep(array.data, [args[1]]), byte)
-                number = ir.IntType(32)
-                kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
-                function = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
-                builder.call(function, [place, number(0), number(3), number(1)])
-            return context.get_dummy_value()
-
-        return nbtypes.none(cells, nbtypes.int64), codegen
-
-    return prefetch
+    return nbtypes.none(cells, nbtypes.int64), codegen
 
 
 @intrinsic
@@ -115,8 +109,7 @@ def _eight_bytes(typingctx: Any, data: Any, start: Any) -> Any:
 
 
 INSTRUCTIONS: dict[Any, Any] = {primitives.fma: _fma}
-prefetch: Any = _asking(True)
-prefetch_next: Any = _asking(False)  # of what is read in order
+prefetch: Any = _prefetch
 frozen: Any = _frozen
 eight_bytes: Any = _eight_bytes
 
@@ -221,7 +214,7 @@ def as_written(formula: Callable[..., Any]) -> Any:
 def loop(name: str, function: Callable[..., Any], signature: Any, cached: bool = True) -> Any:
     """Compile a loop for one signature; `name` tells it from every other loop in the cache."""
     function.__qualname__ = name.replace("-", "_")
-    dispatcher: Any = numba.njit(fastmath={"nsz"}, **OPTIONS)(function)
+    dispatcher: Any = numba.njit(fastmath={"nsz"}, **OPTIONS | {"pipeline_class": registers.LoopCompiler})(function)
     folder = cache_folder() if cached else None
     if folder is not None:
         dispatcher._cache = _loop_cache(function, name, folder)
@@ -293,8 +286,8 @@ def _for_any_number(dispatcher: Any) -> Any:
 def _named(function: Callable[..., Any]) -> Callable[..., Any]:
     """Put what a piece closes over into its name.
 
-    The pieces of a cached loop keep the names they were compiled under. Two loops that come from different processes
-    may hold pieces of one name; unless one name always means one content, the linker would take the first for both.
+    The pieces of a cached loop keep the names they were compiled under, and loops of several processes come together:
+    one name always means one content.
     """
     contents = [cell.cell_contents for cell in function.__closure__ or ()]
     if contents:

@@ -23,7 +23,7 @@ from klnumba.formulas.elementary import sum_of_four, two_sum
 from klnumba.formulas.finish import differences, masses
 from klnumba.kernels.compiler import as_written, frozen, helper, part, scalar
 from klnumba.kernels.shares import flagged, take
-from klnumba.kernels.tiles import BUFFER, SCRATCH, SPACE, STEP, TILE, ask, copy, fill, side_by_side, stretch, vector_sum
+from klnumba.kernels.tiles import BUFFER, SCRATCH, SPACE, STEP, TILE, ask, copy, fill, side_by_side, vector_sum
 
 SHORT = 256  # rows shorter than this are computed many at a time
 VECTORS = 32  # rows shorter than this are summed many at a time
@@ -277,17 +277,17 @@ def scaled_long_rows(cell: Callable[..., Any], finish: Callable[..., Any], dtype
 
 def flat_loop(cell: Callable[..., Any], top: Any) -> Any:
     """The cells of many short rows into a buffer; returns the least guard."""
-    cell, few = scalar(cell), stretch(STEP)
+    cell = scalar(cell)
 
     @part
     def flat(p: Any, a: Any, q: Any, b: Any, count: Any, out: Any) -> Any:
         guard = top
         line, ahead = 64 // p.itemsize, AHEAD // 2 // p.itemsize  # for short rows half as far was the fastest
-        for start in range(0, count, few):
-            x = p[a + start : a + min(start + few, count)]
-            y = q[b + start : b + min(start + few, count)]
-            place = out[start : min(start + few, count)]
-            ask(x, y, ahead, few, line)
+        for start in range(0, count, STEP):
+            x = p[a + start : a + min(start + STEP, count)]
+            y = q[b + start : b + min(start + STEP, count)]
+            place = out[start : min(start + STEP, count)]
+            ask(x, y, ahead, STEP, line)
             for k in range(x.size):
                 place[k], check = cell(np.float64(x[k]), np.float64(y[k]), 1.0)
                 guard = min(guard, check)

@@ -16,7 +16,7 @@ from klnumba.formulas.finish import GRID, MAGNITUDE, kl_finish_difference, split
 from klnumba.kernels.compiler import frozen, helper, part, scalar
 from klnumba.kernels.fast import AHEAD, constants, group, sums
 from klnumba.kernels.shares import flagged, take
-from klnumba.kernels.tiles import SPACE, STEP, TILE, ask, stretch
+from klnumba.kernels.tiles import SPACE, STEP, TILE, ask
 
 CELLS, HIGH, LOW = 3 * TILE, 4 * TILE, 5 * TILE  # where the numbers of a group of rows lie in `space`, after their sums
 assert LOW + TILE <= SPACE
@@ -39,17 +39,17 @@ def split_loop(cell: Callable[..., Any], top: Any) -> Any:
 
     It returns the least guard; a difference whose bits are too large for `room` takes it below those that hold.
     """
-    cell, split, few = scalar(cell), _split, stretch(STEP)
+    cell, split = scalar(cell), _split
 
     @part
     def flat(p: Any, a: Any, q: Any, b: Any, count: Any, room: Any, space: Any) -> Any:
         guard = top
         line, ahead = 64 // p.itemsize, AHEAD // 2 // p.itemsize  # as in `fast.flat_loop`
-        for start in range(0, count, few):
-            stop = min(start + few, count)
+        for start in range(0, count, STEP):
+            stop = min(start + STEP, count)
             x, y = p[a + start : a + stop], q[b + start : b + stop]
             cells, high, low = space[CELLS + start :], space[HIGH + start :], space[LOW + start :]
-            ask(x, y, ahead, few, line)
+            ask(x, y, ahead, STEP, line)
             for k in range(x.size):
                 cells[k], check = cell(np.float64(x[k]), np.float64(y[k]), 1.0)
                 high[k], low[k], size = split(np.float64(x[k]), np.float64(y[k]), GRID)

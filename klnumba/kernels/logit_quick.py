@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba.core.registry import cpu_target
 
-from klnumba.formulas.elementary import ONE_F32
+from klnumba.formulas.elementary import ONE_F32, two_sum
 from klnumba.formulas.logit_cells import (
     NEAR,
     any_gap,
@@ -27,7 +27,7 @@ from klnumba.kernels.tiles import TILE, WHOLE, ask
 
 # Sums of p and q times a unit, which differs from tile to tile, so that additions of alike cells round differently.
 UNITS, STRIDE = 1024, 633
-NEXT = 256  # cells on from those at work that are asked for
+NEXT = 1024  # cells on from those at work that are asked for
 # The share of a sum that a term may have, and where p and q are far apart, since it has more roundings there;
 # and that a tile may have, whose additions round one after another.
 LARGE, LARGE_FAR, MOST = 0.1875, 0.125, 0.5
@@ -35,6 +35,9 @@ LARGE, LARGE_FAR, MOST = 0.1875, 0.125, 0.5
 # begins, and what its sums lost while it waited.
 P, D, G, TOP, MOST_CELL, SHARE, PLACE, FELL = range(8)
 NEAR_BITS = np.float32(NEAR).view(np.int32)
+SLIGHT = 2.0  # the square of a guess is at most so many times the cells' mean: it is no larger than deltas are
+
+_two_sum = scalar(two_sum)
 
 
 @part
@@ -171,6 +174,39 @@ def quick_tile(dtype: Any) -> Any:
         return False, far
 
     return quick if has_quick_tile(dtype) else never
+
+
+def light_tiles(dtype: Any) -> Any:
+    """Add up one tile after the other as far as they are light.
+
+    It takes P, its rounding errors, D, G and its rounding errors of the cells before, and P and G of what waits, and
+    returns how many cells were added, the sums, whether a cell is far, and, of a tile that is left, whether all is in
+    range: its sums are in the record then.
+    """
+    quick = quick_tile(dtype)
+
+    @helper
+    def tiles(
+        x: Any, y: Any, start: Any, shift: Any, ratio: Any, far: Any, mass: Any, rest: Any, odd: Any, cells: Any,
+        low: Any, others: Any, other_cells: Any, record: Any,
+    ) -> Any:  # fmt: skip
+        added_up, done = 0, True
+        while added_up < x.size:
+            u, v = x[added_up : added_up + TILE], y[added_up : added_up + TILE]
+            whole, all_cells = others + mass, other_cells + cells
+            slight = whole > 0.0 and shift * shift * whole <= SLIGHT * all_cells
+            done, far = quick(u, v, shift, ratio, slight, far, (start + added_up) // TILE, record)
+            if not (done and is_light(record, whole, all_cells, 1.0)):
+                break
+            mass, e = _two_sum(mass, record[P])
+            rest += e
+            odd += record[D]
+            cells, e = _two_sum(cells, record[G])
+            low += e
+            added_up += u.size
+        return added_up, mass, rest, odd, cells, low, far, done
+
+    return tiles
 
 
 def has_quick_tile(dtype: Any) -> bool:

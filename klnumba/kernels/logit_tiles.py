@@ -26,7 +26,6 @@ from klnumba.kernels.tiles import (
     ask,
     copy,
     fill,
-    stretch,
     sum_of_sixteens,
     vector_sum,
 )
@@ -75,15 +74,15 @@ def tile_loop(dtype: Any) -> Any:
     real = dtype.type
     bits = np.dtype(f"i{dtype.itemsize}").type
     mask, limit = bits(np.iinfo(bits).max), real(NEAR).view(bits)
-    few, line = stretch(STEP), 64 // dtype.itemsize
+    line = 64 // dtype.itemsize
 
     def over(cell: Any) -> Any:
         @helper
         def cells(x: Any, y: Any, shift: Any, ratio: Any, ps: Any, ds: Any, gs: Any) -> Any:
             top = bits(0)
-            for s in range(0, x.size, few):
-                u, v, a, b, c = x[s : s + few], y[s : s + few], ps[s : s + few], ds[s : s + few], gs[s : s + few]
-                ask(u, v, TILE, few, line)
+            for s in range(0, x.size, STEP):
+                u, v, a, b, c = x[s : s + STEP], y[s : s + STEP], ps[s : s + STEP], ds[s : s + STEP], gs[s : s + STEP]
+                ask(u, v, TILE, STEP, line)
                 for k in range(u.size):
                     p, delta, g = cell(u[k], v[k], shift, ratio)
                     a[k], b[k], c[k] = p, p * delta, g

@@ -33,7 +33,7 @@ from klnumba.formulas.special import exp_excess
 from klnumba.kernels.compiler import helper, part, scalar
 from klnumba.kernels.logit_guess import guessing
 from klnumba.kernels.logit_late import settling
-from klnumba.kernels.logit_quick import FELL, PLACE, D, G, P, has_quick_tile, is_light, quick_tile, waiting_room
+from klnumba.kernels.logit_quick import FELL, PLACE, D, G, P, has_quick_tile, light_tiles, waiting_room
 from klnumba.kernels.logit_tiles import exact, placing, summing
 from klnumba.kernels.shares import flagged, take
 from klnumba.kernels.tiles import TILE
@@ -44,7 +44,6 @@ HEAD = 2 * TILE  # the cells from which the first guess is made
 MOVES = 2  # the sums are moved after so many times as many cells as told the guess, and so on, and at the end
 FAR = 0.5  # a guess so far off is of no use: the row is begun again
 RIGHT = 64.0  # a guess of which the square of the error is so many times below KL, and below 1, is left as it is
-SLIGHT = 2.0  # the square of a guess is at most so many times the cells' mean: it is no larger than deltas are
 LONG = 16 * TILE  # cells of a row whose tiles are so many that the roundings of their quick sums level out
 PAUSE = 4  # tiles until quick sums are tried again
 LOST = 1.0  # KL is at least so many times what its sums lost when they were moved
@@ -93,7 +92,7 @@ def moving(dtype: Any) -> Any:
 
 def reading(dtype: Any) -> Any:
     """A read of a row: (P, D, G, the last guess, what G lost on the way to it, where it was broken off)."""
-    place, summed, quick, quickly = placing(dtype), summing(dtype), quick_tile(dtype), has_quick_tile(dtype)
+    place, summed, tiles, quickly = placing(dtype), summing(dtype), light_tiles(dtype), has_quick_tile(dtype)
     (better, moved, all_moved), settled = moving(dtype), settling(dtype)
 
     @part
@@ -108,29 +107,33 @@ def reading(dtype: Any) -> Any:
         again = 0 if quickly and d >= LONG else d
         while start < d:
             count, more, c, g, done = min(TILE, d - start), 0.0, 0.0, 0.0, False
-            whole, all_cells = heavy + mass + late_mass, heavy_cells + cells + late_cells - stale
+            quick_ones = quickly and start >= again
+            if quick_ones and inverse == 1.0:  # where nothing is copied, all that are added up at one guess
+                count = max(count, (min(d, then) - start) // TILE * TILE)
             x, y = place(p, o + start, q, u + start, count, shift, inverse, work, view)
-            if quickly and start >= again and x.size == count:
-                slight, sums = whole > 0.0 and shift * shift * whole <= SLIGHT * all_cells, late[waiting]
-                done, far = quick(x, y, shift, ratio, slight, far, start // TILE, sums)
+            if quick_ones and x.size == count:
+                sums, others, other_cells = late[waiting], heavy + late_mass, heavy_cells + late_cells - stale
+                passed, mass, rest, odd, cells, low, far, done = tiles(
+                    x, y, start, shift, ratio, far, mass, rest, odd, cells, low, others, other_cells, sums
+                )
+                x, y, start, count = x[passed:], y[passed:], start + passed, count - passed
                 if not done:
                     again = start + PAUSE * TILE
-                elif is_light(sums, whole, all_cells, 1.0):
-                    more, c, g = sums[P], sums[D], sums[G]
-                elif waiting + 1 < late.shape[0]:
+                elif count > 0 and waiting + 1 < late.shape[0]:
                     waiting, sums[PLACE], sums[FELL] = waiting + 1, start, 0.0
                     late_mass, late_odd, late_cells = late_mass + sums[P], late_odd + sums[D], late_cells + sums[G]
                     stale += sums[G]
                 else:
-                    done = False
+                    done = count == 0
             if not done:
-                more, c, g, far, n = summed(x, y, shift, far, store, whole, all_cells, space, n)
+                whole, all_cells = heavy + mass + late_mass, heavy_cells + cells + late_cells - stale
+                more, c, g, far, n = summed(x[:TILE], y[:TILE], shift, far, store, whole, all_cells, space, n)
             odd += c
             mass, e = _two_sum(mass, more)
             rest += e
             cells, e = _two_sum(cells, g)
             low += e
-            start += count
+            start += min(TILE, count)
             move = start >= min(then, d)
             if n > 0 and (move or n > FULL):
                 more, c, g = exact(space, n, shift)

@@ -1,4 +1,4 @@
-"""Vectors as wide as the processor's registers.
+"""How pieces and loops are lowered: to vectors as wide as the processor's registers, and loops that share nothing.
 
 For Intel processors LLVM takes half of a 512-bit register, since the first of them lowered their clock for whole ones.
 Those from Ice Lake on hardly do: there whole registers take 10 to 20 % less time, in rows, logits and closed forms
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from llvmlite import binding as llvm
 from numba.core import compiler, lowering
 from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import BaseNativeLowering, NativeLowering
@@ -27,12 +28,31 @@ class Lower(lowering.Lower):
             set.add(self.function.attributes, WHOLE)  # the set's own `add` knows only attributes without a value
 
 
-def looks_ahead(context: Any) -> bool:
-    """Whether the processor asks for what follows in memory well enough, so that being told takes more than it saves.
+class LoopLower(Lower):
+    """Of a loop that is called from Python: the pieces in its machine code are its own."""
 
-    AMD's do: rows take 5 to 40 % less time. Intel's stop at every page of memory.
+    def setup_function(self, fndesc: Any) -> None:
+        """Declare the function, and have its pieces hidden once they are compiled."""
+        super().setup_function(fndesc)
+        library, optimize = self.library, self.library._optimize_final_module
+
+        def optimize_and_hide() -> None:
+            optimize()
+            hide_pieces(library._final_module)
+
+        library._optimize_final_module = optimize_and_hide
+
+
+def hide_pieces(module: Any) -> None:
+    """Make the pieces of a loop known in its module alone.
+
+    Numba compiles a piece for itself too, and once in every loop that calls it, each time a little differently. Of
+    pieces with one name the linker takes the first that it meets: a loop would compute other last digits in the process
+    that compiles it than where it comes from the cache, and others after this loop than after that one.
     """
-    return str(context.codegen().magic_tuple()[1]).startswith("znver")
+    for function in module.functions:
+        if not function.is_declaration and function.linkage == llvm.Linkage.linkonce_odr:
+            function.linkage = "internal"
 
 
 def fuses(context: Any) -> bool:
@@ -45,24 +65,32 @@ def features(context: Any) -> list[str]:
     return str(context.codegen().magic_tuple()[-1]).split(",")
 
 
-@register_pass(mutates_CFG=True, analysis_only=False)
-class Lowering(BaseNativeLowering):
-    """Numba's pass with this module's class."""
+def _lowering(lower: Any, name: str) -> Any:
+    """Numba's pass with another class that lowers."""
 
-    _name: Any = "klnumba_lowering"
+    @register_pass(mutates_CFG=True, analysis_only=False)
+    class Lowering(BaseNativeLowering):
+        _name: Any = name
 
-    @property
-    def lowering_class(self) -> Any:
-        """The class that lowers."""
-        return Lower
+        @property
+        def lowering_class(self) -> Any:
+            return lower
+
+    return Lowering
 
 
-class Compiler(compiler.CompilerBase):
+def _compiler(lowering: Any) -> Any:
     """Numba's steps, the lowering replaced."""
 
-    def define_pipelines(self) -> list[Any]:
-        """The steps in their order."""
-        steps = compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
-        steps.passes[:] = [(Lowering if one is NativeLowering else one, said) for one, said in steps.passes]
-        steps.finalize()
-        return [steps]
+    class Compiler(compiler.CompilerBase):
+        def define_pipelines(self) -> list[Any]:
+            steps = compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
+            steps.passes[:] = [(lowering if one is NativeLowering else one, said) for one, said in steps.passes]
+            steps.finalize()
+            return [steps]
+
+    return Compiler
+
+
+Compiler = _compiler(_lowering(Lower, "klnumba_lowering"))
+LoopCompiler = _compiler(_lowering(LoopLower, "klnumba_loop_lowering"))

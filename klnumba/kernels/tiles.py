@@ -15,11 +15,9 @@ from typing import Any
 
 import numpy as np
 from numba import types
-from numba.core.registry import cpu_target
 
 from klnumba.formulas.elementary import two_sum
-from klnumba.kernels.compiler import frozen, helper, part, prefetch_next, reordering, scalar
-from klnumba.kernels.registers import looks_ahead
+from klnumba.kernels.compiler import frozen, helper, part, prefetch, reordering, scalar
 
 TILE = 512
 CHUNK = 1 << 18
@@ -44,23 +42,18 @@ INDEX = types.Array(types.int64, 1, "C", readonly=True)
 _two_sum = scalar(two_sum)
 
 
-def stretch(cells: int) -> int:
-    """How many cells of a tile come between two turns of `prefetch_next`: all, where that does nothing.
-
-    A core has few places for lines on their way: asked for a whole tile at once, Intel's wait.
-    """
-    return TILE if looks_ahead(cpu_target.target_context) else cells
-
-
 @part
 def ask(x: Any, y: Any, first: Any, count: Any, line: Any) -> None:
-    """Ask for `count` cells of both from `first` on, `line` to a cache line, where the processor does not by itself.
+    """Ask for `count` cells of both from `first` on, `line` to a cache line.
+
+    By itself a processor does so within a page of memory at most. A core has few places for lines on their way: a loop
+    asks for as much as it takes in, `STEP` cells or less, since asked for a whole tile at once the core waits.
 
     A part, though several loops have it: LLVM left a call of it in the midst of a loop over cells.
     """
     for k in range(first, first + count, line):
-        prefetch_next(x, k)
-        prefetch_next(y, k)
+        prefetch(x, k)
+        prefetch(y, k)
 
 
 def cells_of(dtype: Any) -> Any:

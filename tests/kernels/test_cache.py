@@ -68,6 +68,41 @@ def test_a_second_process_compiles_nothing(tmp_path):
     assert {path: path.stat().st_mtime_ns for path in files(cache)} == kept
 
 
+# Digests of the bits of results, computed in the order that is asked for.
+BITS = """
+import hashlib
+import json
+import numpy as np
+import klnumba as kl
+from klnumba.distributions import Gamma
+
+rng = np.random.default_rng(0)
+x = 3.0 * rng.standard_normal((40, 1000))
+y = x + rng.standard_normal(x.shape)
+p, q = np.exp(x), np.exp(y)
+work = {
+    "logits": lambda: kl.kl_divergence(x, y, kind="logit"),
+    "rows": lambda: kl.kl_divergence(p, q),
+    "float32": lambda: kl.kl_divergence(p.astype("f"), q.astype("f")),
+    "js": lambda: kl.js_divergence(p, q),
+    "pairs": lambda: kl.kl_divergence(Gamma(p, q), Gamma(q, p)),
+}
+names = sorted(work, reverse=REVERSED)
+print(json.dumps({name: hashlib.sha256(np.ascontiguousarray(work[name]())).hexdigest() for name in names}))
+"""
+
+
+def test_bits_come_neither_from_the_cache_nor_from_the_order(tmp_path):
+    """Loops compiled in the process, out of the cache, and after others than then."""
+    found = [
+        json.loads(
+            sub.run(f"REVERSED = {order}\n{BITS}", tmp_path / "work", seconds=300, KLNUMBA_CACHE_DIR=str(tmp_path))
+        )
+        for order in (False, False, True)
+    ]
+    assert found[0] == found[1] == found[2]
+
+
 @pytest.mark.parametrize("word", ["0", "False"])
 def test_switched_off(tmp_path, word):
     cache = tmp_path / "cache"
