@@ -286,8 +286,8 @@ def _for_any_number(dispatcher: Any) -> Any:
 def _named(function: Callable[..., Any]) -> Callable[..., Any]:
     """Put what a piece closes over into its name.
 
-    The pieces of a cached loop keep the names they were compiled under, and loops of several processes come together:
-    one name always means one content.
+    What Numba keeps of a piece beside its code is found by its name, also where loops from several processes come
+    together: one name always means one content.
     """
     contents = [cell.cell_contents for cell in function.__closure__ or ()]
     if contents:

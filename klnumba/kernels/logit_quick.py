@@ -179,9 +179,9 @@ def quick_tile(dtype: Any) -> Any:
 def light_tiles(dtype: Any) -> Any:
     """Add up one tile after the other as far as they are light.
 
-    It takes P, its rounding errors, D, G and its rounding errors of the cells before, and P and G of what waits, and
-    returns how many cells were added, the sums, whether a cell is far, and, of a tile that is left, whether all is in
-    range: its sums are in the record then.
+    It takes P, its rounding errors, D, G and its rounding errors of the tiles before, and P and G of what else the row
+    has so far, and returns how many cells were added, the sums, whether a cell is far, and, of a tile that is left,
+    whether all is in range: its sums are in the record then.
     """
     quick = quick_tile(dtype)
 

@@ -116,6 +116,7 @@ def reading(dtype: Any) -> Any:
                 passed, mass, rest, odd, cells, low, far, done = tiles(
                     x, y, start, shift, ratio, far, mass, rest, odd, cells, low, others, other_cells, sums
                 )
+                # what is left begins with a tile that was not added; of nothing, the sums below are zero
                 x, y, start, count = x[passed:], y[passed:], start + passed, count - passed
                 if not done:
                     again = start + PAUSE * TILE

@@ -7,8 +7,10 @@ alike. A function says so through an attribute, which is added where Numba lower
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
+import numba
 from llvmlite import binding as llvm
 from numba.core import compiler, lowering
 from numba.core.compiler_machinery import register_pass
@@ -34,7 +36,16 @@ class LoopLower(Lower):
     def setup_function(self, fndesc: Any) -> None:
         """Declare the function, and have its pieces hidden once they are compiled."""
         super().setup_function(fndesc)
-        library, optimize = self.library, self.library._optimize_final_module
+        library = self.library
+        optimize = getattr(library, "_optimize_final_module", None)
+        if optimize is None:
+            warnings.warn(
+                f"Numba {numba.__version__} compiles otherwise than klnumba knows: the last digits of results may "
+                "differ between the process that compiles a kernel and those that find it in the cache",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            return
 
         def optimize_and_hide() -> None:
             optimize()

@@ -46,8 +46,9 @@ _two_sum = scalar(two_sum)
 def ask(x: Any, y: Any, first: Any, count: Any, line: Any) -> None:
     """Ask for `count` cells of both from `first` on, `line` to a cache line.
 
-    By itself a processor does so within a page of memory at most. A core has few places for lines on their way: a loop
-    asks for as much as it takes in, `STEP` cells or less, since asked for a whole tile at once the core waits.
+    By itself a processor does so within a page of memory at most. A core has few places for lines on their way: loops
+    over cells ask for as much as they take in, `STEP` cells or fewer, since asked for a whole tile at once the core
+    waits, if less than where it is told nothing.
 
     A part, though several loops have it: LLVM left a call of it in the midst of a loop over cells.
     """

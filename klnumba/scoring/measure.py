@@ -12,8 +12,10 @@ from klnumba.engine import AGREE
 from klnumba.scoring.errors import InputError
 from klnumba.scoring.options import Options
 from klnumba.scoring.pairing import Block, Pairing
-from klnumba.scoring.reference import Coarsened
+from klnumba.scoring.reference import Coarsened, OfModel
 from klnumba.scoring.source import Array
+
+NO_NUMBER = "p and q: the row is not a number"
 
 
 def values(block: Block, pairing: Pairing, options: Options, threads: int | None) -> dict[str, Array]:
@@ -73,20 +75,29 @@ def problem(block: Block, pairing: Pairing, options: Options, row: int) -> str:
     p, q, where = (
         None if x is None else np.broadcast_to(x, full).transpose(order)[at] for x in (block.p, block.q, block.where)
     )
-    kind: Any = options.kind
-    text, name = "p and q: the row is not a number", f"{sides[0].source.name} and {sides[1].source.name}"
-    try:
-        kl_divergence(
-            p, q, kind=kind, axis=None, normalize=options.normalize, temperature=options.temperature,
-            where=where, invalid="raise",
-        )  # fmt: skip
-    except ValueError as error:
-        text = str(error)
+    text, shape = told(p, q, where, options, options.kind), tuple(full[k] for k in pairing.reduced)
+    model = sides[1].source
+    if isinstance(model, OfModel):  # its rows are logarithms of those of the file, which are what is wrong
+        own = np.broadcast_to(model.last, (*block.kept, *model.last.shape[-1:]))[at]
+        reason = told(own, own, where if own.shape == shape else None, options, model.kind)
+        text, shape = (f"q{reason[reason.index(':') :]}", own.shape) if reason != NO_NUMBER else (text, shape)
     which, _, rule = text.partition(": the row")
-    name = {"p": sides[0].source.name, "q": sides[1].source.name}.get(which, name)
-    shape = tuple(full[k] for k in pairing.reduced)
+    both = f"{sides[0].source.name} and {model.name}"
+    name = {"p": sides[0].source.name, "q": model.name}.get(which, both)
     begin = max(side.source.begin for side in sides)
     return f"{name}: row {place(begin + block.first + row, pairing.shape)} of shape {shape}{rule}"
+
+
+def told(p: Any, q: Any, where: Any, options: Options, kind: Any) -> str:
+    """What the rule is that a row of p or q does not keep."""
+    try:
+        kl_divergence(
+            p, q, kind=kind, axis=None, normalize=options.normalize, temperature=options.temperature, where=where,
+            invalid="raise",
+        )  # fmt: skip
+    except ValueError as error:
+        return str(error)
+    return NO_NUMBER
 
 
 def place(row: int, shape: tuple[int | None, ...]) -> str:

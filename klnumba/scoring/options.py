@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, cast
 
 import numpy as np
@@ -13,6 +13,10 @@ from klnumba.metrics import RunningStatistics
 from klnumba.scoring.errors import InputError
 
 THRESHOLDS = (0.1, 1.0)
+
+
+def _plain(x: Any) -> Any:
+    return x.item() if isinstance(x, np.generic) else x
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,13 @@ class Options:
     invalid: str = "nan"
     quantile_error: float = 0.01
     thresholds: tuple[float, ...] = THRESHOLDS
+
+    def __post_init__(self) -> None:
+        """Make Python's numbers of NumPy's, which a journal and a report cannot hold."""
+        for item in fields(self):
+            value = getattr(self, item.name)
+            plain = tuple(map(_plain, value)) if isinstance(value, tuple) else _plain(value)
+            object.__setattr__(self, item.name, plain)
 
     def check(self, threads: int | None) -> dict[str, RunningStatistics]:
         """Refuse what no row could be scored with, before any is read; the statistics of no row yet."""

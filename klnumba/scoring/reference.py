@@ -73,6 +73,7 @@ class OfModel(Source):
         super().__init__(model.name, np.dtype(np.float64), (*model.shape[:-1], width))
         self.model, self.kind, self.temperature, self.threads = model, kind, temperature, threads
         self.grain, self.cells = model.grain, CELLS
+        self.last: Array = np.empty(0)  # the model's rows that were read last
 
     @property
     def resident(self) -> int:
@@ -101,7 +102,7 @@ class Logarithms(OfModel):
         self.copies = 1.0 + model.copies * model.dtype.itemsize / 8
 
     def read(self, start: int, stop: int) -> Array:
-        rows = self.model.read(start, stop)
+        self.last = rows = self.model.read(start, stop)
         found = np.empty(rows.shape)
 
         def fill(few: slice) -> None:
@@ -123,7 +124,7 @@ class Coarsened(OfModel):
         self.agree: Array = np.empty(0, bool)  # of the rows read last: whether the largest cell is the reference's
 
     def read(self, start: int, stop: int) -> Array:
-        rows = self.model.read(start, stop)[..., : self.width]
+        self.last = rows = self.model.read(start, stop)[..., : self.width]
         places = self.places.read(start, start + len(rows))
         if len(places) < len(rows):
             raise InputError(

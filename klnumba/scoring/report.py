@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -69,7 +70,7 @@ class Report:
         """The same as JSON, where NaN is null and infinity is "inf"."""
         return json.dumps(as_json(self.to_dict()), indent=2)
 
-    def save(self, path: Path) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the JSON; the file is complete or as it was before."""
-        with replacing(path.resolve()) as file:
+        with replacing(Path(path).resolve()) as file:
             file.write((self.to_json() + "\n").encode())

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import math
 
+import numba
 import pytest
+from numba.core import codegen
 
 from klnumba.kernels import compiler
 from tests.kernels import sub
@@ -93,14 +95,29 @@ print(json.dumps({name: hashlib.sha256(np.ascontiguousarray(work[name]())).hexdi
 
 
 def test_bits_come_neither_from_the_cache_nor_from_the_order(tmp_path):
-    """Loops compiled in the process, out of the cache, and after others than then."""
-    found = [
-        json.loads(
-            sub.run(f"REVERSED = {order}\n{BITS}", tmp_path / "work", seconds=300, KLNUMBA_CACHE_DIR=str(tmp_path))
+    """Of loops that are compiled in one order, come out of the cache in another, and are compiled in that other."""
+
+    def bits(order, cache):
+        return json.loads(
+            sub.run(
+                f"REVERSED = {order}\n{BITS}", tmp_path / "work", seconds=300, KLNUMBA_CACHE_DIR=str(tmp_path / cache)
+            )
         )
-        for order in (False, False, True)
-    ]
-    assert found[0] == found[1] == found[2]
+
+    compiled = bits(False, "first")
+    assert bits(True, "first") == compiled
+    assert bits(True, "second") == compiled
+
+
+def test_a_numba_that_compiles_otherwise_is_told_of(monkeypatch):
+    """The loop works; that its pieces are not its own is said."""
+    monkeypatch.delattr(codegen.CPUCodeLibrary, "_optimize_final_module")
+    finalize = codegen.CPUCodeLibrary._finalize_final_module
+    monkeypatch.setattr(codegen.CPUCodeLibrary, "finalize", finalize)
+    loop = compiler.loop
+    with pytest.warns(RuntimeWarning, match="the last digits of results may differ"):
+        made = loop("told", lambda x: x + 1.0, numba.float64(numba.float64), cached=False)
+    assert made(2.0) == 3.0
 
 
 @pytest.mark.parametrize("word", ["0", "False"])

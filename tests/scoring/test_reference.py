@@ -130,6 +130,18 @@ def test_rows_that_are_no_distribution_stay_so(tmp_path: Path) -> None:
     assert np.isinf(found[11]) == hidden
 
 
+@pytest.mark.parametrize("top_k", [None, 4])
+def test_what_is_wrong_with_a_row_is_said_of_its_own_cells(top_k: int | None, tmp_path: Path) -> None:
+    """Of a negative cell, not of its logarithm, which is NaN; of another row than the first of a block."""
+    path = cache_reference(LOGITS, tmp_path / "ref.safetensors", top_k=top_k)
+    model = np.exp(LOGITS)
+    model[9, 3] = -0.25
+    np.save(tmp_path / "model.npy", model)
+    found = kl.score(path, tmp_path / "model.npy", kind="prob")
+    assert found["kl"].nan == 1
+    assert found.first_invalid == f"{tmp_path / 'model.npy'}: row 9 of shape ({CELLS},), cell 3 is negative (-0.25)"
+
+
 def test_sources_whose_end_is_not_known(tmp_path: Path) -> None:
     kept = cache_reference(LOGITS, tmp_path / "ref.safetensors", top_k=3).read_bytes()
     batches = (LOGITS[first : first + 10] for first in range(0, ROWS, 10))

@@ -358,3 +358,23 @@ def test_a_result_without_rows_has_the_dtypes_of_one_with_rows(suffix, dtype, tm
 
                 types.append(pq.read_schema(output).types)
     assert types[: len(types) // 2] == types[len(types) // 2 :]
+
+
+def test_options_may_be_numbers_of_numpy(tmp_path):
+    settings = {
+        "axis": -1,
+        "base": 2.0,
+        "temperature": 2.0,
+        "valid_width": 3,
+        "normalize": True,
+        "quantile_error": 0.02,
+    }
+    wrapped = {name: np.asarray(value)[()] for name, value in settings.items()}
+    x, y = np.random.default_rng(0).normal(size=(2, 6, 4))
+    first, second = (
+        kl.score(x, y, kind="logit", report=tmp_path / f"{name}.json", output=tmp_path / f"{name}.npy", **some)
+        for name, some in (("plain", settings), ("wrapped", wrapped))
+    )
+    assert first.to_json() == second.to_json()
+    first.save(str(tmp_path / "again.json"))
+    assert (tmp_path / "again.json").read_text() == (tmp_path / "wrapped.json").read_text()
