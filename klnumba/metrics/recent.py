@@ -101,7 +101,7 @@ class Windowed:
         self._batches.clear()
 
     def __repr__(self) -> str:
-        return f"<Windowed: {len(self._batches)} of {self._batches.maxlen} batches of {self._empty!r}>"
+        return f"<Windowed: {len(self._batches)} of {self._batches.maxlen} batches: {self.metric()!r}>"
 
 
 class Decayed:

@@ -6,12 +6,14 @@ import json
 import os
 import shutil
 import tempfile
+import warnings
 from pathlib import Path
 from typing import IO, Any, Literal
 
 import numpy as np
 
 from klnumba.files import replacing
+from klnumba.labels import outside
 from klnumba.scoring import memory as limits
 from klnumba.scoring.blocks import BLOCK, SHARE, Watch
 from klnumba.scoring.errors import InputError
@@ -25,7 +27,9 @@ from klnumba.scoring.logarithms import (
     spread,
     working,
 )
+from klnumba.scoring.measure import place, told
 from klnumba.scoring.opening import open_source
+from klnumba.scoring.options import Options
 from klnumba.scoring.outputs import check_place
 from klnumba.scoring.progress import shown
 from klnumba.scoring.reference import FORMAT, LOGS, PLACES, VERSION, Reference
@@ -73,6 +77,12 @@ def cache_reference(
     InputError
         A ValueError. If a file is missing or damaged, or an option is out of its range.
 
+    Warns
+    -----
+    UserWarning
+        If a row is no distribution. It is kept as NaN, as is what is scored against it; the text names the file, the
+        first such row, the cell and the rule, and how many there are.
+
     Notes
     -----
     Formula: log p = x/T - log sum exp(x/T). The file is complete or, when the work is interrupted, as it was before.
@@ -103,6 +113,9 @@ def cache_reference(
     with shown(progress) as watch, replacing(target.resolve()) as file:
         writer.write(file, target.resolve().parent, limit, watch)
     rows.close()
+    if writer.problem is not None:
+        many = f"; {writer.missing:,} rows in all" if writer.missing > 1 else ""
+        warnings.warn(f"{writer.problem}: the reference holds NaN there{many}", UserWarning, stacklevel=outside())
     return target
 
 
@@ -141,6 +154,8 @@ class _Writer:
     ) -> None:  # fmt: skip
         self.rows, self.kind, self.temperature, self.top_k = rows, kind, temperature, top_k
         self.dtype, self.width, self.threads, self.cells = dtype, width, threads, CELLS
+        self.missing, self._rows = 0, 0  # rows that are no distribution, and those that are written
+        self.problem: str | None = None  # with the first of them
 
     def write(self, file: IO[bytes], folder: Path, limit: int, watch: Watch | None) -> None:
         """The log-probabilities as they come, then the places, which wait in a file of their own; the header last."""
@@ -175,17 +190,30 @@ class _Writer:
 
     def _block(self, part: Array, file: IO[bytes], waiting: IO[bytes]) -> None:
         rows = part[..., : self.width]
-        for logs, places in spread(rows, lambda few: self._stored(rows[few]), self.threads, self.cells):
+        at = 0
+        for logs, places, bad in spread(rows, lambda few: self._stored(rows[few]), self.threads, self.cells):
             file.write(logs)
             waiting.write(places)
+            if self.problem is None and bad.any():
+                self._tell(rows, at + int(bad.argmax()))
+            self.missing += int(bad.sum())
+            at += bad.size
+        self._rows += at
 
-    def _stored(self, rows: Array) -> tuple[bytes, bytes]:
-        """The log-probabilities of some rows as they are stored, and the places of the cells that are kept."""
+    def _tell(self, rows: Array, k: int) -> None:
+        """Note what is wrong with a row of a block."""
+        row = rows[np.unravel_index(k, rows.shape[:-1])]
+        rule = told(row, row, None, Options(), self.kind).partition(": the row")[2]
+        self.problem = f"{self.rows.name}: row {place(self._rows + k, self.rows.shape[:-1])} of shape {row.shape}{rule}"
+
+    def _stored(self, rows: Array) -> tuple[bytes, bytes, Array]:
+        """The log-probabilities of rows as stored, the places of the cells that are kept, and which rows are NaN."""
         logs, places = normalised(logarithms(rows, self.kind, self.temperature)), b""
+        bad = np.isnan(logs).any(axis=-1).reshape(-1)
         if self.top_k is not None:
             largest = largest_cells(logs, self.top_k)
             logs, places = coarsened(logs, largest), largest.astype("<i4").tobytes()
-        return logs.astype(self.dtype.newbyteorder("<")).tobytes(), places
+        return logs.astype(self.dtype.newbyteorder("<")).tobytes(), places, bad
 
     def _header(self, rows: int) -> bytes:
         inner = self.rows.row_shape[:-1]

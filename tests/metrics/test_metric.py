@@ -259,6 +259,7 @@ class TestWindows:
             last.update(p[part], q[part])
         np.testing.assert_array_equal(window.compute(), last.compute())
         assert_same(window.metric().state_dict(), last.state_dict())
+        assert repr(window) == f"<Windowed: 2 of 2 batches: {last!r}>"
         window.reset()
         with pytest.warns(UserWarning, match=EARLY):
             window.compute()

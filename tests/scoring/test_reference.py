@@ -122,8 +122,12 @@ def test_equal_largest_cells() -> None:
 def test_rows_that_are_no_distribution_stay_so(tmp_path: Path) -> None:
     p, q = LOGITS.copy(), OTHERS.copy()
     p[3, 2], p[5], q[9, 1], q[11, 0] = np.nan, -np.inf, np.nan, -np.inf
+    text = (
+        rf"^source: row 3 of shape \({CELLS},\), cell 2 is NaN \(nan\): the reference holds NaN there; 2 rows in all$"
+    )
     for top_k in (None, 4):
-        path = cache_reference(p, tmp_path / "ref.safetensors", top_k=top_k)
+        with pytest.warns(UserWarning, match=text):
+            path = cache_reference(p, tmp_path / "ref.safetensors", top_k=top_k)
         found = values(path, q, tmp_path, kind="logit")
         np.testing.assert_array_equal(np.flatnonzero(np.isnan(found)), [3, 5, 9])
     hidden = np.isin(0, logarithms.largest_cells(LOGITS[11:12].astype(float), 4))
