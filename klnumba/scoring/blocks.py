@@ -79,6 +79,7 @@ class Run:
             self.pairing.expect(end, end + count if self.last is None else min(end + count, self.last))
         columns = measure.values(block, self.pairing, self.work.options, self.work.threads)
         self._add(block, columns)
+        self.pairing.forget()
         self.state.steps += count
         if self.work.watch is not None:
             total = None if self.last is None else self.last * self.pairing.per_step

@@ -78,7 +78,8 @@ def problem(block: Block, pairing: Pairing, options: Options, row: int) -> str:
     text, shape = told(p, q, where, options, options.kind), tuple(full[k] for k in pairing.reduced)
     model = sides[1].source
     if isinstance(model, OfModel):  # its rows are logarithms of those of the file, which are what is wrong
-        own = np.broadcast_to(model.last, (*block.kept, *model.last.shape[-1:]))[at]
+        cells = sides[1].trimmed(model.last)
+        own = np.broadcast_to(cells, (*block.kept, *cells.shape[-1:]))[at]
         reason = told(own, own, where if own.shape == shape else None, options, model.kind)
         text, shape = (f"q{reason[reason.index(':') :]}", own.shape) if reason != NO_NUMBER else (text, shape)
     which, _, rule = text.partition(": the row")

@@ -201,6 +201,12 @@ class Pairing:
                 if not side.fixed:
                     side.source.expect(start, stop)
 
+    def forget(self) -> None:
+        """The rows of a block are done with."""
+        for side in self.sides:
+            if not side.fixed:
+                side.source.forget()
+
     def close(self) -> None:
         for side in self.sides:
             side.source.close()

@@ -73,7 +73,7 @@ class OfModel(Source):
         super().__init__(model.name, np.dtype(np.float64), (*model.shape[:-1], width))
         self.model, self.kind, self.temperature, self.threads = model, kind, temperature, threads
         self.grain, self.cells = model.grain, CELLS
-        self.last: Array = np.empty(0)  # the model's rows that were read last
+        self.last: Array = np.empty(0)  # the model's rows that were read last, until they are forgotten
 
     @property
     def resident(self) -> int:
@@ -86,6 +86,9 @@ class OfModel(Source):
     def within(self, limit: int) -> None:
         self.model.within(limit)
         self.cells = cells_within(limit)
+
+    def forget(self) -> None:
+        self.last = np.empty(0)
 
     def identity(self) -> Any:
         return self.model.identity()

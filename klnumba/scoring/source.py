@@ -85,6 +85,9 @@ class Source(ABC):
     def expect(self, start: int, stop: int) -> None:  # noqa: B027 - a hint, which a source need not take
         """Rows start:stop will be read next."""
 
+    def forget(self) -> None:  # noqa: B027 - most sources keep nothing
+        """Drop what is kept of the rows that were read last."""
+
     def count(self) -> int:
         """How many rows there are, if need be by reading them."""
         assert self.rows is not None

@@ -110,13 +110,12 @@ def test_bits_come_neither_from_the_cache_nor_from_the_order(tmp_path):
 
 
 def test_a_numba_that_compiles_otherwise_is_told_of(monkeypatch):
-    """The loop works; that its pieces are not its own is said."""
-    monkeypatch.delattr(codegen.CPUCodeLibrary, "_optimize_final_module")
-    finalize = codegen.CPUCodeLibrary._finalize_final_module
-    monkeypatch.setattr(codegen.CPUCodeLibrary, "finalize", finalize)
-    loop = compiler.loop
+    """The loop works; that its pieces are not its own is said. In the place of all steps is the last one alone."""
+    library = codegen.CPUCodeLibrary
+    monkeypatch.setattr(library, "finalize", library._finalize_final_module)
+    monkeypatch.delattr(library, "_optimize_final_module")
     with pytest.warns(RuntimeWarning, match="the last digits of results may differ"):
-        made = loop("told", lambda x: x + 1.0, numba.float64(numba.float64), cached=False)
+        made = compiler.loop("told", lambda x: x + 1.0, numba.float64(numba.float64), cached=False)
     assert made(2.0) == 3.0
 
 

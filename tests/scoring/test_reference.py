@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from pathlib import Path
 
@@ -12,7 +13,10 @@ import pytest
 import klnumba as kl
 from klnumba.scoring import InputError, blocks, cache_reference, logarithms
 from klnumba.scoring.opening import open_source
+from klnumba.scoring.reference import Coarsened, Logarithms
 from tests.scoring.samples import CELLS, LOGITS, OTHERS, ROWS
+
+MADE_OF_A_MODEL = (Coarsened, Logarithms)  # rows made of those of a model
 
 
 @pytest.fixture(autouse=True)
@@ -144,6 +148,40 @@ def test_what_is_wrong_with_a_row_is_said_of_its_own_cells(top_k: int | None, tm
     found = kl.score(path, tmp_path / "model.npy", kind="prob")
     assert found["kl"].nan == 1
     assert found.first_invalid == f"{tmp_path / 'model.npy'}: row 9 of shape ({CELLS},), cell 3 is negative (-0.25)"
+
+
+@pytest.mark.parametrize("top_k", [None, 4])
+def test_padded_cells_are_not_what_is_wrong(top_k: int | None, tmp_path: Path) -> None:
+    """Cells behind the valid width are looked at neither for a value nor for the reason why there is none."""
+    path = cache_reference(LOGITS, tmp_path / "ref.safetensors", top_k=top_k)
+    model = np.full((ROWS, CELLS + 3), np.nan)
+    model[:, :CELLS] = np.exp(LOGITS)
+    found = kl.score(path, model, kind="prob", valid_width=CELLS)
+    assert found["kl"].nan == 0
+    assert found.first_invalid is None
+    model[9, 3] = -0.25
+    found = kl.score(path, model, kind="prob", valid_width=CELLS)
+    assert found.first_invalid == f"q: row 9 of shape ({CELLS},), cell 3 is negative (-0.25)"
+    reference = LOGITS.copy()
+    reference[9, 3] = np.nan
+    with pytest.warns(UserWarning, match="row 9"):
+        path = cache_reference(reference, tmp_path / "ref.safetensors", top_k=top_k)
+    model[9, 3] = 1.0
+    found = kl.score(path, model, kind="prob", valid_width=CELLS)
+    assert found.first_invalid.startswith(f"{path}: row 9 of shape ")
+
+
+@pytest.mark.parametrize("top_k", [None, 4])
+def test_rows_of_a_model_are_kept_no_longer_than_their_block(top_k: int | None, tmp_path: Path) -> None:
+    path = cache_reference(LOGITS, tmp_path / "ref.safetensors", top_k=top_k)
+    kept = []
+
+    def watch(*_: object) -> None:
+        kept.extend(source.last.size for source in gc.get_objects() if type(source) in MADE_OF_A_MODEL)
+
+    kl.score(path, np.exp(OTHERS), kind="prob", progress=watch)
+    assert len(kept) > 1
+    assert not any(kept)
 
 
 def test_sources_whose_end_is_not_known(tmp_path: Path) -> None:
