@@ -30,6 +30,7 @@ from klnumba.formulas.primitives import fma
 # Shorter than the pair of `elementary`, with 12 trailing zero bits: the difference of two exponents is larger than one.
 LN2_SHORT_F32 = np.float32(float.fromhex("0x1.62e000p-1"))
 LN2_REST_F32 = np.float32(float.fromhex("0x1.0bfbe8p-15"))
+LN2_HI_BITS, LN2_LO_BITS = LN2_HI * 2.0**-52, LN2_LO * 2.0**-52  # of a difference of exponents in their place
 
 MANTISSA = np.int64((1 << 52) - 1)
 HALF_MANTISSA = np.int64((1 << 51) - 1)
@@ -95,6 +96,29 @@ def series_f32(z: np.float32) -> np.float32:
     return r * z + S0
 
 
+def series_in_pairs(z: float) -> float:
+    """The same with fewer operations that wait for each other, and two more."""
+    w = z * z
+    high = (R7 * z + R6) * w + (R5 * z + R4)
+    low = (R3 * z + R2) * w + (R1 * z + R0)
+    v = w * w
+    return ((R9 * z + R8) * v + high) * v + low
+
+
+def powers(shift: np.int64) -> np.int64:
+    """A difference of the bits of two numbers, rounded towards zero to one of their exponents.
+
+    The shift without a sign takes a vector's place of a selection, for which it would have a mask made.
+    """
+    return (shift + np.int64(np.uint64(shift >> np.int64(63)) >> np.uint64(12))) & ~MANTISSA
+
+
+def powers_f32(shift: np.int32) -> np.int32:
+    """The same of float32 numbers."""
+    below = np.int32(np.uint32(np.int32(shift >> np.int32(31))) >> np.uint32(9))
+    return np.int32(np.int32(shift + below) & ~MANTISSA_F32)
+
+
 # --- one cell of a row of probabilities, fast: normal numbers and zeros -------------------------------------------
 
 
@@ -107,20 +131,18 @@ def kl_cell(p: float, q: float, c: float) -> tuple[float, np.int64]:
     for `kl_cell_scaled`, which runs in the same loops.
     """
     absent = p == 0.0
-    x = 1.0 if absent else p  # then the cell is 0 + q; dividing what is left of a zero would be slow
-    y = 1.0 if absent else q
+    x = 1.0 if absent else p  # then the cell is q, whatever comes out; dividing what is left of a zero would be slow
     bits_p = np.float64(x).view(np.int64)
-    bits_q = np.float64(y).view(np.int64)
-    shift = bits_p - bits_q
-    shift += (shift >> np.int64(63)) & MANTISSA
-    q2 = np.int64(bits_q + (shift & ~MANTISSA)).view(np.float64)
-    pk = x * float(shift >> np.int64(52))
+    bits_q = np.float64(q).view(np.int64)
+    power = powers(bits_p - bits_q)
+    q2 = np.int64(bits_q + power).view(np.float64)
+    pk = x * float(power)  # times 2**52, which takes one shift less
     d = x - q2
     s = d / (x + q2)
     z = s * s
-    g = s * (d + x * (z * series(z))) + (pk * LN2_LO + (pk * LN2_HI + (y - q2)))
-    guard = np.float64(q).view(np.int64) | EXPONENT if absent else min(bits_q, bits_p)
-    return g + (q if absent else 0.0), guard
+    g = s * (d + x * (z * series_in_pairs(z))) + (pk * LN2_LO_BITS + (pk * LN2_HI_BITS + (q - q2)))
+    guard = min(bits_q | EXPONENT if absent else bits_q, bits_p)
+    return q if absent else g, guard
 
 
 def no_cell(p: float, q: float, c: float) -> tuple[float, np.int64]:
@@ -162,19 +184,17 @@ def kl_cell_f32(p: np.float32, q: np.float32, c: float) -> tuple[np.float32, np.
     """The same for float32, in float32 arithmetic."""
     absent = p == np.float32(0.0)
     x = np.float32(1.0) if absent else p
-    y = np.float32(1.0) if absent else q
     bits_p = np.float32(x).view(np.int32)
-    bits_q = np.float32(y).view(np.int32)
-    shift = np.int32(bits_p - bits_q)
-    shift = np.int32(shift + np.int32(np.int32(shift >> np.int32(31)) & MANTISSA_F32))
-    q2 = np.int32(bits_q + np.int32(shift & ~MANTISSA_F32)).view(np.float32)
-    pk = x * np.float32(np.int32(shift >> np.int32(23)))
+    bits_q = np.float32(q).view(np.int32)
+    power = powers_f32(np.int32(bits_p - bits_q))
+    q2 = np.int32(bits_q + power).view(np.float32)
+    pk = x * np.float32(np.int32(power >> np.int32(23)))
     d = x - q2
     s = d / (x + q2)
     z = s * s
-    g = s * (d + x * (z * series_f32(z))) + (pk * LN2_REST_F32 + (pk * LN2_SHORT_F32 + (y - q2)))
-    guard = np.int32(np.float32(q).view(np.int32) | EXPONENT_F32) if absent else min(bits_q, bits_p)
-    return g + (q if absent else np.float32(0.0)), guard
+    g = s * (d + x * (z * series_f32(z))) + (pk * LN2_REST_F32 + (pk * LN2_SHORT_F32 + (q - q2)))
+    guard = min(np.int32(bits_q | EXPONENT_F32) if absent else bits_q, bits_p)
+    return q if absent else g, guard
 
 
 def kl_unfit(p: float, q: float, least: float) -> bool:

@@ -389,8 +389,31 @@ def cache_in(folder: Path, stamp: str, name: str, locator: Any, implementation: 
         def filename_base(self) -> str:
             return name
 
+    class Files:
+        """An index and a file for each key.
+
+        Numba's own keeps one index for all keys of a name: of two processes that wrote it at once, each for another
+        key, one would later have been given the machine code of the other.
+        """
+
+        def __init__(self, kind: Any) -> None:
+            self._kind = kind
+
+        def _of(self, key: Any) -> Any:
+            return self._kind(str(folder), f"{name}-{_short_hash(repr(key))}", stamp)
+
+        def load(self, key: Any) -> Any:
+            return self._of(key).load(key)
+
+        def save(self, key: Any, data: Any) -> None:
+            self._of(key).save(key, data)
+
     class Kept(cache):  # type: ignore[misc]
         _impl_class = Impl
+
+        def __init__(self, function: Any) -> None:
+            super().__init__(function)
+            self._cache_file = Files(type(self._cache_file))
 
         def _index_key(self, sig: Any, codegen: Any) -> Any:
             return sig, codegen.magic_tuple(), name

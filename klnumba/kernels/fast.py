@@ -23,14 +23,17 @@ from klnumba.formulas.elementary import sum_of_four, two_sum
 from klnumba.formulas.finish import differences, masses
 from klnumba.kernels.compiler import as_written, frozen, helper, part, scalar
 from klnumba.kernels.shares import flagged, take
-from klnumba.kernels.tiles import BUFFER, SCRATCH, SPACE, STEP, TILE, ask, copy, fill, side_by_side, vector_sum
+from klnumba.kernels.tiles import BUFFER, SCRATCH, STEP, TILE, ask, copy, fill, side_by_side, vector_sum
 
 SHORT = 256  # rows shorter than this are computed many at a time
+GROUP = 1024  # cells of these that are computed together: they, what becomes of them and the next fit the nearest cache
 VECTORS = 32  # rows shorter than this are summed many at a time
 MOST = 8  # blocks of `STEP` cells of a long row whose sums a buffer holds; four times as many in float32
 LANES = STEP // 4  # sums of a long row that run side by side, in an order that is the same on every processor,
 SUMS = 3 * LANES  # of the cells, of p and of q; or of the cells, of p - q and of what this sum lost
-EIGHT = 8 * SUMS
+FOUR, EIGHT = 4 * SUMS, 8 * SUMS
+ROWS = 8  # long rows whose sums are brought together at a time: those of one would wait for each other
+LOW = ROWS * SUMS  # where the second parts of the sums begin
 AHEAD = 8192  # bytes ahead of the cells at work that are asked for: hardware loses the stream where a row ends
 
 
@@ -88,70 +91,71 @@ def fours_loop(cell: Callable[..., Any], item: int, kind: Any, top: Any, pair: C
 
 
 @part
-def _gather(work: Any, count: Any, lanes: Any) -> None:
+def _gather(work: Any, count: Any, hi: Any, lo: Any) -> None:
     """Add the sums of eight blocks, and these to the lanes, whose rounding errors go to a second set of lanes."""
-    rest = -count % EIGHT
-    if rest:
-        fill(work, count, rest, 0.0)
-    hi = lanes[0:SUMS]
-    lo = lanes[SUMS : 2 * SUMS]
     for start in range(0, count, EIGHT):
+        few = count - start <= FOUR
+        rest = (FOUR if few else EIGHT) - (count - start)
+        if rest > 0:
+            fill(work, count, rest, 0.0)
         x = work[start : start + EIGHT]
         for k in range(SUMS):
-            low = _four(
+            total = _four(
                 np.float64(x[k]), np.float64(x[SUMS + k]), np.float64(x[2 * SUMS + k]), np.float64(x[3 * SUMS + k])
             )
-            high = _four(
-                np.float64(x[4 * SUMS + k]),
-                np.float64(x[5 * SUMS + k]),
-                np.float64(x[6 * SUMS + k]),
-                np.float64(x[7 * SUMS + k]),
-            )
-            s, e = _two_sum(hi[k], low + high)
+            if not few:
+                total += _four(
+                    np.float64(x[4 * SUMS + k]),
+                    np.float64(x[5 * SUMS + k]),
+                    np.float64(x[6 * SUMS + k]),
+                    np.float64(x[7 * SUMS + k]),
+                )
+            s, e = _two_sum(hi[k], total)
             hi[k] = s
             lo[k] += e
 
 
 @part
-def _gather_differences(work: Any, count: Any, lanes: Any) -> None:
+def _gather_differences(work: Any, count: Any, hi: Any, lo: Any) -> None:
     """The same for `differences`, whose sums over eight blocks are brought into the first, and roundings with them.
 
     What is lost is below n*u*u times the sum of the sizes of n differences. In float32 nothing is lost without it,
     since `_gather` adds in float64.
     """
     for start in range(0, count, EIGHT):
-        first = work[start : start + SUMS]
+        total = work[start : start + SUMS]
         for block in range(start + SUMS, min(start + EIGHT, count), SUMS):
             x = work[block : block + SUMS]
             for k in range(LANES, 2 * LANES):
-                s, e = _two_sum(first[k], x[k])
-                first[k] = s
-                first[LANES + k] += e
+                s, e = _two_sum(total[k], x[k])
+                total[k] = s
+                total[LANES + k] += e
                 x[k] = 0.0
-    _gather(work, count, lanes)
+    _gather(work, count, hi, lo)
+
+
+@helper
+def _pairs(x: Any, x_low: Any, count: Any, out: Any, low: Any) -> None:
+    """Sums of two adjacent numbers of twice the digits."""
+    a, b = x[0 : 2 * count], x_low[0 : 2 * count]
+    for k in range(count):
+        s, e = _two_sum(a[2 * k], a[2 * k + 1])
+        out[k], low[k] = s, (b[2 * k] + b[2 * k + 1]) + e
 
 
 @part
-def _collapse(lanes: Any, state: Any) -> None:
-    """The sums of the three sets of lanes as double-doubles: state[0:2], state[2:4] and state[4:6]."""
-    for i in range(3):
-        hi = lanes[i * LANES : (i + 1) * LANES]
-        lo = lanes[SUMS + i * LANES : SUMS + (i + 1) * LANES]
-        for k in range(8):
-            s, e = _two_sum(hi[k], hi[8 + k])
-            hi[k], lo[k] = s, lo[k] + (lo[8 + k] + e)
-        for k in range(4):
-            s, e = _two_sum(hi[k], hi[4 + k])
-            hi[k], lo[k] = s, lo[k] + (lo[4 + k] + e)
-        a, u = _two_sum(hi[0], hi[2])
-        b, v = _two_sum(hi[1], hi[3])
-        s, e = _two_sum(a, b)
-        state[2 * i] = s
-        state[2 * i + 1] = ((lo[0] + lo[2]) + (lo[1] + lo[3])) + ((u + v) + e)
+def _collapse(rows: Any, space: Any) -> None:
+    """The three sums of up to `ROWS` rows from their lanes: at `space[0:]`, and what they lack at `space[LOW:]`."""
+    n = rows * SUMS
+    hi, lo, here, there = space[0:LOW], space[LOW : 2 * LOW], space[2 * LOW : 3 * LOW], space[3 * LOW : 4 * LOW]
+    _pairs(hi, lo, n // 2, here, there)
+    _pairs(here, there, n // 4, hi, lo)
+    _pairs(hi, lo, n // 8, here, there)
+    _pairs(here, there, n // 16, hi, lo)
 
 
 def row_loop(cell: Callable[..., Any], dtype: Any, kind: Any, top: Any, pair: Callable[..., Any] = masses) -> Any:
-    """The sums of a row of cells of `dtype`, tile by tile, into a new `state`; returns the least guard."""
+    """The sums of a row of cells of `dtype`, tile by tile, into lanes for `_collapse`; returns the least guard."""
     fours = fours_loop(cell, dtype.itemsize, kind, top, pair)
     zero = dtype.type(0)
     wide = kind == np.float64
@@ -177,10 +181,11 @@ def row_loop(cell: Callable[..., Any], dtype: Any, kind: Any, top: Any, pair: Ca
                 place[k] = x if k >= skip else zero
 
     @part
-    def row(p: Any, a: Any, q: Any, b: Any, d: Any, c: Any, work: Any, view: Any, space: Any, state: Any) -> Any:
-        lanes = space[0 : 2 * SUMS]
-        lanes[:] = 0.0
-        buffer = space[2 * SUMS : 2 * SUMS + MOST * SUMS] if wide else work[2 * STEP : SCRATCH]
+    def row(p: Any, a: Any, q: Any, b: Any, d: Any, c: Any, work: Any, view: Any, space: Any, number: Any) -> Any:
+        hi, lo = space[number * SUMS : (number + 1) * SUMS], space[LOW + number * SUMS : LOW + (number + 1) * SUMS]
+        buffer = space[4 * LOW : 4 * LOW + MOST * SUMS] if wide else work[2 * STEP : SCRATCH]
+        fill(hi, 0, SUMS, 0.0)
+        fill(lo, 0, SUMS, 0.0)
         guard = top
         done = filled = 0
         while done < d:
@@ -194,9 +199,8 @@ def row_loop(cell: Callable[..., Any], dtype: Any, kind: Any, top: Any, pair: Ca
             filled += count // STEP
             done += count
             if filled == most or done >= d:
-                gather(buffer, filled * SUMS, lanes)
+                gather(buffer, filled * SUMS, hi, lo)
                 filled = 0
-        _collapse(lanes, state)
         return guard
 
     return row
@@ -219,16 +223,25 @@ def long_rows(
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, n: Any, d: Any,
         out: Any, flag: Any, turn: Any, work: Any, view: Any, space: Any,
     ) -> Any:  # fmt: skip
-        state, rest = space[0:8], space[8:SPACE]
+        sums = space[0 : 3 * ROWS]
         while True:
-            first, stop = take(turn, n, d)
-            if first == stop:
+            start, stop = take(turn, n, d)
+            if start == stop:
                 break
-            for r in range(first, stop):
-                guard = row(p, a + r * ps, q, b + r * qs, d, 1.0, work, view, rest, state)
-                value = finish(state[0] + state[1], state[2] + state[3], state[4] + state[5], floor, large)
-                out[r] = value
-                flag[r] = turn[3] if guard < normal or not value >= lowest else 0
+            for first in range(start, stop, ROWS):
+                count = min(ROWS, stop - first)
+                marks, values = flag[first : first + count], out[first : first + count]
+                for i in range(count):
+                    r = first + i
+                    guard = row(p, a + r * ps, q, b + r * qs, d, 1.0, work, view, space, i)
+                    marks[i] = turn[3] if guard < normal else 0
+                _collapse(count, space)
+                for k in range(3 * count):
+                    sums[k] += space[LOW + k]
+                for i in range(count):
+                    values[i] = finish(sums[3 * i], sums[3 * i + 1], sums[3 * i + 2], floor, large)
+                for i in range(count):
+                    marks[i] = marks[i] if values[i] >= lowest else turn[3]
         return flagged(turn, flag)
 
     return rows
@@ -244,7 +257,10 @@ def pieces(cell: Callable[..., Any], dtype: Any, pair: Callable[..., Any]) -> Ca
     ) -> None:
         for i in range(starts.size):
             d = stops[i] - starts[i]
-            states[i, 6] = row(p, a + starts[i], q, b + starts[i], d, 1.0, work, view, space, states[i]) >= normal
+            states[i, 6] = row(p, a + starts[i], q, b + starts[i], d, 1.0, work, view, space, 0) >= normal
+            _collapse(1, space)
+            for k in range(3):
+                states[i, 2 * k], states[i, 2 * k + 1] = space[k], space[LOW + k]
 
     return loop
 
@@ -260,12 +276,13 @@ def scaled_long_rows(cell: Callable[..., Any], finish: Callable[..., Any], dtype
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, index: Any, d: Any,
         out: Any, flag: Any, work: Any, view: Any, space: Any,
     ) -> None:  # fmt: skip
-        state, rest = space[0:8], space[8:SPACE]
         for r in index:
-            both(p, a + r * ps, q, b + r * qs, d, 1.0, work, view, rest, state)
-            mass, other = state[2] + state[3], state[4] + state[5]
-            guard = row(p, a + r * ps, q, b + r * qs, d, mass / other, work, view, rest, state)
-            value = finish(state[0] + state[1], mass, other, mass / other)
+            both(p, a + r * ps, q, b + r * qs, d, 1.0, work, view, space, 0)
+            _collapse(1, space)
+            mass, other = space[1] + space[LOW + 1], space[2] + space[LOW + 2]
+            guard = row(p, a + r * ps, q, b + r * qs, d, mass / other, work, view, space, 0)
+            _collapse(1, space)
+            value = finish(space[0] + space[LOW], mass, other, mass / other)
             out[r] = value
             flag[r] = guard < normal or not value >= 0.0
 
@@ -298,7 +315,7 @@ def flat_loop(cell: Callable[..., Any], top: Any) -> Any:
 
 @helper
 def _fold(source: Any, count: Any, n: Any, out: Any) -> None:
-    """The sums of `count` groups of `n` adjacent cells; groups of 2, 3 and 5 many at a time."""
+    """The sums of `count` groups of `n` adjacent cells; groups of 2, 3, 5 and 7 many at a time."""
     x = source[0 : count * n]
     if n == 2:
         for i in range(count):
@@ -312,6 +329,13 @@ def _fold(source: Any, count: Any, n: Any, out: Any) -> None:
                 np.float64(x[5 * i + 2]) + np.float64(x[5 * i + 3])
             )
             out[i] = pairs + np.float64(x[5 * i + 4])
+    elif n == 7:
+        for i in range(count):
+            fours = _four(
+                np.float64(x[7 * i]), np.float64(x[7 * i + 1]), np.float64(x[7 * i + 2]), np.float64(x[7 * i + 3])
+            )
+            pair = np.float64(x[7 * i + 4]) + np.float64(x[7 * i + 5])
+            out[i] = fours + (pair + np.float64(x[7 * i + 6]))
     else:
         for i in range(count):
             out[i] = vector_sum(x[i * n : i * n + n])
@@ -321,7 +345,7 @@ def _fold(source: Any, count: Any, n: Any, out: Any) -> None:
 def _factor(d: Any) -> Any:
     """By what to fold first: a small factor of d, or all of it."""
     if d < VECTORS:
-        for n in (2, 3, 5):
+        for n in (2, 3, 5, 7):
             if d % n == 0:
                 return n
     return d
@@ -338,7 +362,7 @@ def sums(a: Any, start: Any, rows: Any, d: Any, out: Any) -> None:
     while rest > 1:
         rest //= _factor(rest)
         folds += 1
-    here, there = out[0:TILE], out[TILE // 2 : TILE]
+    here, there = out[0:], out[out.size // 2 :]
     if folds % 2 == 0:
         here, there = there, here
     n = _factor(d)
@@ -364,10 +388,10 @@ def group(p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, count: Any, d: Any, 
     if not adjacent or a + whole > p.size or b + whole > q.size:
         ask(p[a:], q[b:], cells, cells, 64 // p.itemsize)  # the next group, as a loop over cells sees the copies alone
         side_by_side(p, a, ps, count, d, work, 0)
-        side_by_side(q, b, qs, count, d, work, BUFFER)
+        side_by_side(q, b, qs, count, d, work, GROUP + STEP)
         fill(work, cells, whole - cells, 0.0)
-        fill(work, BUFFER + cells, whole - cells, 0.0)
-        x, o, y, u = view, np.int64(0), view, np.int64(BUFFER)
+        fill(work, GROUP + STEP + cells, whole - cells, 0.0)
+        x, o, y, u = view, np.int64(0), view, np.int64(GROUP + STEP)
     return x, o, y, u, whole
 
 
@@ -386,8 +410,8 @@ def short_rows(cell: Callable[..., Any], finish: Callable[..., Any]) -> Callable
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, n: Any, d: Any,
         out: Any, flag: Any, turn: Any, work: Any, view: Any, space: Any,
     ) -> Any:  # fmt: skip
-        most = TILE // d
-        gs, xs, ys = space[0:TILE], space[TILE : 2 * TILE], space[2 * TILE : 3 * TILE]
+        most = GROUP // d
+        gs, xs, ys = space[0:GROUP], space[GROUP : 2 * GROUP], space[2 * GROUP : 3 * GROUP]
         while True:
             start, stop = take(turn, n, d)
             if start == stop:
@@ -395,8 +419,8 @@ def short_rows(cell: Callable[..., Any], finish: Callable[..., Any]) -> Callable
             for first in range(start, stop, most):
                 count = min(most, stop - first)
                 x, o, y, u, whole = group(p, a + first * ps, ps, q, b + first * qs, qs, count, d, work, view)
-                guard = flat(x, o, y, u, whole, space[3 * TILE : 3 * TILE + BUFFER])
-                sums(frozen(space), np.int64(3 * TILE), count, d, gs)
+                guard = flat(x, o, y, u, whole, space[3 * GROUP : 4 * GROUP + STEP])
+                sums(frozen(space), np.int64(3 * GROUP), count, d, gs)
                 sums(x, o, count, d, xs)
                 sums(y, u, count, d, ys)
                 values = out[first : first + count]

@@ -142,7 +142,7 @@ def is_light(record: Any, mass: Any, cells: Any, part_of_share: Any) -> Any:
 @part
 def waiting_room(space: Any) -> Any:
     """Where the records of tiles are kept: the part of `space` that no tile is computed in."""
-    return space[5 * TILE :].reshape(TILE // 8, 8)
+    return space[5 * TILE : 6 * TILE].reshape(TILE // 8, 8)
 
 
 def quick_tile(dtype: Any) -> Any:

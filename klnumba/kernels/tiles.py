@@ -30,7 +30,7 @@ STEP = 64  # every loop over cells runs a multiple of this: one machine code for
 # buffers goes along with them, so that a buffer and the caller's read-only array have one type.
 BUFFER = TILE + STEP
 SCRATCH = 5 * BUFFER
-SPACE = 6 * TILE
+SPACE = 9 * TILE
 
 FLOAT = types.float64
 INT = types.int64

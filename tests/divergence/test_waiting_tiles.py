@@ -93,9 +93,9 @@ def test_records_of_tiles_stay_in_their_room():
     )  # fmt: skip
     assert left == 0
     assert out[0] > 0.0
-    assert (roomy[space.size :] == 7.0).all()
+    assert (roomy[6 * TILE :] == 7.0).all()
     if has_quick_tile(kind):
-        assert (roomy[5 * TILE : space.size : 8] != 7.0).all()  # there were as many as there is room for
+        assert (roomy[5 * TILE : 6 * TILE : 8] != 7.0).all()  # there were as many as there is room for
 
 
 def test_what_the_sums_of_a_tile_lose_while_it_waits():

@@ -70,6 +70,22 @@ def test_a_second_process_compiles_nothing(tmp_path):
     assert {path: path.stat().st_mtime_ns for path in files(cache)} == kept
 
 
+def test_what_is_kept_of_one_signature_is_not_written_for_another(tmp_path):
+    """Else of two processes that write at once one leaves an index that belongs to the machine code of the other."""
+    from numba.core import caching
+
+    from klnumba.kernels import compiler
+
+    parts = caching._CacheLocator, caching.CompileResultCacheImpl, caching.Cache
+    kept = compiler.cache_in(tmp_path, "stamp", "name", *parts)(lambda: None)._cache_file
+    kept.save(("float64", "cpu"), 1)
+    before = {path: path.read_bytes() for path in files(tmp_path)}
+    kept.save(("int64", "cpu"), 2)
+    assert {path: path.read_bytes() for path in before} == before
+    assert len(files(tmp_path)) == 2 * len(before)
+    assert [kept.load((name, "cpu")) for name in ("float64", "int64", "float32")] == [1, 2, None]
+
+
 # Digests of the bits of results, computed in the order that is asked for.
 BITS = """
 import hashlib
