@@ -1,7 +1,7 @@
 """Which loops a call needs, and running them over blocks of rows.
 
-KL of probabilities takes one read (`kernels.fast`). The normalised rows that
-this flags are brought to a common mass and read again, and those that this
+KL of probabilities takes one read (`kernels.fast`), and so does JS with equal
+weights. The normalised rows that this flags are brought to a common mass and read again, and those that this
 flags too, or that are taken as they are, go the exact way (`kernels.exact`),
 as every other divergence of probabilities does. KL of normalised logarithms
 has its own quick way (`kernels.logits`), and so have entropy, cross-entropy,
@@ -72,6 +72,8 @@ def values(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarr
         _logs(task, block, d, dtype, out, count)
     elif task.name == "kl":
         _kl(task, block, d, dtype, out, count)
+    elif is_quick(task):
+        _js(task, block, d, dtype, out, count)
     else:
         _exact(task.name, task, block, d, dtype, np.arange(block.count), out)
     most = limit(task.name, task.normalize)
@@ -82,7 +84,8 @@ def values(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarr
 def is_quick(task: Task) -> bool:
     """Whether a loop for nearly every row lets threads share the rows."""
     if not task.logs:
-        return task.name == "kl" or (task.name == "jeffreys" and task.normalize)
+        halves = task.name == "js" and task.weight == 0.5
+        return task.name == "kl" or halves or (task.name == "jeffreys" and task.normalize)
     listed = task.name in QUICK_LOGS and (task.name != "js" or task.weight == 0.5)
     return listed and task.normalize and math.frexp(task.inverse_temperature()[0])[0] == 0.5
 
@@ -125,6 +128,14 @@ def _kl(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarray,
             _exact("rel_entr", task, block, d, dtype, rest, out)
 
     loop, careful = cpu.kl_rows(name, short, task.normalize), scaled if task.normalize else plain
+    _shared(loop, lambda: threads.scratch(dtype), careful, block, d, out, count)
+
+
+def _js(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarray, count: int) -> None:
+    def careful(index: np.ndarray, flag: np.ndarray) -> None:
+        _exact("js", task, block, d, dtype, index, out)
+
+    loop = cpu.js_rows(NAMES[dtype.char], d < fast.SHORT, task.normalize)
     _shared(loop, lambda: threads.scratch(dtype), careful, block, d, out, count)
 
 

@@ -202,6 +202,31 @@ def kl_unfit(p: float, q: float, least: float) -> bool:
     return p < 0.0 or q < 0.0 or (p > 0.0 and (p < least or q < least))
 
 
+def js_cells(p: float, q: float, c: float) -> tuple[float, float, np.int64]:
+    """`kl_cell` of p and of q against their mean, and the guard of both.
+
+    What the rounding of the mean adds to one it takes from the other, up to its square.
+    """
+    m = 0.5 * p + 0.5 * q
+    first, guard = kl_cell(p, m, c)
+    second, other = kl_cell(q, m, c)
+    return first, second, min(guard, other)
+
+
+def js_cells_f32(p: np.float32, q: np.float32, c: float) -> tuple[np.float32, np.float32, np.int32]:
+    """The same for float32, in float32 arithmetic."""
+    m = np.float32(0.5) * p + np.float32(0.5) * q
+    first, guard = kl_cell_f32(p, m, c)
+    second, other = kl_cell_f32(q, m, c)
+    return first, second, min(guard, other)
+
+
+def js_unfit(p: float, q: float, least: float) -> bool:
+    """The same as `kl_unfit` for `js_cells`."""
+    m = 0.5 * p + 0.5 * q
+    return kl_unfit(p, m, least) or kl_unfit(q, m, least)
+
+
 # --- any two non-negative numbers -----------------------------------------------------------------------------------
 
 

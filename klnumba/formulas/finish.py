@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -93,6 +94,35 @@ def kl_finish_scaled(g: float, p: float, q: float, c: float) -> float:
     r = g / p
     near_one = (p < 2.0**500) & (q < 2.0**500) & (p > 2.0**-500) & (q > 2.0**-500)
     return r if (r >= 2.0**-44) & near_one else -1.0
+
+
+def js_finish(alike: float) -> Callable[[float, float, float, float, float, float], float]:
+    """JS of the normalised rows from the sums A and B of `js_cells`, P and Q; -1 where that loses digits.
+
+    With M for the mean of P and Q, t = (P - Q)/2M and z = t*t, A/P + B/Q - psi, psi = 2z/(1 - z) + log1p(-z), is twice
+    what the normalised rows have to (p + q)/2M. Their own mean is another: JS is less by a share of up to z, which does
+    not count up to |t| = `alike`. P and Q carry a few roundings, so psi is off by about 8u*|t|; the answer stands under
+    the terms of `kl_finish`. Below `floor` it may also show that the means of cells were rounded.
+    """
+
+    def finish(a: float, b: float, p: float, q: float, floor: float, large: float) -> float:
+        mass = 0.5 * p + 0.5 * q
+        t = 0.5 * (p - q) / mass
+        z = t * t
+        r = 0.5 * (a / p + b / q - z * (1.0 + 1.5 * z))
+        small = (abs(t) <= alike) & (r >= 8.0 * abs(t) + floor) & (mass < large) & (mass > 1.0 / large)
+        equal = (a == 0.0) & (b == 0.0) & (p == q) & (p > 0.0) & (p < large)
+        return 0.0 if equal else (r if small else -1.0)
+
+    return finish
+
+
+def js_finish_plain(a: float, b: float, p: float, q: float, floor: float, large: float) -> float:
+    """The same of rows taken as they are: what p and q lack of their means is the same."""
+    mass, value = 0.5 * p + 0.5 * q, 0.5 * (a + b)
+    sound = (value >= floor * mass) & (mass < large) & (mass > 1.0 / large)
+    equal = (value == 0.0) & (p == q) & (p < large)
+    return 0.0 if equal else (value if sound else -1.0)
 
 
 def finish_sum(

@@ -411,6 +411,8 @@ def cache_in(folder: Path, stamp: str, name: str, locator: Any, implementation: 
     class Kept(cache):  # type: ignore[misc]
         _impl_class = Impl
 
+        _cache_file: Any
+
         def __init__(self, function: Any) -> None:
             super().__init__(function)
             self._cache_file = Files(type(self._cache_file))

@@ -15,6 +15,7 @@ from klnumba.kernels import (
     exact,
     exact_short,
     fast,
+    fast_js,
     fast_plain,
     groups,
     log_sums,
@@ -58,6 +59,7 @@ SHORTCUTS: dict[str, Callable[..., Any]] = {
 }
 
 BOOL = types.boolean
+ALIKE = {"float64": 2.0**-27, "float32": 2.0**-13}  # how far the masses of two rows may differ in the quick loop of JS
 ROOM = room_of(np.float64)
 
 
@@ -93,6 +95,19 @@ def kl_rows(dtype: str, short: bool, normalize: bool) -> Any:
 def _shared(name: str, rows: Callable[..., Any], cells: Any, *rest: Any) -> Any:
     """A loop whose rows threads share; it returns how many of them the calling thread has flagged."""
     return loop(name, rows, INT(cells, INT, INT, cells, INT, INT, INT, INT, VALUES, FLAGS, shares.TURN, *rest))
+
+
+@once
+def js_rows(dtype: str, short: bool, normalize: bool) -> Any:
+    """JS of rows with equal weights in the same way."""
+    kind = np.dtype(dtype)
+    last = finish.js_finish(ALIKE[dtype]) if normalize else finish.js_finish_plain
+    if short:
+        built = fast_js.short_rows(divergences.js_cells, last)
+    else:
+        built = fast_js.long_rows(divergences.js_cells if dtype == "float64" else divergences.js_cells_f32, last, kind)
+    name = _name("js" if normalize else "plain-js", "short" if short else "long", dtype)
+    return _shared(name, built, cells_of(kind), *room_of(kind))
 
 
 @once

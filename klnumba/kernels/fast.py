@@ -19,26 +19,15 @@ from typing import Any
 import numpy as np
 
 from klnumba.formulas.divergences import kl_unfit, no_cell
-from klnumba.formulas.elementary import sum_of_four, two_sum
 from klnumba.formulas.finish import differences, masses
 from klnumba.kernels.compiler import as_written, frozen, helper, part, scalar
+from klnumba.kernels.lane_sums import AHEAD, LANES, add_four, difference_gatherer, low, row_loop, rows_loop, together
 from klnumba.kernels.shares import flagged, take
-from klnumba.kernels.tiles import BUFFER, SCRATCH, STEP, TILE, ask, copy, fill, side_by_side, vector_sum
+from klnumba.kernels.tiles import BUFFER, STEP, TILE, ask, copy, fill, side_by_side, vector_sum
 
 SHORT = 256  # rows shorter than this are computed many at a time
 GROUP = 1024  # cells of these that are computed together: they, what becomes of them and the next fit the nearest cache
 VECTORS = 32  # rows shorter than this are summed many at a time
-MOST = 8  # blocks of `STEP` cells of a long row whose sums a buffer holds; four times as many in float32
-LANES = STEP // 4  # sums of a long row that run side by side, in an order that is the same on every processor,
-SUMS = 3 * LANES  # of the cells, of p and of q; or of the cells, of p - q and of what this sum lost
-FOUR, EIGHT = 4 * SUMS, 8 * SUMS
-ROWS = 8  # long rows whose sums are brought together at a time: those of one would wait for each other
-LOW = ROWS * SUMS  # where the second parts of the sums begin
-AHEAD = 8192  # bytes ahead of the cells at work that are asked for: hardware loses the stream where a row ends
-
-
-_four = scalar(sum_of_four)
-_two_sum = scalar(two_sum)
 
 
 def constants(dtype: Any) -> tuple[Any, Any, float, float]:
@@ -53,160 +42,36 @@ def plain_floor(dtype: Any) -> float:
     return 2.0**-900 if dtype == np.float64 else 2.0**-96
 
 
-# --- tiles of one row -------------------------------------------------------------------------------------------------
+# --- long rows --------------------------------------------------------------------------------------------------------
 
 
-def fours_loop(cell: Callable[..., Any], item: int, kind: Any, top: Any, pair: Callable[..., Any]) -> Any:
-    """A loop over blocks of `STEP` cells that adds them in fours into a buffer, and returns the least guard.
+SUMS = 3  # of cells, p and q, or of cells, p - q and what this sum lost
+LOW = low(SUMS)
 
-    A block has `LANES` sums of cells and of what `pair` makes of p and q, either the sums of both (`masses`) or
-    `differences`. The caller's cells have `item` bytes and are computed as `kind`.
-    """
+
+def four_of(cell: Callable[..., Any], pair: Callable[..., Any]) -> Any:
+    """What is added up of four cells: these, and what `pair` makes of p and q, `masses` or `differences`."""
     cell, pair = scalar(cell), as_written(pair)  # a part takes less time to compile
-    line, ahead = 64 // item, AHEAD // item
     h = LANES
 
     @part
-    def fours(p: Any, a: Any, q: Any, b: Any, count: Any, c: Any, work: Any, filled: Any) -> Any:
-        guard = top
-        for start in range(0, count, STEP):
-            x = p[a + start : a + start + STEP]
-            y = q[b + start : b + start + STEP]
-            ask(x, y, ahead, STEP, line)
-            at = (filled + start // STEP) * SUMS
-            out = work[at : at + SUMS]
-            for k in range(h):
-                x0, x1, x2, x3 = kind(x[k]), kind(x[h + k]), kind(x[2 * h + k]), kind(x[3 * h + k])
-                y0, y1, y2, y3 = kind(y[k]), kind(y[h + k]), kind(y[2 * h + k]), kind(y[3 * h + k])
-                g0, c0 = cell(x0, y0, c)
-                g1, c1 = cell(x1, y1, c)
-                g2, c2 = cell(x2, y2, c)
-                g3, c3 = cell(x3, y3, c)
-                out[k] = _four(g0, g1, g2, g3)
-                out[h + k], out[2 * h + k] = pair(x0, x1, x2, x3, y0, y1, y2, y3)
-                guard = min(guard, min(min(c0, c1), min(c2, c3)))
-        return guard
+    def four(
+        x0: Any, x1: Any, x2: Any, x3: Any, y0: Any, y1: Any, y2: Any, y3: Any, c: Any, out: Any, k: Any
+    ) -> Any:  # fmt: skip
+        g0, c0 = cell(x0, y0, c)
+        g1, c1 = cell(x1, y1, c)
+        g2, c2 = cell(x2, y2, c)
+        g3, c3 = cell(x3, y3, c)
+        out[k] = add_four(g0, g1, g2, g3)
+        out[h + k], out[2 * h + k] = pair(x0, x1, x2, x3, y0, y1, y2, y3)
+        return min(min(c0, c1), min(c2, c3))
 
-    return fours
+    return four
 
 
-@part
-def _gather(work: Any, count: Any, hi: Any, lo: Any) -> None:
-    """Add the sums of eight blocks, and these to the lanes, whose rounding errors go to a second set of lanes."""
-    for start in range(0, count, EIGHT):
-        few = count - start <= FOUR
-        rest = (FOUR if few else EIGHT) - (count - start)
-        if rest > 0:
-            fill(work, count, rest, 0.0)
-        x = work[start : start + EIGHT]
-        for k in range(SUMS):
-            total = _four(
-                np.float64(x[k]), np.float64(x[SUMS + k]), np.float64(x[2 * SUMS + k]), np.float64(x[3 * SUMS + k])
-            )
-            if not few:
-                total += _four(
-                    np.float64(x[4 * SUMS + k]),
-                    np.float64(x[5 * SUMS + k]),
-                    np.float64(x[6 * SUMS + k]),
-                    np.float64(x[7 * SUMS + k]),
-                )
-            s, e = _two_sum(hi[k], total)
-            hi[k] = s
-            lo[k] += e
-
-
-@part
-def _gather_differences(work: Any, count: Any, hi: Any, lo: Any) -> None:
-    """The same for `differences`, whose sums over eight blocks are brought into the first, and roundings with them.
-
-    What is lost is below n*u*u times the sum of the sizes of n differences. In float32 nothing is lost without it,
-    since `_gather` adds in float64.
-    """
-    for start in range(0, count, EIGHT):
-        total = work[start : start + SUMS]
-        for block in range(start + SUMS, min(start + EIGHT, count), SUMS):
-            x = work[block : block + SUMS]
-            for k in range(LANES, 2 * LANES):
-                s, e = _two_sum(total[k], x[k])
-                total[k] = s
-                total[LANES + k] += e
-                x[k] = 0.0
-    _gather(work, count, hi, lo)
-
-
-@helper
-def _pairs(x: Any, x_low: Any, count: Any, out: Any, low: Any) -> None:
-    """Sums of two adjacent numbers of twice the digits."""
-    a, b = x[0 : 2 * count], x_low[0 : 2 * count]
-    for k in range(count):
-        s, e = _two_sum(a[2 * k], a[2 * k + 1])
-        out[k], low[k] = s, (b[2 * k] + b[2 * k + 1]) + e
-
-
-@part
-def _collapse(rows: Any, space: Any) -> None:
-    """The three sums of up to `ROWS` rows from their lanes: at `space[0:]`, and what they lack at `space[LOW:]`."""
-    n = rows * SUMS
-    hi, lo, here, there = space[0:LOW], space[LOW : 2 * LOW], space[2 * LOW : 3 * LOW], space[3 * LOW : 4 * LOW]
-    _pairs(hi, lo, n // 2, here, there)
-    _pairs(here, there, n // 4, hi, lo)
-    _pairs(hi, lo, n // 8, here, there)
-    _pairs(here, there, n // 16, hi, lo)
-
-
-def row_loop(cell: Callable[..., Any], dtype: Any, kind: Any, top: Any, pair: Callable[..., Any] = masses) -> Any:
-    """The sums of a row of cells of `dtype`, tile by tile, into lanes for `_collapse`; returns the least guard."""
-    fours = fours_loop(cell, dtype.itemsize, kind, top, pair)
-    zero = dtype.type(0)
-    wide = kind == np.float64
-    gather = _gather_differences if wide and pair is differences else _gather
-    most = MOST if wide else 4 * MOST
-
-    @helper
-    def end(source: Any, start: Any, count: Any, d: Any, work: Any, at: Any) -> None:
-        """The last `count` < `STEP` cells of a row of `d` cells, behind zeros.
-
-        They are written in whole vectors: a vector that is read back from narrower pieces has to wait until these
-        have left the pipeline, and with them every cell that is still on its way from memory.
-        """
-        place = work[at : at + STEP]
-        skip = STEP - count
-        if d < STEP:
-            place[:] = zero
-            copy(source, start, count, work, at)
-        else:
-            cells = source[start - skip : start + count]
-            for k in range(STEP):
-                x = cells[k]
-                place[k] = x if k >= skip else zero
-
-    @part
-    def row(p: Any, a: Any, q: Any, b: Any, d: Any, c: Any, work: Any, view: Any, space: Any, number: Any) -> Any:
-        hi, lo = space[number * SUMS : (number + 1) * SUMS], space[LOW + number * SUMS : LOW + (number + 1) * SUMS]
-        buffer = space[4 * LOW : 4 * LOW + MOST * SUMS] if wide else work[2 * STEP : SCRATCH]
-        fill(hi, 0, SUMS, 0.0)
-        fill(lo, 0, SUMS, 0.0)
-        guard = top
-        done = filled = 0
-        while done < d:
-            count = min((most - filled) * STEP, (d - done) // STEP * STEP)
-            x, o, y, u = p, a + done, q, b + done
-            if count == 0:
-                end(p, o, d - done, d, work, 0)
-                end(q, u, d - done, d, work, STEP)
-                x, o, y, u, count = view, np.int64(0), view, np.int64(STEP), STEP
-            guard = min(guard, fours(x, o, y, u, count, c, buffer, filled))
-            filled += count // STEP
-            done += count
-            if filled == most or done >= d:
-                gather(buffer, filled * SUMS, hi, lo)
-                filled = 0
-        return guard
-
-    return row
-
-
-# --- long rows --------------------------------------------------------------------------------------------------------
+def _row_loop(cell: Callable[..., Any], dtype: Any, kind: Any, top: Any, pair: Callable[..., Any] = masses) -> Any:
+    gather = difference_gatherer() if kind == np.float64 and pair is differences else None
+    return row_loop(four_of(cell, pair), SUMS, dtype, kind, top, gather)
 
 
 def long_rows(
@@ -214,43 +79,22 @@ def long_rows(
 ) -> Callable[..., Any]:
     """Rows of at least `SHORT` cells. `p` starts at `a` and steps by `ps` a row; so does `q`."""
     top, normal, floor, large = constants(dtype)
-    row = row_loop(cell, dtype, dtype.type, top, pair)
+    row = _row_loop(cell, dtype, dtype.type, top, pair)
     finish, lowest = scalar(finish), 0.0
     if pair is differences:
         floor, lowest = plain_floor(dtype), -math.inf
 
-    def rows(
-        p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, n: Any, d: Any,
-        out: Any, flag: Any, turn: Any, work: Any, view: Any, space: Any,
-    ) -> Any:  # fmt: skip
-        sums = space[0 : 3 * ROWS]
-        while True:
-            start, stop = take(turn, n, d)
-            if start == stop:
-                break
-            for first in range(start, stop, ROWS):
-                count = min(ROWS, stop - first)
-                marks, values = flag[first : first + count], out[first : first + count]
-                for i in range(count):
-                    r = first + i
-                    guard = row(p, a + r * ps, q, b + r * qs, d, 1.0, work, view, space, i)
-                    marks[i] = turn[3] if guard < normal else 0
-                _collapse(count, space)
-                for k in range(3 * count):
-                    sums[k] += space[LOW + k]
-                for i in range(count):
-                    values[i] = finish(sums[3 * i], sums[3 * i + 1], sums[3 * i + 2], floor, large)
-                for i in range(count):
-                    marks[i] = marks[i] if values[i] >= lowest else turn[3]
-        return flagged(turn, flag)
+    @part
+    def finished(sums: Any, i: Any) -> Any:
+        return finish(sums[3 * i], sums[3 * i + 1], sums[3 * i + 2], floor, large)
 
-    return rows
+    return rows_loop(row, SUMS, finished, normal, lowest)
 
 
 def pieces(cell: Callable[..., Any], dtype: Any, pair: Callable[..., Any]) -> Callable[..., None]:
     """Pieces of one long row: a state of sums for each, and whether its guard held."""
     top, normal, _, _ = constants(dtype)
-    row = row_loop(cell, dtype, dtype.type, top, pair)
+    row = _row_loop(cell, dtype, dtype.type, top, pair)
 
     def loop(
         p: Any, a: Any, q: Any, b: Any, starts: Any, stops: Any, states: Any, work: Any, view: Any, space: Any
@@ -258,7 +102,7 @@ def pieces(cell: Callable[..., Any], dtype: Any, pair: Callable[..., Any]) -> Ca
         for i in range(starts.size):
             d = stops[i] - starts[i]
             states[i, 6] = row(p, a + starts[i], q, b + starts[i], d, 1.0, work, view, space, 0) >= normal
-            _collapse(1, space)
+            together(SUMS * LANES, LOW, space)
             for k in range(3):
                 states[i, 2 * k], states[i, 2 * k + 1] = space[k], space[LOW + k]
 
@@ -268,8 +112,8 @@ def pieces(cell: Callable[..., Any], dtype: Any, pair: Callable[..., Any]) -> Ca
 def scaled_long_rows(cell: Callable[..., Any], finish: Callable[..., Any], dtype: Any) -> Callable[..., None]:
     """The rows in `index`, whose sums differ, brought to a common mass first; in float64 throughout."""
     top, normal, _, _ = constants(np.float64)
-    both = row_loop(no_cell, dtype, np.float64, top)
-    row = row_loop(cell, dtype, np.float64, top)
+    both = _row_loop(no_cell, dtype, np.float64, top)
+    row = _row_loop(cell, dtype, np.float64, top)
     finish = scalar(finish)
 
     def rows(
@@ -278,10 +122,10 @@ def scaled_long_rows(cell: Callable[..., Any], finish: Callable[..., Any], dtype
     ) -> None:  # fmt: skip
         for r in index:
             both(p, a + r * ps, q, b + r * qs, d, 1.0, work, view, space, 0)
-            _collapse(1, space)
+            together(SUMS * LANES, LOW, space)
             mass, other = space[1] + space[LOW + 1], space[2] + space[LOW + 2]
             guard = row(p, a + r * ps, q, b + r * qs, d, mass / other, work, view, space, 0)
-            _collapse(1, space)
+            together(SUMS * LANES, LOW, space)
             value = finish(space[0] + space[LOW], mass, other, mass / other)
             out[r] = value
             flag[r] = guard < normal or not value >= 0.0
@@ -331,7 +175,7 @@ def _fold(source: Any, count: Any, n: Any, out: Any) -> None:
             out[i] = pairs + np.float64(x[5 * i + 4])
     elif n == 7:
         for i in range(count):
-            fours = _four(
+            fours = add_four(
                 np.float64(x[7 * i]), np.float64(x[7 * i + 1]), np.float64(x[7 * i + 2]), np.float64(x[7 * i + 3])
             )
             pair = np.float64(x[7 * i + 4]) + np.float64(x[7 * i + 5])
@@ -396,22 +240,42 @@ def group(p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, count: Any, d: Any, 
 
 
 def short_rows(cell: Callable[..., Any], finish: Callable[..., Any]) -> Callable[..., Any]:
-    """Rows of fewer than `SHORT` cells, in float64.
-
-    The guard is taken over the whole group; where it fails, each row of the
-    group is looked at alone, so that no row's answer depends on its neighbours.
-    """
+    """KL of rows of fewer than `SHORT` cells, in float64."""
     top, normal, floor, large = constants(np.float64)
     flat = flat_loop(cell, top)
-    finish, unfit = scalar(finish), scalar(kl_unfit)
+    finish = scalar(finish)
+
+    @part
+    def added(x: Any, o: Any, y: Any, u: Any, count: Any, d: Any, whole: Any, space: Any) -> Any:
+        guard = flat(x, o, y, u, whole, space[3 * GROUP : 4 * GROUP + STEP])
+        sums(frozen(space), np.int64(3 * GROUP), count, d, space[0:GROUP])
+        sums(x, o, count, d, space[GROUP : 2 * GROUP])
+        sums(y, u, count, d, space[2 * GROUP : 3 * GROUP])
+        return guard
+
+    @part
+    def finished(sums: Any, r: Any) -> Any:
+        return finish(sums[r], sums[GROUP + r], sums[2 * GROUP + r], floor, large)
+
+    return groups_loop(GROUP, added, finished, kl_unfit, normal)
+
+
+def groups_loop(
+    cells: int, added: Callable[..., Any], finished: Callable[..., Any], unfit: Callable[..., bool], normal: Any
+) -> Callable[..., Any]:
+    """Short rows, so many cells at a time: their sums, and what they come to.
+
+    ``added`` writes the sums of a group and returns its guard, and ``finished(sums, r)`` gives the value of row r.
+    Where the guard fails, each row of the group is looked at alone, so that no row's answer depends on its neighbours.
+    """
+    unfit = scalar(unfit)
     least = float(np.finfo(np.float64).tiny)
 
     def rows(
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, n: Any, d: Any,
         out: Any, flag: Any, turn: Any, work: Any, view: Any, space: Any,
     ) -> Any:  # fmt: skip
-        most = GROUP // d
-        gs, xs, ys = space[0:GROUP], space[GROUP : 2 * GROUP], space[2 * GROUP : 3 * GROUP]
+        most = cells // d
         while True:
             start, stop = take(turn, n, d)
             if start == stop:
@@ -419,14 +283,11 @@ def short_rows(cell: Callable[..., Any], finish: Callable[..., Any]) -> Callable
             for first in range(start, stop, most):
                 count = min(most, stop - first)
                 x, o, y, u, whole = group(p, a + first * ps, ps, q, b + first * qs, qs, count, d, work, view)
-                guard = flat(x, o, y, u, whole, space[3 * GROUP : 4 * GROUP + STEP])
-                sums(frozen(space), np.int64(3 * GROUP), count, d, gs)
-                sums(x, o, count, d, xs)
-                sums(y, u, count, d, ys)
+                guard = added(x, o, y, u, count, d, whole, space)
                 values = out[first : first + count]
                 marks = flag[first : first + count]
                 for r in range(count):
-                    values[r] = finish(gs[r], xs[r], ys[r], floor, large)
+                    values[r] = finished(space, r)
                 for r in range(count):
                     marks[r] = 0 if values[r] >= 0.0 else turn[3]
                 if guard < normal:

@@ -14,7 +14,8 @@ import numpy as np
 from klnumba.formulas.divergences import kl_unfit
 from klnumba.formulas.finish import GRID, MAGNITUDE, kl_finish_difference, split_difference
 from klnumba.kernels.compiler import frozen, helper, part, scalar
-from klnumba.kernels.fast import AHEAD, constants, group, sums
+from klnumba.kernels.fast import constants, group, sums
+from klnumba.kernels.lane_sums import AHEAD
 from klnumba.kernels.shares import flagged, take
 from klnumba.kernels.tiles import SPACE, STEP, TILE, ask
 

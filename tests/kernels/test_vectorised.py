@@ -37,6 +37,9 @@ ROWS, PLAIN_ROWS = (
     [("kl_rows", dtype, short, normalize) for dtype in ("float64", "float32") for short in (True, False)]
     for normalize in (True, False)
 )
+JS_ROWS = [
+    ("js_rows", dtype, short, True) for dtype, short in (("float64", True), ("float64", False), ("float32", False))
+]
 EXACT = [("exact_rows", name, "float64", False, short) for name in ("kl", "js") for short in (True, False)]
 LOGS = [("log_rows", "kl", "float64"), ("log_rows", "js", "float64")]
 LOGITS = [("logit_rows", "float32"), ("logit_rows", "float64"), ("short_logit_rows", "float64")]
@@ -52,6 +55,7 @@ NO_DIVISION = {("log_rows", "kl", "float64"), *LOGITS, *LOG_SUMS}
 JOBS = {
     "here": [
         *(rows[k] for rows in (ROWS, PLAIN_ROWS) for k in (0, 1, 3)),
+        *JS_ROWS,
         *EXACT,
         *LOGS,
         *LOGITS,

@@ -1,0 +1,95 @@
+"""JS of rows in one read, as KL in `kernels.fast`: with two cells in place of one, of p and of q against their mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from klnumba.formulas.divergences import js_unfit
+from klnumba.formulas.finish import masses
+from klnumba.kernels.compiler import as_written, frozen, part, scalar
+from klnumba.kernels.fast import constants, groups_loop, sums
+from klnumba.kernels.lane_sums import AHEAD, LANES, add_four, row_loop, rows_loop
+from klnumba.kernels.tiles import BUFFER, SPACE, STEP, TILE, ask
+
+SUMS = 4  # of both cells, p and q
+FIRST, SECOND = SUMS * TILE, SUMS * TILE + BUFFER  # where the cells of a group of short rows lie, after their sums
+assert SECOND + BUFFER <= SPACE
+
+
+def four_of(cells: Callable[..., Any]) -> Any:
+    """What is added up of four pairs of cells: these, p and q."""
+    cells, pair = scalar(cells), as_written(masses)
+    h = LANES
+
+    @part
+    def four(
+        x0: Any, x1: Any, x2: Any, x3: Any, y0: Any, y1: Any, y2: Any, y3: Any, c: Any, out: Any, k: Any
+    ) -> Any:  # fmt: skip
+        a0, b0, c0 = cells(x0, y0, c)
+        a1, b1, c1 = cells(x1, y1, c)
+        a2, b2, c2 = cells(x2, y2, c)
+        a3, b3, c3 = cells(x3, y3, c)
+        out[k], out[h + k] = add_four(a0, a1, a2, a3), add_four(b0, b1, b2, b3)
+        out[2 * h + k], out[3 * h + k] = pair(x0, x1, x2, x3, y0, y1, y2, y3)
+        return min(min(c0, c1), min(c2, c3))
+
+    return four
+
+
+def long_rows(cells: Callable[..., Any], finish: Callable[..., Any], dtype: Any) -> Callable[..., Any]:
+    """Rows of at least `fast.SHORT` cells."""
+    top, normal, floor, large = constants(dtype)
+    row = row_loop(four_of(cells), SUMS, dtype, dtype.type, top)
+    finish = scalar(finish)
+
+    @part
+    def finished(sums: Any, i: Any) -> Any:
+        return finish(sums[4 * i], sums[4 * i + 1], sums[4 * i + 2], sums[4 * i + 3], floor, large)
+
+    return rows_loop(row, SUMS, finished, normal, 0.0)
+
+
+def flat_loop(cells: Callable[..., Any], top: Any) -> Any:
+    """The cells of many short rows into `space`; returns the least guard."""
+    cells = scalar(cells)
+
+    @part
+    def flat(p: Any, a: Any, q: Any, b: Any, count: Any, space: Any) -> Any:
+        guard = top
+        line, ahead = 64 // p.itemsize, AHEAD // 2 // p.itemsize  # as in `fast.flat_loop`
+        for start in range(0, count, STEP):
+            stop = min(start + STEP, count)
+            x, y = p[a + start : a + stop], q[b + start : b + stop]
+            first, second = space[FIRST + start :], space[SECOND + start :]
+            ask(x, y, ahead, STEP, line)
+            for k in range(x.size):
+                first[k], second[k], check = cells(np.float64(x[k]), np.float64(y[k]), 1.0)
+                guard = min(guard, check)
+        return guard
+
+    return flat
+
+
+def short_rows(cells: Callable[..., Any], finish: Callable[..., Any]) -> Callable[..., Any]:
+    """Rows of fewer than `fast.SHORT` cells, in float64."""
+    top, normal, floor, large = constants(np.float64)
+    flat = flat_loop(cells, top)
+    finish = scalar(finish)
+
+    @part
+    def added(x: Any, o: Any, y: Any, u: Any, count: Any, d: Any, whole: Any, space: Any) -> Any:
+        guard = flat(x, o, y, u, whole, space)
+        sums(frozen(space), np.int64(FIRST), count, d, space[0:TILE])
+        sums(frozen(space), np.int64(SECOND), count, d, space[TILE : 2 * TILE])
+        sums(x, o, count, d, space[2 * TILE : 3 * TILE])
+        sums(y, u, count, d, space[3 * TILE : 4 * TILE])
+        return guard
+
+    @part
+    def finished(sums: Any, r: Any) -> Any:
+        return finish(sums[r], sums[TILE + r], sums[2 * TILE + r], sums[3 * TILE + r], floor, large)
+
+    return groups_loop(TILE, added, finished, js_unfit, normal)
