@@ -13,7 +13,7 @@ import numpy as np
 
 from klnumba import arrays
 from klnumba.arrays import take
-from klnumba.labels import listed, match, numbers, only, places
+from klnumba.labels import listed, match, numbers, only, places, same
 
 ALONE = "entropy"  # has one argument, whose labels are not matched
 
@@ -131,7 +131,7 @@ def check_rows(p: Any, q: Any, axis: Any, **columns: Any) -> None:
         return
     labels = frame.columns if turned else frame.index
     for name, column in columns.items():
-        if _labelled(column) and not column.index.equals(labels):
+        if _labelled(column) and not same(column.index, labels):
             raise ValueError(f"{name}: with the labels of the rows of p, in their order, or as an array")
 
 

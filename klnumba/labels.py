@@ -13,6 +13,7 @@ import numpy as np
 
 ALIGN = ("outer", "strict")
 LISTED = 5  # labels that an error text names
+WHOLE = 1 << 53  # float64 has all whole numbers up to here; of larger ones it takes several for the same
 
 
 def numbers(x: Any, name: str) -> np.ndarray:
@@ -51,8 +52,13 @@ def _number_type(dtype: Any) -> np.dtype[Any] | None:
 
 
 def plain(index: Any) -> Any:
-    """An index that can be matched with any other: categories and intervals as the values they are, None as NaN."""
+    """An index that can be matched with any other: categories and intervals as the values they are, None as NaN.
+
+    One level is no tuple.
+    """
     pandas = sys.modules["pandas"]
+    if isinstance(index, pandas.MultiIndex) and index.nlevels == 1:
+        index = index.get_level_values(0)
     if isinstance(index, pandas.CategoricalIndex):
         index = index.astype(index.categories.dtype)
     if isinstance(index, pandas.IntervalIndex):
@@ -71,7 +77,7 @@ def match(
     """
     ours, theirs = plain(p), plain(q)
     _check(ours, theirs, what)
-    if p is q or (ours.dtype == theirs.dtype and ours.equals(theirs)):
+    if p is q or (_types(ours) == _types(theirs) and ours.equals(theirs)):
         return p, None, None
     found = _find(theirs, ours)
     alone = found < 0
@@ -85,11 +91,18 @@ def match(
     if keep and alone.all() and len(ours) and len(theirs):
         raise ValueError(f"p and q: no {what} label in common")
     if keep or not rest.any():
-        same = len(theirs) == len(ours) and np.array_equal(found, np.arange(len(ours)))
-        return p, None, None if same else found
+        in_place = len(theirs) == len(ours) and np.array_equal(found, np.arange(len(ours)))
+        return p, None, None if in_place else found
     extra = np.flatnonzero(rest)
     at = np.concatenate([np.arange(len(ours)), np.full(extra.size, -1)])
-    return ours.append(theirs[extra]).set_names(p.names), at, np.concatenate([found, extra])
+    return _appended(ours, theirs[extra]).set_names(p.names), at, np.concatenate([found, extra])
+
+
+def same(p: Any, q: Any) -> bool:
+    """Whether both have the same labels, in one order."""
+    if p.nlevels == q.nlevels == 1 and _only_as_objects(p, q):
+        p, q = p.astype(object), q.astype(object)
+    return bool(p.equals(q))
 
 
 def _check(p: Any, q: Any, what: str) -> None:
@@ -115,9 +128,70 @@ def places(index: Any, labels: Any, name: str) -> np.ndarray:
 
 
 def _find(index: Any, labels: Any) -> np.ndarray:
-    if index.dtype != labels.dtype and object in (index.dtype, labels.dtype):
-        index, labels = index.astype(object), labels.astype(object)  # else text and dates would be taken as times
-    return np.asarray(index.get_indexer(labels))
+    if index.nlevels != labels.nlevels:
+        return np.full(len(labels), -1)
+    if index.nlevels > 1:
+        alike = _types(index) == _types(labels)
+        return np.asarray(index.get_indexer(labels)) if alike else _find_tuples(index, labels)
+    ours, theirs = (x.astype(object) if _only_as_objects(index, labels) else x for x in (index, labels))
+    found = np.array(ours.get_indexer(theirs))
+    if labels.hasnans:  # pandas tells None, NaN, NA and NaT apart in some dtypes
+        missing = np.flatnonzero(index.isna())
+        found[labels.isna()] = missing[0] if missing.size else -1
+    return found
+
+
+def _find_tuples(index: Any, labels: Any) -> np.ndarray:
+    """Levels of other dtypes are matched each by itself, as the labels of one level are."""
+    known, codes = np.ones(len(labels), bool), []
+    for ours, theirs, at in zip(index.levels, labels.levels, labels.codes, strict=True):
+        code = np.append(_find(plain(ours), plain(theirs)), -1)  # the last for -1, the code of a missing value
+        codes.append(code[at])
+        known &= (codes[-1] >= 0) | (np.asarray(at) < 0)
+    found = np.full(len(labels), -1)
+    held = sys.modules["pandas"].MultiIndex(index.levels, [code[known] for code in codes], verify_integrity=False)
+    found[known] = index.get_indexer(held)
+    return found
+
+
+def _appended(ours: Any, theirs: Any) -> Any:
+    """Labels after labels, each as it is: pandas would make floats of whole numbers beside floats."""
+    pandas = sys.modules["pandas"]
+    if ours.nlevels > 1:
+        levels = [[x.get_level_values(k) for x in (ours, theirs)] for k in range(ours.nlevels)]
+        return pandas.MultiIndex.from_arrays([_appended(*pair) for pair in levels])
+    if _only_as_objects(ours, theirs):
+        ours, theirs = ours.astype(object), theirs.astype(object)
+    both = ours.append(theirs)
+    if ours.dtype == object and both.dtype.kind == "f" and _far(both):
+        return pandas.Index(np.concatenate([x.to_numpy() for x in (ours, theirs)]), dtype=object)
+    return both
+
+
+def _types(index: Any) -> list[Any]:
+    """The dtype of each level."""
+    return [level.dtype for level in (index.levels if index.nlevels > 1 else [index])]
+
+
+def _only_as_objects(p: Any, q: Any) -> bool:
+    """Whether pandas would change labels of two dtypes before it compares them.
+
+    It takes text for times, and whole numbers for floats, of which several may then be the same.
+    """
+    if p.dtype == q.dtype:
+        return False
+    if object in (p.dtype, q.dtype):
+        return True
+    kinds = {p.dtype.kind, q.dtype.kind}
+    if "b" in kinds:  # True is 1 among objects
+        return False
+    return "O" in kinds or any(x.dtype.kind in "iu" and _far(x) for x in (p, q))
+
+
+def _far(index: Any) -> bool:
+    """Whether there are numbers so large that float64 does not have all whole ones between them."""
+    held = index.dropna()
+    return bool(len(held)) and bool(held.max() >= WHOLE or held.min() <= -WHOLE)
 
 
 def only(labels: Any, at: int = 0) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from klnumba.labels import same
 from klnumba.optional import load
 from klnumba.tables.border import frame_columns
 from klnumba.tables.cells import Array
@@ -68,7 +69,7 @@ def _weights_of(frame: Any, found: dict[str, Column], weights: Any, name: str) -
 
 def check_index(weights: Any, index: Any) -> None:
     """Refuse a Series that has other labels than the rows, or the same in another order."""
-    if not weights.index.equals(index):
+    if not same(weights.index, index):
         raise ValueError("weights: a Series with the index of the rows")
 
 

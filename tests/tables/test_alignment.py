@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -395,6 +396,126 @@ def test_a_missing_label_is_a_label():
     p = pd.Series(["a", None, "a"]).value_counts(dropna=False)
     q = pd.Series([None, "a", None], dtype=object).value_counts(dropna=False)
     assert kl.kl_divergence(p, q) == pytest.approx(plain_kl({"a": 2, "n": 1}, {"a": 1, "n": 2}), rel=1e-15)
+
+
+MISSING = {
+    "object": pd.Index([1, None], dtype=object), "NaT among objects": pd.Index([1, pd.NaT], dtype=object),
+    "float64": pd.Index([1.0, np.nan]), "Int64": pd.Index([1, None], dtype="Int64"),
+    "UInt64": pd.Index([1, None], dtype="UInt64"), "Float64": pd.Index([1, None], dtype="Float64"),
+    "boolean": pd.Index([True, None], dtype="boolean"), "string": pd.Index(["a", None], dtype="string"),
+    "str": pd.Index(["a", None], dtype="str"), "category": pd.CategoricalIndex(["a", None]),
+    "datetime64": pd.DatetimeIndex(["2026-01-01", None]), "zone": pd.DatetimeIndex(["2026-01-01", None], tz="UTC"),
+    "timedelta64": pd.TimedeltaIndex([pd.Timedelta(days=1), None]),
+    "period": pd.PeriodIndex(["2026-01", None], freq="M"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("q", MISSING)
+@pytest.mark.parametrize("p", MISSING)
+@pytest.mark.filterwarnings("ignore:p and q")
+def test_a_missing_label_is_one_label_whatever_the_dtypes(p, q):
+    """Of either side, and of a level."""
+    ours, theirs = MISSING[p], MISSING[q]
+    found = kl.rel_entr(pd.Series([1.0, 2.0], ours), pd.Series([2.0, 1.0], theirs[::-1]))
+    assert found[found.index.isna()].tolist() == [0.0]
+    levels = [pd.MultiIndex.from_arrays([["x", "x"], index]) for index in (ours, theirs[::-1])]
+    found = kl.rel_entr(pd.Series([1.0, 2.0], levels[0]), pd.Series([2.0, 1.0], levels[1]))
+    assert found[found.index.get_level_values(1).isna()].tolist() == [0.0]
+
+
+def test_missing_labels_of_counts():
+    p = pd.Series([1, 1, 2, None], dtype="Int64").value_counts(dropna=False)
+    for dtype in (object, "float64", "Int64", "Float64"):
+        q = pd.Series([1, 2, 2, None], dtype=dtype).value_counts(dropna=False)
+        assert kl.kl_divergence(p, q) == pytest.approx(0.25 * math.log(2.0), rel=1e-15)
+        assert kl.kl_divergence(p, q, align="strict") == kl.kl_divergence(p, q)
+    with pytest.raises(ValueError, match="p: cell label nan occurs twice"):
+        kl.rel_entr(pd.Series([1, 2], pd.Index([None, pd.NaT], dtype=object)), pd.Series([1, 2]))
+
+
+# --- labels that are numbers -----------------------------------------------------------------------------------------
+
+FAR = 2**53  # here float64 begins to leave out whole numbers
+IDS = 1_500_000_000_000_000_000 + np.arange(4)
+WHOLE_NUMBERS = ("int64", "uint64", "Int64", "UInt64", "int64[pyarrow]", "object", "float64", "Float64",
+                 "double[pyarrow]", "decimal")  # fmt: skip
+
+
+def test_a_whole_number_is_no_float_beside_it():
+    p = pd.Series([0.5, 0.5], index=[FAR, FAR + 1])
+    q = pd.Series([1.0], index=[float(FAR)])
+    assert kl.kl_divergence(p, q) == math.inf
+    assert kl.kl_divergence(q, p, base=2) == 1.0
+    with pytest.raises(ValueError, match=f"^q lacks cell {FAR + 1}$"):
+        kl.kl_divergence(p, q, align="strict")
+    assert kl.kl_divergence(p[:1], q, align="strict") == 0.0
+    rows = pd.DataFrame([[1.0, 2.0]] * 2, index=p.index)
+    with pytest.raises(ValueError, match=f"q: row {FAR + 1} has no mass"):
+        kl.kl_divergence(rows, rows[:1].set_axis(q.index), invalid="raise")
+    assert kl.kl_divergence(rows, rows.set_axis([FAR, 5.0])).isna().tolist() == [False, True]
+
+
+def test_labels_of_both_stay_as_they_are():
+    found = kl.rel_entr(pd.Series(1.0, IDS), pd.Series([1.0, 2.0], [1.5e18, 2.5]))
+    assert found.index.tolist() == [*IDS.tolist(), 2.5]
+    assert found.tolist() == [0.0, math.inf, math.inf, math.inf, 0.0]
+    back = kl.rel_entr(pd.Series([1.0, 2.0], pd.Index([1.5e18, None], dtype=object)), pd.Series(1.0, IDS))
+    assert back.index[2:].tolist() == IDS[1:].tolist()
+    levels = [pd.MultiIndex.from_product([["a"], one]) for one in (IDS, [1.5e18, 2.5])]
+    found = kl.rel_entr(pd.Series(1.0, levels[0]), pd.Series([1.0, 2.0], levels[1]))
+    assert found.index.tolist() == [("a", label) for label in [*IDS.tolist(), 2.5]]
+    assert found.tolist() == [0.0, math.inf, math.inf, math.inf, 0.0]
+    assert kl.rel_entr(pd.Series(1.0, [1, 2]), pd.Series(1.0, [1.0, 2.5])).index.dtype == np.float64
+
+
+@pytest.mark.filterwarnings("ignore:p and q")
+def test_levels_that_would_be_equal_as_floats():
+    p, q = (pd.Series([1.0], pd.MultiIndex.from_tuples([("a", x)])) for x in (FAR + 1, float(FAR)))
+    assert kl.kl_divergence(p, q) == math.inf
+    assert kl.kl_divergence(p, q.set_axis(p.index)) == 0.0
+    one = pd.MultiIndex.from_tuples([(1,), (2,)])
+    assert kl.rel_entr(pd.Series([1.0, 2.0], one), pd.Series([2.0, 1.0], [2, 1])).tolist() == [0.0, 0.0]
+
+
+def numbered(values, dtype):
+    """An index of numbers that the dtype has."""
+    if dtype == "decimal":
+        pa = pytest.importorskip("pyarrow", reason="decimals of Arrow")
+        return pd.Index([Decimal(x) for x in values], dtype=pd.ArrowDtype(pa.decimal128(20, 0)))
+    if "pyarrow" in dtype:
+        pytest.importorskip("pyarrow", reason="numbers of Arrow")
+    if dtype in ("float64", "Float64", "double[pyarrow]"):
+        values = list(dict.fromkeys(float(x) for x in values))
+    return pd.Index(values, dtype=dtype)
+
+
+@pytest.mark.parametrize("q", WHOLE_NUMBERS)
+@pytest.mark.parametrize("p", WHOLE_NUMBERS)
+def test_numbers_match_where_they_are_equal(p, q):
+    """Equal exactly, as Python compares them, and each with one at most."""
+    ours = numbered([1, FAR - 1, FAR, FAR + 1, FAR + 2, 2**62 + 1], p)
+    theirs = numbered([2**62 + 1, FAR + 1, 2**62, FAR, 3, 1], q)
+    found = kl.rel_entr(pd.Series(1.0, ours), pd.Series(1.0, theirs))
+    first, second = (list(map(int, index.tolist())) for index in (ours, theirs))
+    assert list(map(int, found.index.tolist())) == first + [x for x in second if x not in first]
+    assert found.tolist() == [0.0 if x in second or x not in first else math.inf for x in map(int, found.index)]
+
+
+def test_truth_values_are_no_numbers():
+    with pytest.warns(UserWarning, match="types integer and boolean"):
+        assert kl.kl_divergence(pd.Series(1.0, [1, FAR]), pd.Series(1.0, pd.Index([True, False]))) == math.inf
+
+
+def test_masks_and_weights_go_by_exact_numbers():
+    p = pd.Series([1.0, 2.0], index=[FAR, FAR + 1])
+    with pytest.raises(ValueError, match=f"^where: lacks {FAR + 1}$"):
+        kl.kl_divergence(p, p, where=pd.Series([True], index=[float(FAR)]))
+    with pytest.raises(ValueError, match="where: lacks"):
+        kl.kl_divergence(p, p, where=pd.Series([True], index=pd.MultiIndex.from_tuples([(1, 2)])))
+    rows = pd.DataFrame([[1.0, 2.0]], index=[FAR + 1])
+    with pytest.raises(ValueError, match="weights: with the labels"):
+        kl.KLDivergence().update(rows, rows, weights=pd.Series([1.0], index=[float(FAR)]))
+    kl.KLDivergence().update(rows.set_axis([5]), rows.set_axis([5]), weights=pd.Series([1.0], index=[5.0]))
 
 
 # --- kinds of numbers ------------------------------------------------------------------------------------------------
