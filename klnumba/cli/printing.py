@@ -24,10 +24,11 @@ class Terminal(Console):
 def printing() -> Iterator[None]:
     """Print inside: what cannot be written is an error as in `one_line`; after ``| head`` the status is what it was."""
     with one_line():
+        if sys.stdout is None:  # closed before Python began, and `print` then does nothing
+            raise InputError("standard output: closed")
         try:
             yield
-            if sys.stdout is not None:
-                sys.stdout.flush()
+            sys.stdout.flush()
         except BrokenPipeError:
             _drop()
         except OSError as error:

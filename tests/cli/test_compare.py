@@ -266,6 +266,20 @@ def test_exit_statuses_for_pipelines(folder: Path, options: str, status: int) ->
     assert invoke(*FILES, *options.split()).exit_code == status
 
 
+@pytest.mark.parametrize("width", [3, 9, 19, 20, 29])
+def test_a_very_narrow_terminal_keeps_the_names(width: int) -> None:
+    rng = np.random.default_rng(0)
+    before, after = (pd.DataFrame(rng.normal(size=(rows, 2)), columns=["price", "size"]) for rows in (30_000, 20_000))
+    found = compare(before, after)
+    console = Console(file=io.StringIO(), width=width, record=True)
+    command.show(found, console)
+    text = console.export_text()
+    assert all(name in text.replace("\n", "").replace(" ", "") for name in found.results)
+    for one in found.results.values():
+        assert (f" {one.values['kl']:.3g} " in text) == (width >= 20)
+    assert "p, adj." not in text
+
+
 def process(*arguments: str, before: str = "", **options: Any) -> subprocess.CompletedProcess[str]:
     """The command as a process of its own, after some lines of Python."""
     code = (
@@ -282,6 +296,14 @@ def test_a_full_disk_is_no_change(folder: Path, option: str) -> None:
         result = process(*FILES, option, stdout=full)
     assert result.returncode == 2
     assert result.stderr == "klnumba: standard output: No space left on device\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a descriptor is closed between fork and exec")
+@pytest.mark.parametrize("option", ["--json", "--html=r.html"])
+def test_a_closed_output_is_told(folder: Path, option: str) -> None:
+    """As the shell's ``>&-`` leaves it."""
+    result = process(*FILES, option, stdout=None, preexec_fn=lambda: os.close(1))
+    assert (result.returncode, result.stderr) == (2, "klnumba: standard output: closed\n")
 
 
 @pytest.mark.parametrize("option", ["--json", "--bins=auto"])
