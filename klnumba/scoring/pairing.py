@@ -107,7 +107,7 @@ class Pairing:
         shapes = [side.shape for side in self.sides]
         ndim = max(map(len, shapes))
         leading = [shape[0] for shape in shapes if len(shape) == ndim]
-        lengths = sorted({n for n in leading if n not in (None, 1)}, key=int)
+        lengths = list(dict.fromkeys(n for n in leading if n not in (None, 1)))
         titles = " and ".join(f"{side.source.name} {_shown(side.shape)}" for side in self.sides)
         if len(lengths) > 1:
             raise InputError(f"p and q: {titles}: {' and '.join(f'{n:,}' for n in lengths)} rows")

@@ -184,6 +184,7 @@ def test_refusals(tmp_path: Path) -> None:
     many = (LOGITS[:10] for _ in range(9))
     for arguments, words in (
         ({"p": LOGITS[:5], "q": OTHERS}, r"p \(5, 11\) and q \(83, 11\): 5 and 83 rows"),
+        ({"p": LOGITS, "q": OTHERS[:5]}, r"p \(83, 11\) and q \(5, 11\): 83 and 5 rows"),
         ({"p": LOGITS[:, :5], "q": OTHERS}, r"shapes p \(83, 5\) and q \(83, 11\) do not go together"),
         ({"p": LOGITS, "q": tmp_path / "long.csv"}, r"long\.csv has more than 83 of shape \(11,\), the others have 83"),
         ({"p": LOGITS, "q": tmp_path / "short.csv"}, r"short\.csv has 80 of shape|short\.csv has 80\b"),
