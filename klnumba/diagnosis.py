@@ -58,12 +58,15 @@ def told(p: Side, q: Side, at: tuple[int, ...], named: labelled.Named | None = N
     """The first of what is wrong with a row, in words: argument, row, cell and rule."""
     named = named or labelled.Named()
     place = f"row {named.row(at[0])!r}" if len(at) == 1 else f"row {at}" if at else "the row"
-    for name, side in (("p", p), ("q", q)):
-        if side.rule < len(RULES):
-            return f"{name}: {place}, cell {named.cell(side.cell)!r} {RULES[side.rule]} ({side.value})"
-        if not side.mass:
-            return f"{name}: {place} has no mass"
-    return f"p and q: {place} is not a number"
+    found = (wrong(side, f"{name}: {place}", named) for name, side in (("p", p), ("q", q)))
+    return next(filter(None, found), f"p and q: {place} is not a number")
+
+
+def wrong(side: Side, row: str, named: labelled.Named) -> str | None:
+    """What is wrong with one side of a row, if anything is."""
+    if side.rule < len(RULES):
+        return f"{row}, cell {named.cell(side.cell)!r} {RULES[side.rule]} ({side.value})"
+    return None if side.mass else f"{row} has no mass"
 
 
 def diagnosis(rows: Rows, task: Task, row: int) -> str:

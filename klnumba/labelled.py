@@ -196,8 +196,13 @@ def _mask(where: Any, named: Named, turned: bool, moved: bool) -> Any:
         return array.T if turned else array
     frame = where.T if turned and where.ndim == 2 else where
     for dtype in {where.dtype} if where.ndim == 1 else set(where.dtypes):
-        if getattr(dtype, "kind", "O") != "b" or np.any(where.isna()):
-            raise TypeError(f"where: boolean, without missing values, not {dtype}")
+        if getattr(dtype, "kind", "O") != "b":
+            raise TypeError(f"where: boolean, not {dtype}")
+    missing = np.argwhere(where.isna().to_numpy())
+    if missing.size:
+        names = zip(("row", "column") if where.ndim == 2 else ("cell",), where.axes, missing[0], strict=True)
+        place = ", ".join(f"{what} {only(labels, at)!r}" for what, labels, at in names)
+        raise TypeError(f"where: {place} is missing, and neither true nor false")
     array = np.asarray(frame.to_numpy(bool))
     wanted = [(-1, named.columns, frame.index if frame.ndim == 1 else frame.columns)]
     if frame.ndim == 2:

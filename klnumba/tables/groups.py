@@ -10,7 +10,7 @@ import numpy as np
 from klnumba import divergence
 from klnumba.arrays import one_of
 from klnumba.labels import listed, numbers, only
-from klnumba.optional import load
+from klnumba.optional import load, type_name
 from klnumba.reduction import positive_unit, real
 from klnumba.tables import objects
 from klnumba.tables import smoothing as smoothings
@@ -78,7 +78,7 @@ def kl_groups(
     Raises
     ------
     TypeError
-        If `frame` is no DataFrame, `against` is no label, or values cannot be hashed.
+        If `frame` is no DataFrame, `by`, `column` or `against` is no label, or values cannot be hashed.
     ValueError
         If there is no such column or group, a weight is out of its range, an option is out of its range, or
         groups times values are more than ``2**28`` cells.
@@ -111,8 +111,9 @@ def kl_groups(
     pandas = load("pandas")
     frame_of(frame, "frame")
     group, labels = _groups(frame, by)
+    series = _column(frame, column, "column")
     try:
-        value, values = objects.factorized(_column(frame, column, "column"), use_na_sentinel=missing == "drop")
+        value, values = objects.factorized(series, use_na_sentinel=missing == "drop")
     except TypeError as error:
         raise TypeError(f"column: the values of {column!r} cannot be counted: {error}") from None
     weight = None if weights is None else _weights(frame, weights)
@@ -266,11 +267,13 @@ def _weights(frame: Any, weights: Any) -> Array:
 
 def _column(frame: Any, label: Any, name: str) -> Any:
     try:
+        hash(label)
+    except TypeError:
+        raise TypeError(f"{name}: the label of one column, not {type_name(label)}") from None
+    try:
         found = frame[label]
     except (KeyError, TypeError):
         raise ValueError(f"{name}: no column {label!r}") from None
-    if isinstance(label, list):
-        raise ValueError(f"{name}: one column, not the list {label!r}")
     if found.ndim != 1:
         raise ValueError(f"{name}: column {label!r} occurs {found.shape[1]} times")
     return found

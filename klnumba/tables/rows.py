@@ -8,7 +8,8 @@ import numpy as np
 
 from klnumba import divergence
 from klnumba.arrays import one_of
-from klnumba.labelled import Table, join, table
+from klnumba.diagnosis import side_of, wrong
+from klnumba.labelled import Named, Table, join, table
 from klnumba.labels import ALIGN
 from klnumba.optional import load, type_name
 
@@ -82,7 +83,8 @@ def kl_matrix(p: Any, q: Any = None, *, align: divergence.Align = "outer", **opt
     TypeError
         If an argument is no DataFrame, or a column holds no real numbers.
     ValueError
-        If a column occurs twice; with ``align="strict"``, if one is missing on one side.
+        If a column occurs twice; with ``align="strict"``, if one is missing on one side; with ``invalid="raise"``, if a
+        row is no distribution.
 
     Examples
     --------
@@ -100,9 +102,27 @@ def kl_matrix(p: Any, q: Any = None, *, align: divergence.Align = "outer", **opt
         raise TypeError(f"kl_matrix: takes no {', '.join(sorted(unknown))}")
     first = table(frame_of(p, "p"), "p", turned=False)
     second = Table(first.cells, first.labels) if q is None else table(frame_of(q, "q"), "q", turned=False)
-    join(first, second, -1, "column", align, -np.inf if options.get("kind", "prob") != "prob" else 0.0)
+    invalid, logs = options.pop("invalid", "nan"), options.get("kind", "prob") != "prob"
+    one_of(invalid, ("nan", "raise"), "invalid")
+    columns, _ = join(first, second, -1, "column", align, -np.inf if logs else 0.0)
     found = divergence.kl_divergence(first.cells[:, None, :], second.cells[None, :, :], **options)
+    if invalid == "raise" and np.isnan(found).any():
+        i, j = map(int, np.argwhere(np.isnan(found))[0])
+        pair = ("p", first, i), ("p" if q is None else "q", second, j)
+        raise ValueError(_diagnosis(pair, columns, logs))
     return load("pandas").DataFrame(found, index=p.index, columns=p.index if q is None else q.index)
+
+
+def _diagnosis(pair: tuple[tuple[str, Table, int], ...], columns: Any, logs: bool) -> str:
+    """What is wrong with a row of one table and a row of another, by their labels."""
+    places = []
+    for name, side, at in pair:
+        named, cells = Named(side.over(-2), columns), np.asarray(side.cells[at], np.float64)
+        places.append(f"row {named.row(at)!r}")
+        text = wrong(side_of(cells, np.ones(cells.size, bool), logs), f"{name}: {places[-1]}", named)
+        if text is not None:
+            return text
+    return f"p and q: {' to '.join(places)} is not a number"
 
 
 def frame_of(x: Any, name: str) -> Any:

@@ -169,6 +169,19 @@ def test_cells(frame, function):
     assert type(run(p, np.ones((3, 2)))) is type(run(frame.iloc[:1], np.ones((3, 5)))) is np.ndarray
 
 
+@pytest.mark.parametrize("function", CELLS)
+def test_cells_have_the_rows_of_both(function):
+    """Where divergences of rows have those of p."""
+    p = pd.DataFrame([[0.5, 0.0], [0.2, 0.8]], index=["both", "p"])
+    q = pd.DataFrame([[0.5, 0.5], [0.3, 0.7]], index=["q", "both"])
+    found = getattr(kl, function)(p, q)
+    assert found.index.tolist() == ["both", "p", "q"]
+    assert np.isinf(found.loc["p"]).all()
+    assert found.loc["q"].tolist() == ([0.0, 0.0] if function == "rel_entr" else [0.5, 0.5])
+    assert np.isinf(getattr(kl, function)(p, q[:1]).loc["both"]).tolist() == [True, False]
+    assert kl.kl_divergence(p, q).index.tolist() == ["both", "p"]
+
+
 MASSES = st.dictionaries(st.sampled_from("abcdefgh"), st.integers(0, 50), max_size=8)
 
 
@@ -334,10 +347,15 @@ def test_masks_that_cannot_be_placed(frame):
         kl.kl_divergence(frame, shuffled(frame), where=mask.to_numpy())
     with pytest.raises(ValueError, match="where: lacks 'e'"):
         kl.kl_divergence(frame, frame, where=mask.drop(columns="e"))
-    with pytest.raises(TypeError, match="where: boolean, without missing values, not float64"):
+    with pytest.raises(TypeError, match=r"^where: boolean, not float64$"):
         kl.kl_divergence(frame, frame, where=frame)
-    with pytest.raises(TypeError, match="where: boolean, without missing values, not boolean"):
-        kl.kl_divergence(frame, frame, where=mask.astype("boolean").mask(frame > 1.0))
+    holes = mask.astype("boolean")
+    holes.loc["y", "d"] = pd.NA
+    for axis in (0, 1):
+        with pytest.raises(TypeError, match=r"^where: row 'y', column 'd' is missing, and neither true nor false$"):
+            kl.kl_divergence(frame, frame, where=holes, axis=axis)
+    with pytest.raises(TypeError, match=r"^where: cell 'd' is missing, and neither true nor false$"):
+        kl.kl_divergence(frame, frame, where=holes.loc["y"])
     with pytest.raises(ValueError, match="where: a DataFrame has an axis more"):
         kl.kl_divergence(frame.loc["x"], frame.loc["y"], where=mask)
 

@@ -1,6 +1,7 @@
 """Rows of DataFrames, all rows to each other, and groups of rows."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -109,6 +110,34 @@ def test_refusals_of_a_matrix(frame, arguments, options, error, text):
     given = {0: (frame,), 1: (1,), 2: (frame, frame["a"]), 3: (frame, frame.drop(columns="e"))}[arguments[0]]
     with pytest.raises(error, match=text):
         kl_matrix(*given, **options)
+
+
+def test_errors_of_a_matrix_name_labels(frame):
+    """Those of p and of q, wherever the cells have been moved."""
+    q = frame.iloc[[2, 0, 1], ::-1].add_prefix("q", axis=0)
+    bad = q.copy()
+    bad.loc["qx", "c"] = -1.0
+    with pytest.raises(ValueError, match=r"^q: row 'qx', cell 'c' is negative \(-1.0\)$"):
+        kl_matrix(frame, bad, invalid="raise")
+    with pytest.raises(ValueError, match=r"^p: row 'qx', cell 'c' is negative \(-1.0\)$"):
+        kl_matrix(bad, frame, invalid="raise")
+    with pytest.raises(ValueError, match=r"^p: row 'qx', cell 'c' is negative \(-1.0\)$"):
+        kl_matrix(bad, invalid="raise")
+    with pytest.raises(ValueError, match=r"^q: row 'qw' has no mass$"):
+        kl_matrix(frame, q.assign(**dict.fromkeys(frame, 0.0)).loc[["qw", "qx"]], invalid="raise")
+    bad.loc["qx"] = math.inf
+    with pytest.raises(ValueError, match=r"^q: row 'qx', cell 'a' is \+inf: no finite mass \(inf\)$"):
+        kl_matrix(frame, bad, kind="logit", invalid="raise")
+    with pytest.raises(ValueError, match=r"^invalid: one of 'nan', 'raise', not 'drop'$"):
+        kl_matrix(frame, invalid="drop")
+    np.testing.assert_array_equal(kl_matrix(frame, q, invalid="raise"), kl_matrix(frame, q))
+    assert kl_matrix(frame, bad)["qx"].isna().all()
+
+
+def test_a_matrix_goes_by_exact_numbers():
+    far = 2**53
+    p, q = (pd.DataFrame([[1.0] * len(labels)], columns=labels) for labels in ([far, far + 1], [float(far)]))
+    assert kl_matrix(p, q).to_numpy().tolist() == [[math.inf]]
 
 
 def test_empty_matrices(frame):
@@ -270,7 +299,6 @@ def test_columns_of_several_levels(rides):
         ({"by": []}, "by: at least one column"),
         ({"column": "month"}, "column: no column 'month'"),
         ({"column": "twice"}, "column: column 'twice' occurs 2 times"),
-        ({"column": ["by"]}, r"column: one column, not the list \['by'\]"),
         ({"weights": "month"}, "weights: no column 'month'"),
         ({"weights": [1.0]}, r"weights: one a row, 500, not shape \(1,\)"),
         ({"weights": "negative"}, "weights: 0, or from 1e-100 to 1e\\+100, but row 0 has -1"),
@@ -291,6 +319,17 @@ def test_refusals_of_groups(rides, options, text):
     rides = pd.concat([rides, twice], axis=1)
     with pytest.raises(ValueError, match=text):
         kl_groups(**({"frame": rides, "by": "day", "column": "by"} | options))
+
+
+def test_columns_are_named_by_labels(rides):
+    """What is no label is told by its type alone, however many rows it has."""
+    for given, name in ((rides["day"], "pandas.Series"), (rides["hour"] > 7, "pandas.Series"),
+                        (rides["day"].to_numpy(object), "numpy.ndarray")):  # fmt: skip
+        for option, value in (("by", given), ("by", [given]), ("column", given)):
+            with pytest.raises(TypeError, match=rf"^{option}: the label of one column, not {re.escape(name)}$"):
+                kl_groups(**({"frame": rides, "by": "day", "column": "by"} | {option: value}))
+    with pytest.raises(TypeError, match=r"^column: the label of one column, not list$"):
+        kl_groups(rides, "day", ["by"])
 
 
 def test_weights_that_are_no_numbers(rides):
