@@ -107,7 +107,9 @@ class Placed:
         if self.name not in SPECIAL and self.name not in UNSCALED:
             of_minus_x = MIRRORED.get(self.name)
             way = f": -x of {of_minus_x}, for which the other one has to be mirrored too" if of_minus_x else ""
-            raise TypeError(f"scipy.stats.{self.name} has no counterpart here{way}")
+            method = "sum" if self.scale is None else "quadrature"
+            other = f"kl_divergence takes it with method={method!r} or 'monte_carlo'"
+            raise TypeError(f"scipy.stats.{self.name} has no counterpart here{way}; {other}")
         if np.any(np.asarray(self.loc) != 0):
             raise ValueError(f"{self.name} is taken without a location, but loc is {self.loc}")
         if self.name in SPECIAL:

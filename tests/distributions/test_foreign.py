@@ -124,6 +124,10 @@ def test_what_is_not_known_is_named():
         kl.kl_divergence(stats.beta(2, 3, scale=2.0), stats.burr12(1.0, 2.0))  # not the scale, which is no obstacle
     with pytest.raises(TypeError, match=r"p: .*gumbel_l has no counterpart here: -x of gumbel_r, for which the other"):
         kl.kl_divergence(stats.gumbel_l(), stats.expon())
+    with pytest.raises(TypeError, match=r"^p: .*triang has no .*; kl_divergence takes it with method='quadrature' or"):
+        kl.kl_divergence(stats.triang(0.5), stats.norm())
+    with pytest.raises(TypeError, match=r"^q: .*zipf has no .*; kl_divergence takes it with method='sum' or 'monte_"):
+        kl.kl_divergence(stats.poisson(2.0), stats.zipf(4.0))
     with pytest.raises(TypeError, match=r"p: scipy\.stats' MonotonicTransformedDistribution"):
         kl.kl_divergence(stats.exp(stats.Normal()), stats.norm())
     with pytest.raises(TypeError, match="q: a distribution like the other argument, not list"):
