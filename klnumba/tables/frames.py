@@ -35,12 +35,14 @@ def compare(
     current : DataFrame, Chunks or Profile
         The table to compare with it; a profile needs the same cells.
     columns : sequence of str, optional
-        Which columns; by default all of `reference`, and a line for each that only `current` has.
+        Which columns; by default all of `reference`, and a line for each that only `current` has. A label that is no
+        text, such as a whole number or a tuple, may stand for the text that it reads as, which is the column's name.
     weights : str, pair of str or array_like, optional
         A column with the weights of the rows, in both tables or in the one that has it; or the column or the weights
         of each table (None for a side without, or for a profile, which has no rows); a Series needs the index of the
         rows. A column that holds the weights of either table is compared in neither. Rows of weight 0 are left out, as
-        if the table did not have them.
+        if the table did not have them. Where columns have several levels, a tuple that both frames have as a label is
+        that column, and any other a pair.
     bins : {"auto", "quantile", "sturges", "doane", "fd", "category"}, int, sequence of float or of times, or dict
         How the cells of numbers and times are chosen; a dict has a rule by column, and "auto" for the rest.
         "auto" makes up to 20 bins of equal reference mass, of 25 rows or more, and takes whole numbers of at most 32

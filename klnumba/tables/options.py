@@ -48,16 +48,17 @@ def weights_of(weights: Any, reference: Any, current: Any) -> tuple[Any, Any]:
     """The weights of each side."""
     if weights is None:
         return None, None
-    weights = name_or_rows(weights)
+    weights = name_or_rows(weights, *(side for side in (reference, current) if not isinstance(side, Profile)))
     if isinstance(weights, str):
         held = [weights in names_of(side) for side in (reference, current)]
         if not any(held):
             raise ValueError(f"weights: {weights!r} is in neither table")
         return tuple(weights if here else None for here in held)  # type: ignore[return-value]
     try:
-        first, second = map(name_or_rows, weights)
+        first, second = weights
     except (TypeError, ValueError):
         raise TypeError("weights: the name of a column, or a pair: those of reference and of current") from None
+    first, second = name_or_rows(first, reference), name_or_rows(second, current)
     for one, table in ((first, reference), (second, current)):
         if one is not None and isinstance(table, Profile):
             raise ValueError("weights: a profile holds no rows that they could belong to")

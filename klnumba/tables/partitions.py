@@ -68,7 +68,7 @@ def compare(
     for table, name in ((reference, "reference"), (current, "current")):
         if not isinstance(table, Profile):
             _parts(table, name)
-    weights = _name(weights)
+    weights = _name(weights, *(table for table in (reference, current) if not isinstance(table, Profile)))
     first, second = weights_of(weights, reference, current)
     check_apart(wanted, first, second)
     if isinstance(reference, Profile):
@@ -102,7 +102,7 @@ def fit(
         If `reference` is no Dask data frame, or `weights` no name.
     """
     bins = rules.check_rule(bins)
-    weights = _name(weights)
+    weights = _name(weights, reference)
     dask = load("dask", "dask")
     parts = _parts(reference, "reference")
     wanted = wanted_names(columns)
@@ -118,8 +118,8 @@ def fit(
     return counted
 
 
-def _name(weights: Any) -> str | None:
-    found = name_or_rows(weights)
+def _name(weights: Any, *tables: Any) -> str | None:
+    found = name_or_rows(weights, *tables)
     if found is not None and not isinstance(found, str):
         raise TypeError(f"weights: of a Dask data frame, the name of a column, not {weights!r}")
     return found

@@ -87,7 +87,7 @@ class Profile:
             If `reference` is no data frame.
         """
         bins = rules.check_rule(bins)
-        columns, weights = wanted_names(columns), name_or_rows(weights)
+        columns, weights = wanted_names(columns), name_or_rows(weights, reference)
         check_apart(columns, weights)
         reference = drafting.narrowed(reference, columns, weights)
         fitted = cls.of_cells(*drafting.fitted(reference, columns, weights, bins))
@@ -139,7 +139,7 @@ class Profile:
         TypeError
             If `batch` is no data frame.
         """
-        weights = name_or_rows(weights)
+        weights = name_or_rows(weights, batch)
         if drafting.apart(batch):
             batch = drafting.narrowed(batch, [*self.cells], weights)
         more = self.count(batch, weights, progress, "batch")

@@ -17,10 +17,22 @@ from klnumba.tables.held import HeldRows
 LEAST = 1e-100  # squares of weights are added up, and shall be numbers
 
 
-def name_or_rows(weights: Any) -> Any:
-    """The argument `weights`, with the name of a column as text: those of a frame may be whole numbers."""
+def name_or_rows(weights: Any, *tables: Any) -> Any:
+    """The argument `weights`, with the name of a column as text.
+
+    Those of a frame may be whole numbers, or tuples, which are taken for names where all these frames have them.
+    """
     named = isinstance(weights, (int, np.integer)) and not isinstance(weights, bool)
+    if isinstance(weights, tuple):
+        named = bool(tables) and all(_has_label(table, weights) for table in tables)
     return str(weights) if named else weights
+
+
+def _has_label(table: Any, label: tuple[Any, ...]) -> bool:
+    try:
+        return label in set(getattr(table, "columns", ()))
+    except TypeError:  # it holds the weights themselves
+        return False
 
 
 def check_apart(columns: list[str] | None, *weights: Any) -> None:

@@ -109,6 +109,15 @@ def test_a_whole_number_as_the_name_of_the_weights():
     assert found.to_json() == compare(before, after, weights=1).to_json()
 
 
+def test_a_tuple_as_the_name_of_the_weights():
+    before, after = (pd.concat({"a": frame[["number", "w"]]}, axis=1) for frame in (BEFORE, AFTER))
+    with dask.config.set(scheduler="synchronous"):
+        found = partitions.compare(cut(before, 3), cut(after, 4), weights=("a", "w"))
+        with pytest.raises(TypeError, match="weights: of a Dask data frame, the name of a column"):
+            partitions.compare(cut(before, 3), cut(AFTER, 4), weights=("a", "w"))
+    assert found.to_json() == compare(before, after, weights=("a", "w")).to_json()
+
+
 @pytest.mark.parametrize(
     ("options", "text"),
     [

@@ -135,3 +135,35 @@ def test_long_columns_with_rows_of_weight_0(library, share):
     rest = held(frame).reset_index(drop=True)
     found, expected = (make({name: one[name].to_numpy() for name in one}) for one in (frame, rest))
     assert Profile.fit(found, weights="w").to_json() == Profile.fit(expected, weights="w").to_json()
+
+
+def test_columns_of_several_levels_are_named_by_tuples():
+    names = ["number", "few", "w"]
+    before, after = (pd.concat({"a": frame[names]}, axis=1) for frame in (BEFORE, AFTER))
+    plain = {"columns": ["number"], "bins": {"number": 5}}
+    expected = compare(BEFORE, AFTER, weights="w", **plain)
+    options = {"columns": [("a", "number")], "bins": {("a", "number"): 5}}
+    name = "('a', 'number')"
+    for weights in (("a", "w"), (("a", "w"), ("a", "w")), "('a', 'w')", (("a", "w"), AFTER["w"])):
+        found = compare(before, after, weights=weights, **options)
+        assert found.results[name].values == expected.results["number"].values
+    one_side = compare(before, after, weights=(("a", "w"), None), **options)
+    one_plain = compare(BEFORE, AFTER, weights=("w", None), **plain)
+    assert one_side.results[name].values == one_plain.results["number"].values
+    profile = Profile.fit(before, weights=("a", "w"), **options)
+    assert profile == found.profile
+    assert profile.empty().update(before, weights=("a", "w")) == profile
+    with pytest.raises(ValueError, match=r"columns: \"\('a', 'w'\)\" holds the weights of the rows"):
+        compare(before, after, columns=[("a", "w")], weights=("a", "w"))
+
+
+def test_a_tuple_that_one_table_lacks_is_a_pair():
+    deep = pd.concat({"a": BEFORE[["few", "w"]]}, axis=1)
+    with pytest.raises(ValueError, match="weights: 'a' is not in reference"):
+        compare(deep, AFTER[["few", "w"]], weights=("a", "w"))
+    both = BEFORE[["few", "w"]].assign(v=1.0)
+    found = [
+        compare(both, both, columns=["few"], weights=pair).results["few"].values
+        for pair in (("w", "v"), (both["w"], both["v"]))
+    ]
+    assert found[0] == found[1]
