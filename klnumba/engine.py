@@ -177,7 +177,7 @@ def _logs(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarra
         _shared(loop, lambda: (inverse, *threads.scratch(FLOAT64 if short else dtype)), careful, block, d, out, count)
     elif d < fast.SHORT:
         loop = cpu.short_logit_rows(NAMES[dtype.char])
-        _shared(loop, lambda: (inverse, *threads.scratch(FLOAT64)), careful, block, d, out, count)
+        _shared(loop, lambda: (inverse, *threads.scratch(dtype)), careful, block, d, out, count)
     else:
         loop = cpu.logit_rows(NAMES[dtype.char])
 

@@ -178,7 +178,8 @@ def logit_rows(dtype: str) -> Any:
 @once
 def short_logit_rows(dtype: str) -> Any:
     """The same for short rows, in float64."""
-    return _shared(_name("kl", "short-logits", dtype), logits_short.rows(), cells_of(np.dtype(dtype)), FLOAT, *ROOM)
+    kind = np.dtype(dtype)
+    return _shared(_name("kl", "short-logits", dtype), logits_short.rows(), cells_of(kind), FLOAT, *room_of(kind))
 
 
 @once
