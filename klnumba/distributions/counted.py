@@ -12,11 +12,12 @@ from klnumba.distributions.categorical import Categorical
 from klnumba.distributions.charts import EPSILON
 from klnumba.distributions.count_logs import log_mass
 from klnumba.distributions.delta import Delta
-from klnumba.distributions.distribution import Distribution
+from klnumba.distributions.distribution import Distribution, scipy_arguments
 from klnumba.distributions.mixture import Mixture
 
 Array = np.ndarray[Any, Any]
 
+LARGEST = 2**63 - 1  # of NumPy's integers; what is larger a generator cuts to it
 OWN = 64.0 * EPSILON  # how far our own logarithms may be off: those below -30 hardly count
 
 
@@ -54,8 +55,18 @@ class Single:
         return float(self.frozen.ppf(low)), float(self.frozen.median()), float(self.frozen.isf(high))
 
     def rvs(self, size: int, rng: np.random.Generator) -> Array:
-        """So many draws."""
-        return np.asarray(self.frozen.rvs(size=size, random_state=rng))
+        """So many draws. NumPy's generators take a count as an integer alone, and SciPy hands on what it was given."""
+        shapes, loc, _ = scipy_arguments(self.frozen)
+        draws = self.frozen.dist.rvs(*map(_whole, shapes), loc=_whole(loc), size=size, random_state=rng)
+        if np.max(draws) == LARGEST:
+            raise ValueError("a draw is beyond the largest integer of NumPy")
+        return np.asarray(draws)
+
+
+def _whole(x: Any) -> Any:
+    """As an integer, where it is one."""
+    number = float(x)
+    return int(number) if number == math.floor(number) and abs(number) < LARGEST else x
 
 
 class Listed:
