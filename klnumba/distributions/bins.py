@@ -15,6 +15,7 @@ from scipy import stats
 from klnumba.distributions.charts import EPSILON, LEAST, MOST, Result, spread
 from klnumba.distributions.distribution import Distribution, scipy_arguments
 from klnumba.distributions.frozen import Frozen
+from klnumba.distributions.places import Draws
 from klnumba.divergence import kl_divergence, rel_entr
 
 Array = np.ndarray[Any, Any]
@@ -145,6 +146,10 @@ class Bins:
         """The logarithm of the density."""
         return np.asarray(self.heights[np.searchsorted(self.edges, x, "right")])
 
+    def at(self, origin: Array, offset: Array) -> Array:
+        """The logarithm of the density at origin + offset."""
+        return self.logpdf(origin + offset)
+
     def marks(self) -> list[float]:
         """None but the ends."""
         return []
@@ -166,6 +171,6 @@ class Bins:
         inside = np.clip(self.edges, a, max(a, b))
         return math.fsum(np.diff(inside) / np.diff(self.edges) * self.masses)
 
-    def rvs(self, size: int, rng: np.random.Generator) -> Array:
+    def rvs(self, size: int, rng: np.random.Generator) -> Draws:
         """So many draws."""
-        return np.asarray(self.frozen.rvs(size=size, random_state=rng))
+        return Draws.around(0.0, self.frozen.rvs(size=size, random_state=rng))

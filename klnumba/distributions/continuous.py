@@ -14,6 +14,7 @@ from klnumba.distributions.changes import Change
 from klnumba.distributions.charts import LEAST, MOST
 from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.mixture import Mixture
+from klnumba.distributions.places import Draws
 from klnumba.distributions.scipy_objects import families
 from klnumba.distributions.single import Single
 from klnumba.distributions.transformed_distribution import TransformedDistribution
@@ -52,6 +53,10 @@ class Mixed:
         """The logarithm of the density."""
         return self._sum([part.logpdf(x) for part in self.parts])
 
+    def at(self, origin: Array, offset: Array) -> Array:
+        """The logarithm of the density at origin + offset."""
+        return self._sum([part.at(origin, offset) for part in self.parts])
+
     def marks(self) -> list[float]:
         """Those of the parts."""
         return [x for part in self.parts for x in part.marks()]
@@ -75,11 +80,10 @@ class Mixed:
         """The mass from a to b."""
         return self._mean([part.between(a, b) for part in self.parts])
 
-    def rvs(self, size: int, rng: np.random.Generator) -> Array:
+    def rvs(self, size: int, rng: np.random.Generator) -> Draws:
         """So many draws, those of one part after those of another."""
         counts = rng.multinomial(size, self.weights)
-        draws = [part.rvs(int(n), rng) for part, n in zip(self.parts, counts, strict=True)]
-        return np.concatenate(draws)
+        return Draws.joined([part.rvs(int(n), rng) for part, n in zip(self.parts, counts, strict=True)])
 
 
 class Changed:
@@ -92,6 +96,10 @@ class Changed:
     def logpdf(self, x: Array) -> Array:
         """The logarithm of the density."""
         return self._from(self.change.inverse(x), np.asarray(x))
+
+    def at(self, origin: Array, offset: Array) -> Array:
+        """The logarithm of the density at origin + offset."""
+        return self.logpdf(origin + offset)
 
     def logs(self, origin: float, sign: float, t: Array) -> Array:
         """The logarithm of the density of t at origin + sign*exp(t)."""
@@ -133,9 +141,9 @@ class Changed:
         low, high = sorted(float(self.change.inverse(x)) for x in (a, b))
         return float(self.base.between(low, high))
 
-    def rvs(self, size: int, rng: np.random.Generator) -> Array:
+    def rvs(self, size: int, rng: np.random.Generator) -> Draws:
         """So many draws."""
-        return self.change(self.base.rvs(size, rng))
+        return Draws.around(0.0, self.change(self.base.rvs(size, rng).numbers()))
 
 
 def density(one: Distribution, exponent: int = 0) -> Any:

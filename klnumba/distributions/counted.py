@@ -57,10 +57,10 @@ class Single:
     def rvs(self, size: int, rng: np.random.Generator) -> Array:
         """So many draws. NumPy's generators take a count as an integer alone, and SciPy hands on what it was given."""
         shapes, loc, _ = scipy_arguments(self.frozen)
-        draws = self.frozen.dist.rvs(*map(_whole, shapes), loc=_whole(loc), size=size, random_state=rng)
-        if np.max(draws) == LARGEST:
+        draws = np.asarray(self.frozen.dist.rvs(*map(_whole, shapes), size=size, random_state=rng))
+        if np.any(draws == LARGEST):
             raise ValueError("a draw is beyond the largest integer of NumPy")
-        return np.asarray(draws)
+        return np.asarray(draws + _whole(loc))
 
 
 def _whole(x: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import special, stats
 
+from klnumba.distributions import log_draws
 from klnumba.distributions.continuous import density, escapes
 from klnumba.distributions.counted import has_others, masses
 from klnumba.distributions.dirichlet import Dirichlet
@@ -15,9 +16,13 @@ from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.independent import Independent
 from klnumba.distributions.inverse_wishart import InverseWishart
 from klnumba.distributions.joint import Joint
+from klnumba.distributions.low_rank_multivariate_normal import LowRankMultivariateNormal
+from klnumba.distributions.matrix_normal import MatrixNormal
 from klnumba.distributions.mixture import Mixture
 from klnumba.distributions.multinomial import Multinomial
+from klnumba.distributions.multivariate_normal import MultivariateNormal
 from klnumba.distributions.one_hot_categorical import OneHotCategorical
+from klnumba.distributions.places import Draws, log_density
 from klnumba.distributions.von_mises_fisher import VonMisesFisher
 from klnumba.distributions.wishart import Wishart
 
@@ -29,8 +34,8 @@ class Drawn:
 
     def __init__(
         self,
-        rvs: Callable[[int, np.random.Generator], Array],
-        log: Callable[[Array], Array],
+        rvs: Callable[[int, np.random.Generator], Draws],
+        log: Callable[[Draws], Array],
         discrete: bool,
         numbers: Any = None,
     ) -> None:
@@ -49,18 +54,24 @@ def drawable(one: Distribution) -> Drawn:
     if isinstance(one, Joint):
         raise NotImplementedError("a draw of Joint has blocks of several shapes: take its distributions one by one")
     if not one.event_shape:
-        return _numbers(one)
+        return _counts(one) if one.support.discrete else _numbers(one)
     if isinstance(one, Independent):
         return _independent(one)
     if isinstance(one, Mixture):
         return _mixture(one)
-    return _vectors(one)
+    return _dirichlet(one) if isinstance(one, Dirichlet) else _vectors(one)
 
 
 def _numbers(one: Distribution) -> Drawn:
-    discrete = bool(one.support.discrete)
-    made = masses(one) if discrete else density(one)
-    return Drawn(made.rvs, made.log if discrete else made.logpdf, discrete, made)
+    made = density(one)
+    return Drawn(made.rvs, lambda x: log_density(made, x), False, made)
+
+
+def _counts(one: Distribution) -> Drawn:
+    made = masses(one)
+    return Drawn(
+        lambda count, rng: Draws.around(0.0, made.rvs(count, rng)), lambda x: made.log(x.numbers()), True, made
+    )
 
 
 def _independent(one: Independent) -> Drawn:
@@ -69,13 +80,14 @@ def _independent(one: Independent) -> Drawn:
     parts = [drawable(base.one(at)) for at in np.ndindex(shape)]
     size = len(shape)
 
-    def rvs(count: int, rng: np.random.Generator) -> Array:
-        draws = np.stack([part.rvs(count, rng) for part in parts], 1)
-        return draws.reshape(count, *shape, *draws.shape[2:])
+    def rvs(count: int, rng: np.random.Generator) -> Draws:
+        draws = Draws.beside([part.rvs(count, rng) for part in parts])
+        return draws.each(lambda x: x.reshape(count, *shape, *x.shape[2:]))
 
-    def log(x: Array) -> Array:
-        flat = x.reshape(len(x), len(parts), *x.shape[1 + size :])
-        return np.asarray(sum(part.log(flat[:, i]) for i, part in enumerate(parts)))
+    def log(x: Draws) -> Array:
+        flat = x.each(lambda y: y.reshape(len(y), len(parts), *y.shape[1 + size :]))
+        logs = (part.log(Draws(*(y[:, i] for y in flat))) for i, part in enumerate(parts))
+        return np.asarray(sum(logs))
 
     return Drawn(rvs, log, all(part.discrete for part in parts))
 
@@ -86,14 +98,29 @@ def _mixture(one: Mixture) -> Drawn:
     weights = weights[kept] / weights[kept].sum()
     parts = [drawable(one.component_distribution.one((int(i),))) for i in kept]
 
-    def rvs(count: int, rng: np.random.Generator) -> Array:
+    def rvs(count: int, rng: np.random.Generator) -> Draws:
         counts = rng.multinomial(count, weights)
-        return np.concatenate([part.rvs(int(n), rng) for part, n in zip(parts, counts, strict=True)])
+        return Draws.joined([part.rvs(int(n), rng) for part, n in zip(parts, counts, strict=True)])
 
-    def log(x: Array) -> Array:
+    def log(x: Draws) -> Array:
         return np.asarray(special.logsumexp(np.stack([part.log(x) for part in parts], 1), axis=1, b=weights))
 
     return Drawn(rvs, log, parts[0].discrete)
+
+
+def _dirichlet(one: Dirichlet) -> Drawn:
+    """By logarithms: with small concentrations most of a draw is below all numbers."""
+    a = np.asarray(one.concentration, np.float64)
+    constant = float(special.gammaln(a.sum()) - special.gammaln(a).sum())
+
+    def rvs(count: int, rng: np.random.Generator) -> Draws:
+        logs = log_draws.dirichlet(rng, count, a)
+        return Draws(np.zeros(logs.shape), np.exp(logs), logs)
+
+    def log(x: Draws) -> Array:
+        return np.asarray(constant + x.logs() @ (a - 1.0) + x.volume())
+
+    return Drawn(rvs, log, False)
 
 
 def _vectors(one: Distribution) -> Drawn:
@@ -103,20 +130,19 @@ def _vectors(one: Distribution) -> Drawn:
         one = Multinomial(1, one.probs)
     even = isinstance(one, VonMisesFisher) and float(one.concentration) == 0.0
     frozen = stats.uniform_direction(int(shape[0])) if even else one.to_scipy()
+    loc = np.zeros(shape)
+    if isinstance(one, MultivariateNormal | LowRankMultivariateNormal | MatrixNormal):
+        loc, frozen.mean = frozen.mean, loc  # draws around 0 keep the digits that the location would take
 
-    def rvs(count: int, rng: np.random.Generator) -> Array:
-        return np.asarray(frozen.rvs(size=count, random_state=rng)).reshape(count, *shape)
+    def rvs(count: int, rng: np.random.Generator) -> Draws:
+        return Draws.around(loc, np.asarray(frozen.rvs(size=count, random_state=rng)).reshape(count, *shape))
 
-    def log(x: Array) -> Array:
+    def log(x: Draws) -> Array:
         if even:
-            return np.full(len(x), -float(one.entropy()))
-        turned = np.moveaxis(x, 0, -1) if _draws_last(one) else x
+            return np.full(len(x.offset), -float(one.entropy())) + x.volume()
+        beyond = x.beyond(loc)
+        turned = np.moveaxis(beyond, 0, -1) if isinstance(one, Wishart | InverseWishart) else beyond
         found = getattr(frozen, "logpdf", None) or frozen.logpmf
-        return np.asarray(found(turned)).reshape(len(x))
+        return np.asarray(found(turned)).reshape(len(beyond)) + x.volume()
 
     return Drawn(rvs, log, discrete)
-
-
-def _draws_last(one: Distribution) -> bool:
-    """Whether SciPy takes the draws along the last axis."""
-    return isinstance(one, Dirichlet | Wishart | InverseWishart)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.registry import common_shape
 from klnumba.labels import outside
 
+if TYPE_CHECKING:
+    from klnumba.distributions.drawn import Drawn
+    from klnumba.distributions.places import Draws
+
 Result = charts.Result
 
 OUTSIDE = 1e-20  # the mass of p that a sum may leave out at either end
@@ -22,6 +26,7 @@ TERMS = 20_000_000  # of a sum
 MANY = 1e-10  # a mass of q where p has none that may show; SciPy's tails of large counts are 1e-8 off
 WARN = 1e-6  # an integral or a sum with a larger relative error says so
 MISSED = 0.01  # mass of p without which there is no result
+FEW = 1000  # draws at which the effect of rounding is looked at
 LOST = 1e-10  # mass that is missing beyond this is no rounding
 
 
@@ -128,7 +133,7 @@ def _range(f: Any) -> tuple[int, int]:
 
 
 def monte_carlo(p: Distribution, q: Distribution, samples: int, rng: np.random.Generator) -> Result:
-    """The mean of log(p/q) over draws from p, and its standard error."""
+    """The mean of log(p/q) over draws from p, and its standard error with what the rounding of the draws may do."""
     from klnumba.distributions.drawn import drawable
 
     f, g = _made(drawable, p, "p"), _made(drawable, q, "q")
@@ -139,16 +144,51 @@ def monte_carlo(p: Distribution, q: Distribution, samples: int, rng: np.random.G
     if f.leaves(g):
         return math.inf, 0.0
     with np.errstate(all="ignore"):
-        draws = f.rvs(samples, rng)
-        ratios = f.log(draws) - g.log(draws)
+        draws = _tried(lambda: f.rvs(samples, rng), p, "p", "cannot be drawn from")
+        ratios = _log_ratios(f, g, draws, p, q)
         value = float(np.mean(ratios))
-    if math.isfinite(value):
-        return value, float(np.std(ratios, ddof=1) / math.sqrt(samples))
-    if f.discrete and value > 0.0:
+        error = float(np.std(ratios, ddof=1) / math.sqrt(samples))
+    if not math.isfinite(value) and f.discrete and value > 0.0:
         return math.inf, 0.0
-    why = "a density is beyond the range of numbers at a draw"
-    warnings.warn(f"KL({p!r} || {q!r}): the mean over draws is {value}: {why}", RuntimeWarning, stacklevel=outside())
-    return math.nan, math.inf
+    if not math.isfinite(value):
+        return _doubtful(p, q, math.nan, math.inf, "a density is beyond the range of numbers at a draw")
+    with np.errstate(all="ignore"):
+        rounding = _rounding(f, g, draws, p, q)
+    if rounding <= max(error, WARN * abs(value)):
+        return value, error + rounding
+    return _doubtful(p, q, value, error + rounding, "the draws are rounded to numbers too far apart for p or q")
+
+
+def _doubtful(p: Distribution, q: Distribution, value: float, error: float, why: str) -> Result:
+    """Both, and a warning."""
+    text = f"KL({p!r} || {q!r}): the mean over draws is {value:.6g} +- {error:.1g}: {why}"
+    warnings.warn(text, RuntimeWarning, stacklevel=outside())
+    return value, error
+
+
+def _log_ratios(f: Drawn, g: Drawn, draws: Draws, p: Distribution, q: Distribution) -> np.ndarray:
+    words = "has no density at a draw from p"
+    logs = _tried(lambda: f.log(draws), p, "p", words), _tried(lambda: g.log(draws), q, "q", words)
+    return np.subtract(*logs)
+
+
+def _rounding(f: Drawn, g: Drawn, draws: Draws, p: Distribution, q: Distribution) -> float:
+    """By how much log(p/q) changes where draws move as far as rounding may have moved them, the mean over some."""
+    few = draws.each(lambda x: x[:: max(1, len(x) // FEW)])
+    here = _log_ratios(f, g, few, p, q)
+    there = [_log_ratios(f, g, few.nudged(by, discrete=f.discrete), p, q) for by in (-1.0, 1.0)]
+    changes = np.fmax(*(np.abs(x - here) for x in there))
+    known = changes[np.isfinite(changes)]  # beyond an end there is no density
+    return float(known.mean()) if known.size else math.inf
+
+
+def _tried(make: Callable[[], Any], one: Distribution, name: str, words: str) -> Any:
+    """What SciPy makes of a distribution; an error names the argument, and what else there is."""
+    try:
+        return make()
+    except (ValueError, TypeError, OverflowError, np.linalg.LinAlgError) as reason:
+        other = "the closed form, or another `method`, may serve"
+        raise ValueError(f"{name}: {one!r} {words}: {reason}; {other}") from None
 
 
 def each(

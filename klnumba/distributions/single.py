@@ -11,6 +11,8 @@ from klnumba.distributions import densities
 from klnumba.distributions.charts import FARTHEST, LEAST, MOST
 from klnumba.distributions.distribution import scipy_arguments
 from klnumba.distributions.log_densities import Function, of_large, of_small
+from klnumba.distributions.log_draws import FROM_0, FROM_0_TO_1
+from klnumba.distributions.places import Draws
 
 Array = np.ndarray[Any, Any]
 Known = tuple[float, Function] | None  # from where on, and what
@@ -105,6 +107,15 @@ class Single:
         """The logarithm of the density."""
         return np.asarray(self.frozen.logpdf(x))
 
+    def at(self, origin: Array, offset: Array) -> Array:
+        """The logarithm of the density at origin + offset."""
+        z = ((origin - self.loc) + offset) / self.scale
+        found = np.asarray(self.frozen.dist.logpdf(z, *self.shapes)) - math.log(self.scale)
+        if self.mirrored is None:
+            return found
+        near = (origin == self.ends[0][1]) & np.signbit(offset)
+        return np.where(near, self.mirrored.logpdf(-offset / self.scale) - math.log(self.scale), found)
+
     def marks(self) -> list[float]:
         """Places between which the density is smooth enough for one integral each."""
         with np.errstate(all="ignore"):
@@ -129,9 +140,18 @@ class Single:
         """The mass from a to b; positive where there is any, though it may underflow."""
         return self.after(a) - self.after(b) if a > self.frozen.median() else self.before(b) - self.before(a)
 
-    def rvs(self, size: int, rng: np.random.Generator) -> Array:
-        """So many draws."""
-        return np.asarray(self.frozen.rvs(size=size, random_state=rng))
+    def rvs(self, size: int, rng: np.random.Generator) -> Draws:
+        """So many draws, around the location, or, where that is known better, by logarithms from an end."""
+        dist = self.frozen.dist
+        if type(dist) in FROM_0:
+            return Draws.by_logs(self.loc, 1.0, self.scale, FROM_0[type(dist)](rng, size, *self.shapes))
+        if type(dist) in FROM_0_TO_1:
+            low, high = FROM_0_TO_1[type(dist)](rng, size, *self.shapes)
+            first = low <= high
+            origin, sign = np.where(first, *self.ends[0]), np.where(first, 1.0, -1.0)
+            return Draws.by_logs(origin, sign, self.scale, np.where(first, low, high))
+        drawn = dist.rvs(*self.shapes, size=size, random_state=rng)
+        return Draws.around(self.loc, self.scale * np.asarray(drawn, np.float64))
 
 
 def _quantiles(of: Function) -> Array:

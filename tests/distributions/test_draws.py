@@ -81,3 +81,105 @@ def test_binomials_of_pytorch():
 )  # fmt: skip
 def test_counts_of_scipy(frozen):
     assert by_draws(frozen, frozen, samples=100) == (0.0, 0.0)
+
+
+# --- where numbers are coarse, or end -------------------------------------------------------------------------------
+
+TWO = np.array([1.0, 2.0])
+HALF = D.Categorical([0.5, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("p", "q"),
+    [
+        (D.Normal(1.7e18, 100.0), D.Normal(1.7e18, 200.0)),
+        (D.Normal(1.7e9, 1e-7), D.Normal(1.7e9, 2e-7)),
+        (D.Normal(1e6, 1e-12), D.Normal(1e6, 2e-12)),
+        (D.Normal(1e18, 100.0), D.Normal(1e18 + 256.0, 200.0)),
+        (D.Laplace(1e18, 1.0), D.Laplace(1e18, 2.0)),
+        (D.Gumbel(1e18, 1.0), D.Gumbel(1e18, 2.0)),
+        (D.Cauchy(-1e18, 1.0), D.Cauchy(-1e18, 2.0)),
+        (D.Uniform(1e18, 1e18 + 1024.0), D.Uniform(1e18 - 1024.0, 1e18 + 1024.0)),
+        (stats.norm(1e18, 1.0), stats.norm(1e18, 2.0)),
+        (D.Independent(D.Normal([1e18, -1e18], 1.0), 1), D.Independent(D.Normal([1e18, -1e18], 2.0), 1)),
+        (D.MultivariateNormal([1e18, 0.0], np.eye(2)), D.MultivariateNormal([1e18, 0.0], 2.0 * np.eye(2))),
+        (
+            D.MatrixNormal(1e18 * np.eye(2), np.eye(2), np.eye(2)),
+            D.MatrixNormal(1e18 * np.eye(2), 2.0 * np.eye(2), np.eye(2)),
+        ),
+    ],
+    ids=lambda d: type(d).__name__,
+)
+def test_a_spread_that_is_small_beside_the_location(p, q):
+    assert_drawn(p, q)
+
+
+def test_parts_of_a_mixture_that_are_small_beside_their_locations():
+    p, q = (D.Mixture(HALF, D.Normal([1e18, -1e18], scale)) for scale in TWO)
+    value, spread = by_draws(p, q)
+    assert abs(value - kl.kl_divergence(D.Normal(0.0, 1.0), D.Normal(0.0, 2.0))) <= 5.0 * spread < 0.1
+
+
+@pytest.mark.parametrize(
+    ("p", "q"),
+    [
+        (D.LogNormal(0.0, 1e-18), D.LogNormal(0.0, 2e-18)),
+        (D.LogNormal(0.0, 1e-15), D.LogNormal(0.0, 2e-15)),
+        (D.Pareto(1.0, 1e18), D.Pareto(1.0, 2e18)),
+        (D.Beta(1e40, 1e40), D.Beta(2e40, 2e40)),
+    ],
+    ids=repr,
+)
+def test_draws_that_are_too_coarse_are_told_of(p, q):
+    with pytest.warns(RuntimeWarning, match="the draws are rounded to numbers too far apart for p or q") as told:
+        value, error = by_draws(p, q)
+    assert [x.filename for x in told] == [__file__]  # the caller's line
+    assert abs(value - kl.kl_divergence(p, q)) <= 5.0 * error
+
+
+def test_the_rounding_of_ordinary_draws_does_not_show():
+    """The error is the standard error but for its last digits."""
+    _, error = by_draws(D.Normal(0.0, 1.0), D.Normal(1.0, 1.0), samples=1_000_000)
+    assert error == pytest.approx(1e-3, rel=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("p", "q"),
+    [
+        (D.Gamma(1e-3, 1.0), D.Gamma(2e-3, 1.0)),
+        (D.Gamma(1e-3, 1.0), D.LogNormal(0.0, 100.0)),
+        (D.InverseGamma(1e-3, 1.0), D.InverseGamma(2e-3, 1.0)),
+        (D.Chi2(1e-3), D.Chi2(2e-3)),
+        (D.Chi(1e-3), D.Chi(2e-3)),
+        (D.Weibull(1.0, 1e-3), D.Weibull(1.0, 2e-3)),
+        (D.Pareto(1.0, 1e-3), D.Pareto(0.5, 2e-3)),
+        (D.LogNormal(0.0, 1e3), D.LogNormal(0.0, 2e3)),
+        (D.Beta(1e-3, 1e-3), D.Beta(2e-3, 1e-3)),
+        (D.Beta(1.0, 0.05), D.Beta(1.0, 1.0)),
+        (D.Kumaraswamy(1e-3, 1e-3), D.Kumaraswamy(2e-3, 2e-3)),
+        (D.LogitNormal(0.0, 1e3), D.LogitNormal(1.0, 2e3)),
+        (D.Independent(D.Gamma([1e-3, 2.0], 1.0), 1), D.Independent(D.Gamma([2e-3, 3.0], 1.0), 1)),
+        (D.Dirichlet([0.05] * 10), D.Dirichlet([0.1] * 10)),
+        (D.Dirichlet([1e-4] * 3), D.Dirichlet([2e-4] * 3)),
+    ],
+    ids=repr,
+)
+def test_draws_below_all_numbers(p, q):
+    assert_drawn(p, q)
+
+
+@pytest.mark.parametrize(
+    ("p", "words"),
+    [
+        (D.Poisson(1e19), r"p: Poisson\(.*\) cannot be drawn from: lam value too large; the closed form, or another"),
+        (D.Geometric(1e-19), r"p: Geometric\(.*\) cannot be drawn from: a draw is beyond the largest integer of NumPy"),
+    ],
+)
+def test_counts_that_no_generator_draws(p, words):
+    with pytest.raises(ValueError, match=words):
+        by_draws(p, p)
+
+
+def test_counts_that_are_not_all_numbers():
+    """Of 2**60 every 256th integer is a number; the two are 1e9 wide."""
+    assert_drawn(D.Poisson(2.0**60), D.Poisson(2.0**60 + 2.0**30))
