@@ -13,6 +13,7 @@ from klnumba.distributions.continuous import density, escapes
 from klnumba.distributions.counted import has_others, masses
 from klnumba.distributions.dirichlet import Dirichlet
 from klnumba.distributions.distribution import Distribution
+from klnumba.distributions.factor_draws import InverseWishartDraws, WishartDraws
 from klnumba.distributions.independent import Independent
 from klnumba.distributions.inverse_wishart import InverseWishart
 from klnumba.distributions.joint import Joint
@@ -38,8 +39,10 @@ class Drawn:
         log: Callable[[Draws], Array],
         discrete: bool,
         numbers: Any = None,
+        factors: bool = False,
     ) -> None:
         self.rvs, self.log, self.discrete = rvs, log, discrete
+        self.factors = factors  # whether the draws are factors of positive definite matrices
         self.numbers = numbers  # the density or the masses, of draws that are numbers
 
     def leaves(self, other: Drawn) -> bool:
@@ -59,7 +62,14 @@ def drawable(one: Distribution) -> Drawn:
         return _independent(one)
     if isinstance(one, Mixture):
         return _mixture(one)
+    if isinstance(one, Wishart | InverseWishart):
+        return _factors(one)
     return _dirichlet(one) if isinstance(one, Dirichlet) else _vectors(one)
+
+
+def _factors(one: Wishart | InverseWishart) -> Drawn:
+    made = WishartDraws(one) if isinstance(one, Wishart) else InverseWishartDraws(one)
+    return Drawn(made.rvs, made.log, False, factors=True)
 
 
 def _numbers(one: Distribution) -> Drawn:
@@ -89,7 +99,7 @@ def _independent(one: Independent) -> Drawn:
         logs = (part.log(Draws(*(y[:, i] for y in flat))) for i, part in enumerate(parts))
         return np.asarray(sum(logs))
 
-    return Drawn(rvs, log, all(part.discrete for part in parts))
+    return Drawn(rvs, log, all(part.discrete for part in parts), factors=any(part.factors for part in parts))
 
 
 def _mixture(one: Mixture) -> Drawn:
@@ -105,7 +115,7 @@ def _mixture(one: Mixture) -> Drawn:
     def log(x: Draws) -> Array:
         return np.asarray(special.logsumexp(np.stack([part.log(x) for part in parts], 1), axis=1, b=weights))
 
-    return Drawn(rvs, log, parts[0].discrete)
+    return Drawn(rvs, log, parts[0].discrete, factors=parts[0].factors)
 
 
 def _dirichlet(one: Dirichlet) -> Drawn:
@@ -140,9 +150,7 @@ def _vectors(one: Distribution) -> Drawn:
     def log(x: Draws) -> Array:
         if even:
             return np.full(len(x.offset), -float(one.entropy())) + x.volume()
-        beyond = x.beyond(loc)
-        turned = np.moveaxis(beyond, 0, -1) if isinstance(one, Wishart | InverseWishart) else beyond
         found = getattr(frozen, "logpdf", None) or frozen.logpmf
-        return np.asarray(found(turned)).reshape(len(beyond)) + x.volume()
+        return np.asarray(found(x.beyond(loc))).reshape(len(x.offset)) + x.volume()
 
     return Drawn(rvs, log, discrete)

@@ -141,6 +141,8 @@ def monte_carlo(p: Distribution, q: Distribution, samples: int, rng: np.random.G
         raise ValueError(f"p, q: event shapes {p.event_shape} and {q.event_shape} differ")
     if f.discrete != g.discrete:
         raise ValueError("p, q: one is discrete and one continuous; neither has a density for the other")
+    if f.factors != g.factors:
+        raise ValueError("p, q: one is over positive definite matrices and the other is not: no common density")
     if f.leaves(g):
         return math.inf, 0.0
     with np.errstate(all="ignore"):
@@ -169,7 +171,7 @@ def _doubtful(p: Distribution, q: Distribution, value: float, error: float, why:
 def _log_ratios(f: Drawn, g: Drawn, draws: Draws, p: Distribution, q: Distribution) -> np.ndarray:
     words = "has no density at a draw from p"
     logs = _tried(lambda: f.log(draws), p, "p", words), _tried(lambda: g.log(draws), q, "q", words)
-    return np.subtract(*logs)
+    return np.asarray(np.subtract(*logs))
 
 
 def _rounding(f: Drawn, g: Drawn, draws: Draws, p: Distribution, q: Distribution) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -86,6 +88,7 @@ def test_counts_of_scipy(frozen):
 # --- where numbers are coarse, or end -------------------------------------------------------------------------------
 
 TWO = np.array([1.0, 2.0])
+SPREAD = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.3], [0.0, 0.3, 3.0]])
 HALF = D.Categorical([0.5, 0.5])
 
 
@@ -166,6 +169,35 @@ def test_the_rounding_of_ordinary_draws_does_not_show():
 )
 def test_draws_below_all_numbers(p, q):
     assert_drawn(p, q)
+
+
+@pytest.mark.parametrize(
+    ("p", "q"),
+    [
+        (D.Wishart(1.5, scale_tril=np.eye(2)), D.Wishart(2.5, scale_tril=np.eye(2))),
+        (D.Wishart(2.1, SPREAD), D.Wishart(4.0, precision_matrix=SPREAD)),
+        (D.InverseWishart(2.1, SPREAD), D.InverseWishart(4.0, np.eye(3))),
+        (D.Independent(D.Wishart([1.5, 1.1], np.eye(2)), 1), D.Independent(D.Wishart([2.5, 3.0], np.eye(2)), 1)),
+    ],
+    ids=lambda d: type(d).__name__,
+)
+def test_matrices_whose_determinant_no_digit_shows(p, q):
+    assert_drawn(p, q)
+
+
+def test_the_density_of_matrices_is_that_of_scipy():
+    """Where there are digits: the mean of log(p/q) over draws of one family from the other."""
+    p, q = D.Wishart(7.0, SPREAD), D.InverseWishart(5.0, SPREAD)
+    for one, other in ((p, q), (q, p)):
+        value, spread = by_draws(one, other)
+        x = np.moveaxis(one.to_scipy().rvs(20_000, random_state=3), 0, -1)
+        ratios = one.to_scipy().logpdf(x) - other.to_scipy().logpdf(x)
+        assert abs(value - ratios.mean()) <= 5.0 * (spread + ratios.std() / math.sqrt(20_000))
+
+
+def test_matrices_of_two_kinds():
+    with pytest.raises(ValueError, match="one is over positive definite matrices and the other is not"):
+        by_draws(D.Wishart(3.0, np.eye(2)), D.MatrixNormal(np.eye(2), np.eye(2), np.eye(2)))
 
 
 @pytest.mark.parametrize(
