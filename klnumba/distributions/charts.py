@@ -26,6 +26,8 @@ LEVELS = 7  # of the integrator: doublings of its nodes
 NEAR = 1e-13  # origins closer to each other, relative to their size, are one
 TINY = 1e-280  # and so are those closer than this; beyond its inverse is none: there is no room for distances from it
 SPAN = 30.0  # of t, over which a power is recognised
+SHORT = 1.5  # the same next to where a density stops being a number
+BACK = 30  # how many units of t from there to look for a power that rounding does not hide
 BENT = 1e-6  # by how much the logarithm of a power may differ from a line over such spans
 FLAT = 1e-12  # a tail that falls by a smaller power of the distance does not end
 OUT = 1e4  # a logarithm of a density that is larger than minus this does not become -inf by a step
@@ -52,6 +54,21 @@ class Found(NamedTuple):
     of_p: float
     of_q: float
     apart: float
+
+
+NONE = Found(0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+class Edge(NamedTuple):
+    """Where the stretch of numbers ends, over how much of t a power is recognised there, and how well.
+
+    `stops` says whether p is nothing beyond.
+    """
+
+    t: float
+    span: float
+    bend: float
+    stops: bool
 
 
 def charts(origins: list[float], low: float, high: float) -> Iterator[Chart]:
@@ -128,18 +145,18 @@ def _valid(log_p: Array, log_q: Array) -> Array:
 def over(f: Any, g: Any, chart: Chart, marks: Array) -> Found:
     """All of one chart; `marks` are places where the densities change."""
     field = Field(f, g, chart)
-    cuts = _cuts(field, marks)
-    cuts = _whole(field, cuts)
+    cuts, before, after = _whole(field, _cuts(field, marks))
     if len(cuts) < 2:
-        return Found(0.0, 0.0, 0.0, 0.0, 0.0)  # the densities are nowhere numbers: the masses will tell
+        return NONE  # the densities are nowhere numbers: the masses will tell
     rows = field.sizes(cuts)
     start, stop = _trimmed(rows)
     largest = rows.max(1)
+    shown = (rows > FAINT * largest[:, None]).any(0)
     found = [_inside(field, cuts[start : stop + 1], largest)]
-    if start == 0:
-        found.append(_beyond(field, cuts[::-1]))
-    if stop == len(cuts) - 1 and cuts[-1] < chart.end:
-        found.append(_beyond(field, cuts))
+    if shown[0]:
+        found.append(_beyond(field, cuts[::-1], before))
+    if shown[-1] and cuts[-1] < chart.end:
+        found.append(_beyond(field, cuts, after))
     return together(found)
 
 
@@ -150,7 +167,7 @@ def spread(value: float) -> float:
 
 def together(found: list[Found]) -> Found:
     """The integrals of several stretches, added up."""
-    columns = list(zip(*found, strict=True))
+    columns = list(zip(*(found or [NONE]), strict=True))
     value, error, of_p, of_q = (
         math.fsum(column) if all(map(math.isfinite, column)) else sum(column) for column in columns[:4]
     )
@@ -170,23 +187,42 @@ def _cuts(field: Field, marks: Array) -> Array:
     return both[np.append(True, np.diff(both) > 1e-9)] if both.size else both
 
 
-def _whole(field: Field, cuts: Array) -> Array:
-    """The cuts of the stretch, around the most of p, in which all values are numbers, and where it ends."""
+def _whole(field: Field, cuts: Array) -> tuple[Array, Edge | None, Edge | None]:
+    """The cuts of the stretch, around the most of p, in which all values are numbers, and where it ends early."""
     log_p, log_q = field.logs(cuts)
     good = _valid(log_p, log_q) & ~_ran_out(log_p, -OUT) & ~_ran_out(log_q, np.where(log_p > NOTHING, -math.inf, -OUT))
     if not good.any():
-        return cuts[:0]
+        return cuts[:0], None, None
     top = int(np.where(good, field.sizes(cuts)[1], -1.0).argmax())
     field.failed = False
     bad = np.flatnonzero(~good)
     before, after = bad[bad < top], bad[bad > top]
     first, last = (int(before[-1]) + 1 if before.size else 0), (int(after[0]) - 1 if after.size else len(cuts) - 1)
-    left = [_edge(field, cuts[first], cuts[first - 1])] if before.size else []
-    right = [_edge(field, cuts[last], cuts[last + 1])] if after.size else []
-    return np.unique(np.concatenate([left, cuts[first : last + 1], right]))
+    left = _edge(field, cuts[first], cuts[first - 1], cuts[top]) if before.size else None
+    right = _edge(field, cuts[last], cuts[last + 1], cuts[top]) if after.size else None
+    low, high = (x.t if x else end for x, end in ((left, cuts[first]), (right, cuts[last])))
+    inside = cuts[(cuts > low) & (cuts < high)]
+    return np.unique(np.concatenate([[low], inside, [high]])), left, right
 
 
-def _edge(field: Field, good: float, bad: float) -> float:
+def _edge(field: Field, good: float, bad: float, top: float) -> Edge:
+    """Where a stretch of numbers ends that goes from `top` beyond `good`, and not as far as `bad`.
+
+    Numbers close to where there are none may be rounded beyond recognition, such as 1 - x*x is for x next to 1. So the
+    end is put where both densities are seen to follow powers, if that is anywhere near.
+    """
+    last = _last(field, good, bad)
+    stops = float(field.logs(np.float64(bad))[0]) == -math.inf
+    step = math.copysign(1.0, top - last)
+    for t in last + step * np.arange(min(BACK, int(abs(top - last)))):
+        with np.errstate(all="ignore"):
+            bends = np.abs(np.diff(np.stack(field.logs(t + step * SHORT * np.linspace(0.0, 2.0, 9))), 2))
+        if float(bends.max()) <= BENT:
+            return Edge(float(t), SHORT, float(bends.max()), stops)
+    return Edge(last, SPAN, 0.0, stops)
+
+
+def _last(field: Field, good: float, bad: float) -> float:
     """The last t from `good` to `bad` with values that are numbers."""
     log_p, log_q = (float(x) for x in field.logs(np.float64(good)))
     least = -OUT, -math.inf if log_p > NOTHING else -OUT
@@ -262,22 +298,23 @@ class Line(NamedTuple):
         return self.straight and self.fall > FLAT
 
 
-def _line(values: Array, span: float) -> Line:
+def _line(values: Array, span: float, wrong: float = 0.0) -> Line:
     here, before, earlier = (float(x) for x in values[:3])
     if not all(map(math.isfinite, (here, before, earlier))):
         return Line(0.0, math.inf, False)
     bend = abs(here + earlier - 2.0 * before)
-    noise = 8.0 * EPSILON * (abs(here) + abs(before) + 1.0)
+    noise = 8.0 * EPSILON * (abs(here) + abs(before) + 1.0) + wrong
     return Line((before - here) / span, (bend + noise) / span, bend <= BENT + noise)
 
 
-def _beyond(field: Field, cuts: Array) -> Found:
+def _beyond(field: Field, cuts: Array, edge: Edge | None) -> Found:
     """What lies beyond the last of the cuts, where the densities are no numbers any more."""
-    span = min(SPAN, abs(float(cuts[-1] - cuts[0])) / 4.0)
+    span = min(edge.span if edge else SPAN, abs(float(cuts[-1] - cuts[0])) / 4.0)
     t = float(cuts[-1]) - math.copysign(span, float(cuts[-1] - cuts[0])) * np.arange(4.0)
     log_p, log_q = field.logs(t)
     sizes = field.sizes(t)[:, 0]
-    p, q = _line(log_p, span), _line(log_q, span)
+    bend = edge.bend if edge else 0.0
+    p, q = _line(log_p, span, bend), _line(log_q, span, bend)
     with np.errstate(all="ignore"):
         delta = log_p - log_q
         cell = _line(np.log(field.sizes(t)[0]), span)
@@ -301,6 +338,8 @@ def _beyond(field: Field, cuts: Array) -> Found:
         return _square(delta, span, of_p, p)
     if fall > 1.0:  # as an exponential falls, and faster
         return Found(float(sizes[0]) / fall, float(sizes[0]), of_p, of_q, apart)
+    if edge and edge.stops:  # a density that drops to nothing says nothing of what is beyond
+        return Found(math.nan, math.inf, of_p, of_q, apart)
     if fall < -1.0 and swell > 0.1 and not _is_turning(field, float(cuts[-1]), float(t[0] - t[1]) * TURN / span):
         return Found(math.inf, 0.0, of_p, of_q, apart)
     return Found(math.nan, math.inf, of_p, of_q, apart)

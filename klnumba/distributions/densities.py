@@ -178,6 +178,27 @@ class MoyalDensity(type(stats.moyal)):  # type: ignore[misc]
         return -0.5 * (x + np.exp(-x)) - 0.5 * math.log(2.0 * math.pi)
 
 
+class SkewTDensity(type(stats.jf_skew_t)):  # type: ignore[misc]
+    """SciPy's, with tails: SciPy takes 1 - x/s of an s next to x."""
+
+    def _logpdf(self, x: Any, a: Any, b: Any) -> Any:
+        whole, size = a + b, np.abs(x)
+        s = np.hypot(np.sqrt(whole), size)
+        near, far = np.log1p(size / s), np.log(whole) - np.log(s) - np.log(s + size)
+        above, below = np.where(x < 0.0, far, near), np.where(x < 0.0, near, far)
+        constant = (1.0 - whole) * math.log(2.0) - special.betaln(a, b) - 0.5 * np.log(whole)
+        return constant + (a + 0.5) * above + (b + 0.5) * below
+
+
+class Pearson3Density(type(stats.pearson3)):  # type: ignore[misc]
+    """SciPy's, with the end that its support has."""
+
+    def _get_support(self, skew: Any) -> tuple[Any, Any]:
+        with np.errstate(divide="ignore"):
+            end = -2.0 / np.asarray(skew, np.float64)
+        return np.where(skew > 0.0, end, -np.inf)[()], np.where(skew < 0.0, end, np.inf)[()]
+
+
 class ParetoDensity(type(stats.pareto)):  # type: ignore[misc]
     """SciPy's, with a logarithm that does not underflow."""
 
@@ -242,16 +263,19 @@ FAMILIES: dict[type, tuple[Any, tuple[str, ...]]] = {
     Lindley: (LindleyDensity(a=0.0, shapes="rate"), ("rate",)),
     LogitNormal: (LogitNormalDensity(a=0.0, b=1.0, shapes="middle, spread"), ("loc", "scale")),
 }
-# Those of SciPy whose logarithm of a density is that of a number that underflows, or a difference of large ones.
+# Those of SciPy whose logarithm of a density is that of a number that underflows, or a difference of large ones, or
+# whose support is not where they have mass.
 EXACT: dict[type, Any] = {
     type(stats.beta): BetaDensity(a=0.0, b=1.0, name="beta"),
     type(stats.chi): ChiDensity(a=0.0, name="chi"),
     type(stats.chi2): Chi2Density(a=0.0, name="chi2"),
     type(stats.gamma): GammaDensity(a=0.0, name="gamma"),
     type(stats.invgamma): InverseGammaDensity(a=0.0, name="invgamma"),
+    type(stats.jf_skew_t): SkewTDensity(name="jf_skew_t"),
     type(stats.laplace): LaplaceDensity(name="laplace"),
     type(stats.moyal): MoyalDensity(name="moyal"),
     type(stats.pareto): ParetoDensity(a=1.0, name="pareto"),
+    type(stats.pearson3): Pearson3Density(name="pearson3"),
 }
 # With poles at 1: the density of 1 - x, and its shapes.
 MIRRORED: dict[type, tuple[Any, Callable[..., tuple[Any, ...]]]] = {

@@ -62,6 +62,20 @@ class Frozen(Distribution):
         return self.__dict__["_frozen"]
 
 
+def same(p: Distribution, q: Distribution) -> bool:
+    """Whether two frozen ones are of one family of SciPy's own, with equal numbers."""
+    if not (isinstance(p, Frozen) and isinstance(q, Frozen)):
+        return False
+    (kind, numbers), (other, others) = ((x.__dict__["_frozen"].dist, x.__dict__["_numbers_of"]) for x in (p, q))
+    own = getattr(sys.modules["scipy.stats"], getattr(kind, "name", None) or "", None)
+    if not type(own) is type(kind) is type(other):
+        return False  # others may keep more than their numbers
+    low, high = p.support[:2]
+    if not low < high:  # shapes that SciPy refuses
+        return False
+    return len(numbers) == len(others) and all(map(np.array_equal, numbers, others))
+
+
 def pair(p: Any, q: Any) -> tuple[Distribution, Distribution]:
     """Both as ours, or as they are."""
     return _one(p, "p"), _one(q, "q")

@@ -43,7 +43,10 @@ def quadrature(p: Distribution, q: Distribution) -> Result:
         return _told("sum over bins", p, q, *bins.between(f, g))
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", RuntimeWarning)  # of SciPy's quantiles: what they do not find is no cut
-        value, error = _integral(p, q)
+        try:
+            value, error = _integral(p, q)
+        except OverflowError:  # of SciPy's masses
+            value, error = math.nan, math.inf
     return _told("integral", p, q, value, error)
 
 
@@ -57,11 +60,14 @@ def _told(kind: str, p: Distribution, q: Distribution, value: float, error: floa
 
 def _integral(p: Distribution, q: Distribution) -> Result:
     from klnumba.distributions.continuous import common_unit, density, escapes, exponents
+    from klnumba.distributions.frozen import same
 
     unit = common_unit(_made(exponents, p, "p") + _made(exponents, q, "q"))
     f, g = (_made(lambda x: density(x, unit), one, name) for one, name in ((p, "p"), (q, "q")))
     if escapes(f, g):
         return math.inf, 0.0
+    if same(p, q):
+        return 0.0, 0.0
     low, high = (pick(end[i] for end in f.ends) for i, pick in ((0, min), (1, max)))
     origins = [x for one in (f, g) for x in (*one.middles(), *(y for end in one.ends for y in end))]
     marks = np.array(f.marks() + g.marks())

@@ -58,8 +58,17 @@ class Single:
             return np.full(np.shape(t), -math.inf)
         if self._is_mirrored(origin, sign):
             return np.asarray(self.mirrored.logpdf(np.exp(t) / self.scale)) - math.log(self.scale)
-        z = ((origin - self.loc) + sign * np.exp(t)) / self.scale
-        return np.asarray(self.frozen.dist.logpdf(z, *self.shapes)) - math.log(self.scale)
+        return self._at(((origin - self.loc) + sign * np.exp(t)) / self.scale)
+
+    def _at(self, z: Array) -> Array:
+        """The logarithm of the density at loc + scale*z; NaN where SciPy raises an error, as it does of some."""
+        try:
+            return np.asarray(self.frozen.dist.logpdf(z, *self.shapes)) - math.log(self.scale)
+        except OverflowError:
+            if z.size < 2:
+                return np.full(z.shape, math.nan)
+            flat, half = z.reshape(-1), z.size // 2
+            return np.concatenate([self._at(flat[:half]), self._at(flat[half:])]).reshape(z.shape)
 
     def _beyond(self, origin: float, sign: float) -> tuple[Known, Known]:
         """What `logs` is below a small t, and above a large one."""
@@ -109,8 +118,7 @@ class Single:
 
     def at(self, origin: Array, offset: Array) -> Array:
         """The logarithm of the density at origin + offset."""
-        z = ((origin - self.loc) + offset) / self.scale
-        found = np.asarray(self.frozen.dist.logpdf(z, *self.shapes)) - math.log(self.scale)
+        found = self._at(((origin - self.loc) + offset) / self.scale)
         if self.mirrored is None:
             return found
         near = (origin == self.ends[0][1]) & np.signbit(offset)
