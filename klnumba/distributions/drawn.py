@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ from scipy import special, stats
 
 from klnumba.distributions import log_draws
 from klnumba.distributions.continuous import density, escapes
+from klnumba.distributions.count_logs import deviance, stirling_rest
 from klnumba.distributions.counted import has_others, masses
 from klnumba.distributions.dirichlet import Dirichlet
 from klnumba.distributions.distribution import Distribution
@@ -26,6 +28,7 @@ from klnumba.distributions.one_hot_categorical import OneHotCategorical
 from klnumba.distributions.places import Draws, log_density
 from klnumba.distributions.von_mises_fisher import VonMisesFisher
 from klnumba.distributions.wishart import Wishart
+from klnumba.duals.twofold import twofold
 
 Array = np.ndarray[Any, Any]
 
@@ -119,16 +122,25 @@ def _mixture(one: Mixture) -> Drawn:
 
 
 def _dirichlet(one: Dirichlet) -> Drawn:
-    """By logarithms: with small concentrations most of a draw is below all numbers."""
+    """By logarithms: with small concentrations most of a draw is below all numbers.
+
+    Of large ones the logarithms of gamma functions are large: by Stirling's formula they join the rest to deviances.
+    """
     a = np.asarray(one.concentration, np.float64)
-    constant = float(special.gammaln(a.sum()) - special.gammaln(a).sum())
+    whole = a.sum()
+    rests = (stirling_rest(x) + 0.5 * np.log(2.0 * math.pi / x) for x in (whole, a))
+    constant = float(np.subtract(*map(np.sum, rests)))
 
     def rvs(count: int, rng: np.random.Generator) -> Draws:
         logs = log_draws.dirichlet(rng, count, a)
         return Draws(np.zeros(logs.shape), np.exp(logs), logs)
 
     def log(x: Draws) -> Array:
-        return np.asarray(constant + x.logs() @ (a - 1.0) + x.volume())
+        logs = x.logs()
+        means = whole * np.exp(logs)
+        direct = a * (np.log(a / whole) - logs) - a + means
+        apart = np.where(a < 1.0, direct, deviance(np.broadcast_to(a, logs.shape), twofold(means)))
+        return np.asarray(constant - (apart + logs).sum(1) + x.volume())
 
     return Drawn(rvs, log, False)
 

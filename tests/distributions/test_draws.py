@@ -164,10 +164,12 @@ def test_the_rounding_of_ordinary_draws_does_not_show():
         (D.Independent(D.Gamma([1e-3, 2.0], 1.0), 1), D.Independent(D.Gamma([2e-3, 3.0], 1.0), 1)),
         (D.Dirichlet([0.05] * 10), D.Dirichlet([0.1] * 10)),
         (D.Dirichlet([1e-4] * 3), D.Dirichlet([2e-4] * 3)),
+        (D.Dirichlet([1e-4, 2.0, 1e8]), D.Dirichlet([2e-4, 3.0, 1.001e8])),
+        (D.Dirichlet([1e8] * 3), D.Dirichlet([1.0001e8] * 3)),  # whose gamma functions have logarithms of 1e10
     ],
     ids=repr,
 )
-def test_draws_below_all_numbers(p, q):
+def test_draws_and_densities_at_the_ends_of_the_range(p, q):
     assert_drawn(p, q)
 
 
