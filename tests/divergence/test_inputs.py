@@ -199,7 +199,8 @@ def test_torch(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "int32"])
-def test_jax(dtype):
+def test_jax(dtype, monkeypatch):
+    monkeypatch.setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # else it takes a device from the other tests
     jax = pytest.importorskip("jax", reason="JAX is not installed")
     p, q = (jax.numpy.asarray(x * 9 + 1, dtype=dtype) for x in rows())
     expected = kl.kl_divergence(*(np.asarray(x).astype(np.float64) for x in (p, q)))

@@ -1,5 +1,6 @@
 """Arrays of PyTorch, CuPy and JAX on a real device: what comes back is theirs, on their device and stream."""
 
+import gc
 import importlib
 import importlib.util
 import os
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numba import cuda as numba_cuda
 
 import klnumba as kl
 from tests.gpu.on_device.arrays import SIMULATED
@@ -101,10 +103,11 @@ def test_jax():
         pytest.skip("JAX is not installed")
     root = Path(__file__).parents[3]
     path = os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     program = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
     process = subprocess.run(
         [*program, "-k", "jax and not test_jax", __file__],
-        cwd=root, env=os.environ | {ALONE: "1", "PYTHONPATH": path}, capture_output=True, text=True, check=False,
+        cwd=root, env=env | {ALONE: "1", "PYTHONPATH": path}, capture_output=True, text=True, check=False,
         timeout=300,
     )  # fmt: skip
     if process.returncode == 0 and " passed" not in process.stdout:
@@ -142,6 +145,12 @@ def test_streams_of_cupy():
     np.testing.assert_allclose(found.get(), EXPECTED, rtol=1e-14)
 
 
+def forget_arrays_of_numba():
+    """Give back the memory that is garbage by now: a driver that frees some waits for the device."""
+    gc.collect()
+    numba_cuda.current_context().memory_manager.deallocations.clear()
+
+
 def test_nothing_waits_for_the_device():
     """A call comes back while work that takes long still runs on its stream."""
     torch = pytest.importorskip("torch")
@@ -149,6 +158,7 @@ def test_nothing_waits_for_the_device():
         pytest.skip("this build of PyTorch has no CUDA")
     p, q = put(P, "torch"), put(Q, "torch")
     kl.kl_divergence(p, q)
+    forget_arrays_of_numba()
     torch.cuda.synchronize()
     torch.cuda._sleep(1_000_000_000)
     done = torch.cuda.Event()
@@ -158,6 +168,7 @@ def test_nothing_waits_for_the_device():
     np.testing.assert_allclose(found.cpu().numpy(), EXPECTED, rtol=1e-14)
 
 
+@pytest.mark.filterwarnings("ignore:reduction")
 def test_losses_are_those_of_torch():
     torch = pytest.importorskip("torch")
     if not torch.cuda.is_available():
