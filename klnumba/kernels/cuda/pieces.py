@@ -24,6 +24,7 @@ from klnumba.kernels.cuda.team import joined, team
 SUMS = 6  # numbers that a piece leaves: three double-doubles
 MEMORY = 16  # numbers that a row keeps; two of them, at first, are
 INVERSE = 10  # 1/temperature and what its rounding left
+WHATEVER = 2  # that a value stands which may be NaN
 FOUND = 1 << 30  # steps that a row has behind it whose value is found
 
 
@@ -32,7 +33,7 @@ class Stage(NamedTuple):
 
     `work(p, o, q, u, cells, row_p, row_q, d, m, weight, lane, room)` gives the numbers of a piece, of which
     `concluded(states, first, count, m, weight, lane, room)` makes the value of a row and whether it stands. It may
-    change `m`, the row's memory. A NaN stands in the last step alone.
+    change `m`, the row's memory. A NaN stands in the last step alone, or where it stands `WHATEVER` it is.
     """
 
     label: str
@@ -265,7 +266,7 @@ def kernel_of(label: str, steps: tuple[Step, ...], units: tuple[bool, ...], thre
                 tickets[row] = 0
                 for k in range(MEMORY):
                     memory[row * MEMORY + k] = m[k]
-                found = stands and (value == value or final_of[at])
+                found = stands and (value == value or final_of[at] or stands == WHATEVER)
                 if found:
                     put(outs, s, r, value / (unit if units[s] else 1.0))
                 cuda.threadfence()

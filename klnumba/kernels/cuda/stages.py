@@ -20,7 +20,7 @@ from klnumba.kernels import exact as cpu_exact
 from klnumba.kernels import logs as cpu_logs
 from klnumba.kernels.cuda import exact, logits, logs, quick
 from klnumba.kernels.cuda.choice import LONG
-from klnumba.kernels.cuda.pieces import SUMS, Stage, Step, kernel_of, stage
+from klnumba.kernels.cuda.pieces import SUMS, WHATEVER, Stage, Step, kernel_of, stage
 from klnumba.kernels.cuda.places import AGREE, ahead, first_largest
 from klnumba.kernels.cuda.rows import Plan, named
 from klnumba.kernels.cuda.target import device, piece, resident_of
@@ -192,7 +192,7 @@ def top_stage(store: str, normalize: bool) -> Any:
     @piece
     def step(m: Any, a: Any, ae: Any, b: Any, be: Any, e: Any, ee: Any, weight: Any) -> Any:
         m[0], m[8], m[9] = 0.0, a, b
-        return math.nan, _barred(m[8:16], normalize)
+        return math.nan, WHATEVER if _barred(m[8:16], normalize) else 0
 
     return stage(f"tops-{store}-{int(normalize)}", work, step, THREADS, 2)
 

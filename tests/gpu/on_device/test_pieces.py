@@ -34,6 +34,20 @@ def test_sums_that_overflow_and_rows_that_are_none():
     np.testing.assert_allclose(result, kl.kl_divergence(p, q), rtol=1e-14)
 
 
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("kind", ["logit", "log_prob"])
+def test_logarithms_of_rows_that_are_none(kind, normalize):
+    """What the CPU gives, and short rows: NaN, which no further look at the row makes a number of."""
+    ordinary = np.random.default_rng(5).normal(size=D)
+    nothing, last, nan = np.full(D, -np.inf), ordinary.copy(), ordinary.copy()
+    last[-1], nan[1] = np.inf, np.nan
+    p, q = np.array([ordinary, nothing, last, ordinary]), np.array([nothing, ordinary, nothing, nan])
+    asked = {"stats": ("kl", "js", "jeffreys", "cross_entropy", "max_log_ratio"), "kind": kind, "normalize": normalize}
+    found, expected = kl.row_statistics(put(p), put(q), **asked), kl.row_statistics(p, q, **asked)
+    for name, values in expected.items():
+        np.testing.assert_allclose(get(found[name]), values, rtol=1e-13, err_msg=name)
+
+
 def test_statistics():
     p, q = np.random.default_rng(3).gamma(1.0, size=(2, 2, D)) + 0.01
     for kind in ("prob", "logit"):
