@@ -15,7 +15,7 @@ import numpy as np
 
 from klnumba import arrays, divergence, fixed_point, labelled
 from klnumba.cellwise import pointwise, total
-from klnumba.gpu.borders import any_on_device
+from klnumba.gpu.borders import any_on_device, dtype_of, shape_of
 
 __all__ = ["KLDivLoss", "kl_div", "kl_divergence"]
 
@@ -56,9 +56,9 @@ def _plain_reduction(reduction: str, stacklevel: int) -> str:
     return reduction
 
 
-def _check_floating(*values: Any) -> None:
+def _check_floating(**values: Any) -> None:
     """Refuse complex, integral and boolean input, in that order, as PyTorch does."""
-    names = [str(getattr(value, "dtype", None) or np.asarray(value).dtype) for value in values]
+    names = [dtype_of(value, name) for name, value in values.items()]
     if any("complex" in name for name in names):
         raise RuntimeError("kl_div: Complex inputs not supported.")
     if any("int" in name or "bool" in name for name in names):
@@ -69,7 +69,7 @@ def _loss(input: Any, target: Any, over_cells: str, per_row: bool, log_target: b
     """The reduced loss in the caller's array library; `per_row` divides by the length of the first axis."""
     if labelled.present(input, target):
         raise TypeError("input, target: arrays, not a Series or DataFrame; klnumba.kl_divergence matches their labels")
-    _check_floating(input, target)
+    _check_floating(input=input, target=target)
     if any_on_device(input, target):
         return _loss_on_device(input, target, over_cells, per_row, log_target)
     model, give_back = arrays.take(input, "input")
@@ -105,7 +105,7 @@ def _loss_on_device(input: Any, target: Any, over_cells: str, per_row: bool, log
     """`_loss` of arrays on a CUDA device, in their library."""
     from klnumba.gpu import cellwise as gpu
 
-    shape = _common_shape(tuple(np.shape(input)), tuple(np.shape(target)))
+    shape = _common_shape(shape_of(input, "input"), shape_of(target, "target"))
     formula = "kl_div_log_target" if log_target else "kl_div"
     rows = shape[0] if per_row and shape else 1
     names = "input", "target"
@@ -280,7 +280,7 @@ def kl_divergence(
     allowed = ["mean", "sum", "none", None]
     if reduction not in allowed:
         raise ValueError(f"Expected argument `reduction` to be one of {allowed} but got {reduction}")
-    shapes = [tuple(np.shape(x)) for x in (p, q)]
+    shapes = [shape_of(p, "p"), shape_of(q, "q")]
     if shapes[0] != shapes[1]:
         raise RuntimeError(
             f"Predictions and targets are expected to have the same shape, but got {shapes[0]} and {shapes[1]}."

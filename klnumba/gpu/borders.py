@@ -79,6 +79,24 @@ def any_on_device(*arguments: Any) -> bool:
     return any(map(is_on_device, arguments))
 
 
+def shape_of(x: Any, name: str) -> tuple[int, ...]:
+    """The shape of an argument in any place, which one on a device may tell by its protocol alone."""
+    if hasattr(x, "shape") or not is_on_device(x):
+        return tuple(np.shape(x))
+    required()
+    return take(x, name).shape
+
+
+def dtype_of(x: Any, name: str) -> str:
+    """The name of the dtype of an argument in any place."""
+    found = getattr(x, "dtype", None)
+    if found is None and is_on_device(x):
+        required()
+        interface = getattr(x, "__cuda_array_interface__", None)
+        return take(x, name).dtype if interface is None else np.dtype(interface["typestr"]).name
+    return str(np.asarray(x).dtype if found is None else found)
+
+
 def all_of(**arguments: Any) -> dict[str, Array]:
     """The arrays behind arguments by name, of which None and True are none; they must be on one device.
 

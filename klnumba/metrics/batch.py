@@ -28,12 +28,12 @@ class Batch:
     @classmethod
     def of(cls, values: Any, weights: Any = None, groups: Any = None) -> Batch:
         """Check the three."""
-        return cls.holding(as_row_values(values), weights, groups, np.shape(values))
+        return cls.holding(as_row_values(values), weights, groups, borders.shape_of(values, "values"))
 
     @classmethod
     def holding(cls, row: Array | DeviceValues, weights: Any, groups: Any, shape: tuple[int, ...]) -> Batch:
         """Check weights and labels of flat values that are nobody else's, for rows of this shape."""
-        weights, groups = _on_host(weights, "weights"), _on_host(groups, "groups")
+        weights, groups = on_host(weights, "weights"), on_host(groups, "groups")
         labels = None if groups is None else as_labels(groups, shape)
         if weights is None:
             return cls(row, None, labels)
@@ -54,8 +54,8 @@ class Batch:
         return Batch(frozen(values), self.weights, self.labels)
 
 
-def _on_host(x: Any, name: str) -> Any:
-    """Weights and labels are looked at here; those of a device are waited for."""
+def on_host(x: Any, name: str) -> Any:
+    """What is looked at here, such as weights and labels; that of a device is waited for."""
     if not borders.is_on_device(x):
         return x
     from klnumba.gpu import host

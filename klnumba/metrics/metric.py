@@ -13,10 +13,10 @@ import numpy as np
 from klnumba import arrays, labelled
 from klnumba import reduction as rows_of
 from klnumba.divergence import Axis, Invalid, Kind
-from klnumba.gpu.borders import any_on_device, is_on_device
+from klnumba.gpu.borders import any_on_device, is_on_device, shape_of
 from klnumba.gpu.values import DeviceValues
 from klnumba.kernels.uninterrupted import uninterrupted
-from klnumba.metrics.batch import Batch, as_row_values
+from klnumba.metrics.batch import Batch, as_row_values, on_host
 from klnumba.metrics.kept_rows import Buffer, Spill
 from klnumba.metrics.labels import Label
 from klnumba.metrics.mergeable import Mergeable
@@ -153,7 +153,7 @@ class RowMetric(Mergeable):
         ValueError
             If an argument does not fit, or `agreed` is missing; nothing is changed then.
         """
-        shape = tuple(np.shape(values))
+        shape, agreed = shape_of(values, "values"), on_host(agreed, "agreed")
         if self._agreed is not None and (np.shape(agreed) != shape or np.asarray(agreed).dtype != bool):
             raise ValueError(f"agreed: booleans, whether the largest cells of each row agree, of shape {shape}")
         agreed = None if agreed is None else as_row_values(np.asarray(agreed, float))
@@ -190,13 +190,13 @@ class RowMetric(Mergeable):
     @staticmethod
     def _check_mask(p: Any, where: Any) -> None:
         """Raise where a mask would make more rows."""
-        shape = tuple(np.shape(p))
-        if np.broadcast_shapes(np.shape(where), shape) != shape:
-            raise ValueError(f"where: shape {np.shape(where)} is more than the rows have, which is {shape}")
+        shape, mask = shape_of(p, "p"), shape_of(where, "where")
+        if np.broadcast_shapes(mask, shape) != shape:
+            raise ValueError(f"where: shape {mask} is more than the rows have, which is {shape}")
 
     def check_shapes(self, p: Any, q: Any) -> None:
         """Raise where `update` would."""
-        shapes = [tuple(np.shape(x)) for x in (p, q)]
+        shapes = [shape_of(p, "p"), shape_of(q, "q")]
         if shapes[0] != shapes[1]:
             raise RuntimeError(
                 f"Predictions and targets are expected to have the same shape, but got {shapes[0]} and {shapes[1]}."
@@ -245,7 +245,7 @@ class RowMetric(Mergeable):
                 False, found, None, self.threads, self.invalid, self._weight(),
             )  # fmt: skip
 
-        shape = tuple(np.shape(p))
+        shape = shape_of(p, "p")
         shape = tuple(map(shape.__getitem__, arrays.kept(len(shape), arrays.axes(axis, len(shape)))))
         values = DeviceValues.filled(fill, p if is_on_device(p) else q, shape)
         return values, shape, host.giver(p) if is_on_device(p) else arrays.take(p, "p")[1]

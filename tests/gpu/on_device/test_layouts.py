@@ -202,9 +202,23 @@ def test_the_loss(reduction, log_target):
     assert_close(loss(put(model), put(data)), loss(model, data))
 
 
-def test_torchmetrics_signature():
+@pytest.mark.parametrize("reduction", ["none", "sum", "mean", "batchmean"])
+@pytest.mark.filterwarnings("ignore:reduction")
+def test_the_loss_of_arrays_that_have_a_protocol_alone(reduction):
+    model, data = map(np.log, cells((5, 7)))
+    data = np.exp(data[:1])
+    found = kl.functional.kl_div(Interface(model), Interface(data), reduction=reduction)
+    assert_close(found, kl.functional.kl_div(model, data, reduction=reduction))
+    with pytest.raises(RuntimeError, match="Integral inputs"):
+        kl.functional.kl_div(Interface(model), Interface(data.astype(int)), reduction=reduction)
+    with pytest.raises(RuntimeError, match="Complex inputs"):
+        kl.functional.kl_div(Interface(model + 0j), Interface(data), reduction=reduction)
+
+
+@pytest.mark.parametrize("wrapped", [put, Interface])
+def test_torchmetrics_signature(wrapped):
     p, q = cells((5, 8))
-    assert_close(kl.functional.kl_divergence(put(p), put(q)), kl.functional.kl_divergence(p, q))
+    assert_close(kl.functional.kl_divergence(wrapped(p), wrapped(q)), kl.functional.kl_divergence(p, q))
 
 
 @pytest.mark.parametrize("d", [3, 12, 40, 90])

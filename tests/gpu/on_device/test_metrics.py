@@ -9,7 +9,7 @@ import klnumba as kl
 from klnumba.gpu import host
 from klnumba.kernels.cuda import machine
 from klnumba.metrics import RunningStatistics, Windowed, afar, state
-from tests.gpu.on_device.arrays import get, put
+from tests.gpu.on_device.arrays import Interface, get, put
 from tests.metrics.states import assert_same
 
 RNG = np.random.default_rng(0)
@@ -171,6 +171,28 @@ def test_weights_and_labels_of_the_device():
     there.update(put(P), put(Q), weights=put(WEIGHTS), groups=put(GROUPS))
     assert there.rows == here.rows
     assert there.labels == here.labels
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS, 0.5])
+@pytest.mark.parametrize("groups", [None, GROUPS])
+def test_arrays_that_have_a_protocol_alone(weights, groups):
+    here, there = RunningStatistics(**FEW), RunningStatistics(**FEW)
+    here.update(VALUES, weights, groups)
+    there.update(*(Interface(x) if isinstance(x, np.ndarray) else x for x in (VALUES, weights, groups)))
+    assert_same(there.state_dict(), here.state_dict())
+    metrics = kl.KLDivergence(**FEW), kl.KLDivergence(**FEW)
+    where = np.arange(6) < 5
+    metrics[0].update(P, Q, weights, where, groups)
+    metrics[1].update(Interface(P), Interface(Q), weights, Interface(where), groups)
+    assert metrics[0].summary().rows == metrics[1].summary().rows
+    assert metrics[0].summary().mean == pytest.approx(metrics[1].summary().mean, rel=1e-14)
+
+
+def test_values_from_elsewhere():
+    here, there = (kl.KLDivergence(agreement=True, **FEW) for _ in range(2))
+    here.update_values(VALUES, VALUES > 0.0, WEIGHTS)
+    there.update_values(*map(Interface, (VALUES, VALUES > 0.0, WEIGHTS)))
+    assert_same(there.state_dict(), here.state_dict())
 
 
 def test_windows(alone):
