@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -59,14 +60,17 @@ def giver(like: Any) -> Callable[[Any], Any]:
 
 
 def refuse(
-    task: Task, target: Array, stream: int, p: Any, q: Any, where: Any, reduced: tuple[int, ...], zero: float
+    task: Task, values: Any, n: int, sides: tuple[Array, Array, Array | None], reduced: tuple[int, ...], stream: int
 ) -> None:
-    """Raise if a value is NaN, with the row, the cell and the rule. Waits for the device."""
-    bad = np.flatnonzero(np.isnan(fetched(target, stream)))
+    """Raise if one of the values of `n` rows is NaN, with the row, the cell and the rule. Waits for the stream."""
+    from klnumba.kernels.cuda import machine
+
+    bad = np.flatnonzero(np.isnan(machine.download(values, stream)[:n]))
     if not bad.size:
         return
-    left = fetched(borders.take(p, "p"))
-    right = left if q is p else fetched(borders.take(q, "q"))
-    mask = None if where is None or where is True else fetched(borders.take(where, "where"))
-    rows = arrays.Rows(left, right, reduced, mask, zero, wide=True)
+    p, q, where = sides
+    left = fetched(p, stream)
+    right = left if q is p else fetched(q, stream)
+    mask = None if where is None else fetched(where, stream)
+    rows = arrays.Rows(left, right, reduced, mask, -math.inf if task.logs else 0.0, wide=True)
     raise ValueError(diagnosis(rows, task, int(bad[0])))

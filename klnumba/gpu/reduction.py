@@ -35,14 +35,12 @@ def reduce(
         shape = call.shape(keepdims) if how == "none" else call.shape_of_one(keepdims)
         result, target = call.result(shape, dtype)
         if how == "none":
-            call.values(task, unit, target)
+            call.values(task, unit, target, invalid == "raise")
         else:
-            call.reduced(task, unit, how, target)
+            call.reduced(task, unit, how, target, invalid == "raise")
         if call.out is not None and call.out is not target:
             call.place.copy(target, call.out)
         call.place.finish()
-        if invalid == "raise":
-            call.refuse(task, target, p, q, where)
     return out if out is not None else result
 
 
@@ -154,7 +152,8 @@ def statistics(
         if invalid == "raise":
             for (source, _), (_, target) in zip(plan, made, strict=True):
                 if source != AGREE:
-                    call.refuse(reduction._task(source, kind, normalize, temperature, 0.5), target, p, q, where)
+                    cells = flat_view(target, target.layout)[0]
+                    call.refuse(reduction._task(source, kind, normalize, temperature, 0.5), cells)
         call.place.finish()
     return {name: result for name, (result, _) in zip(stats, made, strict=True)}
 
@@ -176,7 +175,7 @@ class Call:
         self.ndim, self.reduced_axes = len(shape), arrays.axes(axis, len(shape))
         self.place = Place.of(first, stream)
         self.out = found.pop("out", None)
-        self.inputs = list(found.values())
+        self.inputs, self.sides = list(found.values()), (first, second, mask)
         wide = dtype is not None and np.dtype(dtype) == np.float64
         zero = -math.inf if task.logs else 0.0
         self.rows = Rows(first, second, self.reduced_axes, mask, zero, self.place, wide=wide)
@@ -212,23 +211,29 @@ class Call:
         if not out.layout.is_adjacent():
             raise ValueError("out: on a device, an array whose cells are adjacent in C order")
 
-    def values(self, task: Task, unit: float, target: Array) -> None:
+    def values(self, task: Task, unit: float, target: Array, strict: bool) -> None:
         """The divergence of every row, into an array."""
         if self.rows.n:
-            self._rows(task, unit, flat_view(target, target.layout)[0])
+            self._rows(task, unit, flat_view(target, target.layout)[0], strict)
 
-    def reduced(self, task: Task, unit: float, how: str, target: Array) -> None:
+    def reduced(self, task: Task, unit: float, how: str, target: Array, strict: bool) -> None:
         """The mean or the sum of the divergences of all rows, exact and rounded once."""
         from klnumba.kernels.cuda import sums as kernels
 
         place, n = self.place, self.rows.n
         found = place.room(n, "float64")
         if n:
-            self._rows(task, unit, found)
+            self._rows(task, unit, found, strict)
         over = n if how == "mean" else 1  # no rows: NaN
         sums.whole(kernels.of_values(), found, 1, found, 1, n, over, place, flat_view(target, target.layout)[0])
 
-    def _rows(self, task: Task, unit: float, out: Any) -> None:
+    def _rows(self, task: Task, unit: float, out: Any, strict: bool) -> None:
+        """The values, into cells of a kernel; if one is NaN this may raise."""
+        self._fill(task, unit, out)
+        if strict:
+            self.refuse(task, out)
+
+    def _fill(self, task: Task, unit: float, out: Any) -> None:
         from klnumba.kernels.cuda.choice import SPLIT
 
         found = self.rows
@@ -261,11 +266,12 @@ class Call:
             *found.p, *found.q, found.n, found.d, *task.inverse_temperature(), task.weight, unit, out,
         )  # fmt: skip
 
-    def refuse(self, task: Task, target: Array, p: Any, q: Any, where: Any) -> None:
-        """Raise if a value is NaN; this waits for the device and copies to the host."""
+    def refuse(self, task: Task, values: Any) -> None:
+        """Raise if the value of a row is NaN; this waits for the device and copies to the host."""
         from klnumba.gpu import host
 
-        host.refuse(task, target, self.place.stream, p, q, where, self.reduced_axes, -math.inf if task.logs else 0.0)
+        if self.rows.n:
+            host.refuse(task, values, self.rows.n, self.sides, self.reduced_axes, self.place.stream)
 
 
 def _fast(task: Task) -> str:

@@ -69,6 +69,27 @@ def test_a_row_that_is_none_is_named():
     np.testing.assert_allclose(get(kl.kl_divergence(put(P), put(Q), invalid="raise")), kl.kl_divergence(P, Q))
 
 
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_a_row_that_is_none_is_named_before_all_become_one_number(reduction):
+    p = P.copy()
+    p[1, 7] = np.nan
+    with pytest.raises(ValueError, match="p: row 1, cell 7 is NaN"):
+        kl.kl_divergence(put(p), put(Q), reduction=reduction, invalid="raise")
+    for x in (P, P[:0]):
+        found = get(kl.kl_divergence(put(x), put(Q[: len(x)]), reduction=reduction, invalid="raise"))
+        np.testing.assert_allclose(found, kl.kl_divergence(x, Q[: len(x)], reduction=reduction, invalid="raise"))
+    assert get(kl.row_statistics(put(P[:0]), put(Q[:0]), invalid="raise")["kl"]).shape == (0,)
+
+
+def test_an_input_is_not_overwritten_where_a_row_is_none():
+    p = P[:, :3].copy()
+    p[0, 1] = np.nan
+    there = put(p)
+    with pytest.raises(ValueError, match="p: row 1, cell 0 is NaN"):
+        kl.kl_divergence(there, put(Q[:, :3].copy()), axis=0, out=there[0], invalid="raise")
+    np.testing.assert_array_equal(get(there), p)
+
+
 def test_inputs_stay_as_they_are():
     p, q = put(P), put(Q)
     kl.row_statistics(p, q)
