@@ -270,8 +270,17 @@ class _Jax:
     def empty(shape: tuple[int, ...], dtype: str, device: int, stream: int) -> tuple[Any, int]:
         jax = sys.modules["jax"]
         place = next(found for found in jax.devices("cuda") if found.local_hardware_id == device)
-        array = jax.device_put(jax.numpy.empty(shape, dtype), place).block_until_ready()
+        with _wide_numbers(jax):
+            array = jax.device_put(jax.numpy.empty(shape, dtype), place).block_until_ready()
+        if array.dtype != np.dtype(dtype):  # a kernel would write beyond its end
+            raise RuntimeError(f"JAX made an array of {array.dtype} where {dtype} was asked for")
         return array, array.unsafe_buffer_pointer()
+
+
+def _wide_numbers(jax: Any) -> Any:
+    """A context in which JAX makes arrays of float64, whatever its setting."""
+    room = jax if hasattr(jax, "enable_x64") else importlib.import_module("jax.experimental")  # before 0.8
+    return room.enable_x64(True)
 
 
 def _numba(x: Any, name: str) -> Array:

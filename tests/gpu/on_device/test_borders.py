@@ -158,6 +158,32 @@ def test_tensors(name, monkeypatch):
     np.testing.assert_allclose(result.array, expected, rtol=1e-14 if name == "float64" else 1e-6)
 
 
+@pytest.mark.skipif(not SIMULATED, reason="JAX's arrays of the CPU stand for those of a device")
+@pytest.mark.parametrize("old", [False, True])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bool"])
+def test_results_of_jax_are_as_wide_as_kernels_take_them(dtype, old, monkeypatch):
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    assert not jax.config.jax_enable_x64
+    (cpu,) = jax.devices("cpu")[:1]
+    if old:  # JAX before 0.8
+        monkeypatch.setattr(jax.experimental, "enable_x64", jax.enable_x64, raising=False)
+        monkeypatch.delattr(jax, "enable_x64")
+    monkeypatch.setattr(jax, "devices", lambda kind: [cpu])
+    array, pointer = borders._Jax.empty((3, 5), dtype, cpu.local_hardware_id, 0)
+    assert array.dtype == np.dtype(dtype)
+    assert pointer == array.unsafe_buffer_pointer()
+
+
+@pytest.mark.skipif(not SIMULATED, reason="JAX's arrays of the CPU stand for those of a device")
+def test_a_result_of_jax_that_is_too_small_is_refused(monkeypatch):
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    (cpu,) = jax.devices("cpu")[:1]
+    monkeypatch.setattr(jax, "devices", lambda kind: [cpu])
+    monkeypatch.setattr(borders, "_wide_numbers", lambda jax: contextlib.nullcontext())
+    with pytest.warns(UserWarning, match="truncated"), pytest.raises(RuntimeError, match="of float32 where float64"):
+        borders._Jax.empty((3,), "float64", cpu.local_hardware_id, 0)
+
+
 def test_an_array_is_looked_at_once(monkeypatch):
     seen, take = [], borders.take
     monkeypatch.setattr(borders, "take", lambda x, name: seen.append(name) or take(x, name))
