@@ -286,7 +286,7 @@ def _wide_numbers(jax: Any) -> Any:
 def _numba(x: Any, name: str) -> Array:
     from klnumba.kernels.cuda import machine
 
-    dtype = _checked(name, x.dtype.name)
+    dtype = _checked(name, x.dtype.name if x.dtype.isnative else x.dtype.str)  # the name has no byte order
     layout = _steps(x.strides, x.shape, x.dtype.itemsize, name)
     return Array(name, machine.pointer_of(x), layout, dtype, machine.number(), _Numba, x)
 

@@ -51,6 +51,9 @@ def test_options_are_checked_as_on_the_cpu():
         kl.kl_divergence(p, q, kind="odds")
     with pytest.raises(TypeError, match="p: dtype complex128"):
         kl.kl_divergence(put(P + 0j), q)
+    for wrapped in (put, Interface):
+        with pytest.raises(TypeError, match="q: dtype >f8 is not in this machine's byte order"):
+            kl.kl_divergence(p, wrapped(Q.astype(">f8")))
     with pytest.raises(ValueError, match=r"out: shape \(4,\)"):
         kl.kl_divergence(p, q, out=put(np.empty(4)))
     with pytest.raises(TypeError, match="where: a boolean array"):
