@@ -2,7 +2,8 @@
 
 A delta is a state on one device: its sums, counts and sketch are integers there, to which kernels add. Being exact, it
 joins the state of the host at any time with the same bits. A delta has all intervals that there are; where that takes
-too much memory, for the sake of many groups or of very fine quantiles, values come to the host instead.
+too much memory, for the sake of many groups or of very fine quantiles, values come to the host instead. So they do
+where there are more thresholds than a kernel takes.
 """
 
 from __future__ import annotations
@@ -49,6 +50,10 @@ class Afar:
 
     def holds(self, groups: int, weighted: bool) -> bool:
         """Whether a state of so many groups may stay on a device."""
+        from klnumba.kernels.cuda import accumulate
+
+        if len(self.thresholds) > accumulate.MOST_THRESHOLDS:
+            return False
         return max(groups, _ROOM) * self._bytes(weighted) <= LARGEST
 
     def _bytes(self, weighted: bool) -> int:

@@ -85,3 +85,19 @@ def test_powers_are_an_instruction_each(store):
 def test_sums_that_keep_their_rounding_error_are_never_contracted():
     (kernel,) = [kernel for kernel in ALL if kernel.name == "kl-prob-float64-32"]
     assert "add.rn.f64" in compiled.hot_loop(compiled.ptx_of(kernel))
+
+
+def test_as_many_thresholds_as_stay_on_a_device_are_a_launch_and_link():
+    from numba.cuda import types
+
+    from klnumba.kernels.cuda import accumulate, flat, launch
+
+    most = accumulate.MOST_THRESHOLDS
+    wide, whole, narrow = (launch.cells_of(name) for name in ("float64", "int64", "int32"))
+    kinds = (wide, narrow, wide, narrow, int, (float,) * most, *[whole] * 5, int, int)
+    sizes = [1 if kind in (int, float) else len(kind) if isinstance(kind, tuple) else 7 for kind in kinds]
+    assert sum(sizes) <= launch.MOST
+    function = accumulate.rows(True, False, True, most)
+    kernel = compiled.Kernel("many-thresholds", "float64", function, launch.signature(kinds), flat.THREADS)
+    assert isinstance(kernel.arguments[5], types.UniTuple)
+    assert compiled.linked(compiled.ptx_of(kernel), (8, 0))["registers"] * flat.THREADS <= 65536

@@ -36,6 +36,9 @@ from klnumba.kernels.cuda.flat import THREADS
 from klnumba.kernels.cuda.limbs import add, bucket, carry, magnitude, product, put, put_product
 from klnumba.kernels.cuda.target import cuda, kernel, load, piece, shared
 
+# Of an accumulator on a device: with the 66 numbers of its arrays and sizes they are a launch, for which every driver
+# has room, and the core of weighted rows fits into the shared memory of a block.
+MOST_THRESHOLDS = 400
 HALF = PART_BITS // 2
 HALF_MASK = (1 << HALF) - 1
 SIGN_LESS = 0x7FFFFFFFFFFFFFFF

@@ -7,7 +7,7 @@ import pytest
 
 import klnumba as kl
 from klnumba.gpu import host
-from klnumba.kernels.cuda import machine
+from klnumba.kernels.cuda import accumulate, machine
 from klnumba.metrics import RunningStatistics, Windowed, afar, state
 from tests.gpu.on_device.arrays import Interface, get, put
 from tests.metrics.states import assert_same
@@ -94,6 +94,18 @@ def test_more_groups_than_fit_come_to_the_host(monkeypatch):
     for cut in (slice(0, 5), slice(5, 20), slice(20, N)):
         here.update(np.abs(VALUES[cut]), groups=np.arange(N)[cut])
         there.update(put(np.abs(VALUES[cut])), groups=np.arange(N)[cut])
+    assert_same(there.state_dict(), here.state_dict())
+
+
+@pytest.mark.parametrize("count", [accumulate.MOST_THRESHOLDS, accumulate.MOST_THRESHOLDS + 1])
+def test_more_thresholds_than_a_kernel_takes_come_to_the_host(count, monkeypatch):
+    taken, rows = [], accumulate.rows
+    monkeypatch.setattr(accumulate, "rows", lambda *args: taken.append(args) or rows(*args))
+    options = {"quantile_error": None, "thresholds": tuple(np.linspace(-1.0, 1.0, count))}
+    here, there = RunningStatistics(**options), RunningStatistics(**options)
+    here.update(VALUES, WEIGHTS)
+    there.update(put(VALUES), WEIGHTS)
+    assert len(taken) == (count == accumulate.MOST_THRESHOLDS)
     assert_same(there.state_dict(), here.state_dict())
 
 
