@@ -45,8 +45,8 @@ def pointwise(
         raise TypeError(f"out: a NumPy array, not {type(out).__name__}")
     mask = _mask(where)
     shape = arrays.common_shape(first, second)
-    shape = shape if mask is True else _shape_with(mask, shape)
-    if out is not None and not _fits(shape, out.shape):
+    shape = shape if mask is True else shape_with(mask, shape)
+    if out is not None and not fits(shape, out.shape):
         raise ValueError(f"out: shape {out.shape}, but the result has shape {shape}")
     if out is not None and not out.flags.writeable:
         raise ValueError("out: read-only")
@@ -89,7 +89,7 @@ def _mask(where: Any) -> Any:
     return mask
 
 
-def _shape_with(mask: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+def shape_with(mask: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
     """The shape of cells of which those of a mask are wanted."""
     try:
         return np.broadcast_shapes(shape, np.shape(mask))
@@ -160,7 +160,8 @@ def _labelled(name: str, p: Any, q: Any, out: Any, where: Any, dtype: Any, align
     return named(np.ma.filled(pointwise(name, first, second, np.full(shape, math.nan, kind), mask), math.nan))
 
 
-def _fits(shape: tuple[int, ...], out: tuple[int, ...]) -> bool:
+def fits(shape: tuple[int, ...], out: tuple[int, ...]) -> bool:
+    """Whether cells of a shape broadcast to the shape of a result."""
     try:
         return np.broadcast_shapes(shape, out) == out
     except ValueError:

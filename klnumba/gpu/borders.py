@@ -36,6 +36,7 @@ class Array:
     device: int
     library: Any
     owner: Any
+    writable: bool = True
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -98,7 +99,7 @@ def dtype_of(x: Any, name: str) -> str:
 
 
 def all_of(**arguments: Any) -> dict[str, Array]:
-    """The arrays behind arguments by name, of which None and True are none; they must be on one device.
+    """The arrays behind arguments by name; they must be on one device. None is no array, nor is a flag as `where`.
 
     Raises
     ------
@@ -110,7 +111,7 @@ def all_of(**arguments: Any) -> dict[str, Array]:
         If a dtype is complex, text or object.
     """
     required()
-    given = {name: x for name, x in arguments.items() if x is not None and x is not True}
+    given = {name: x for name, x in arguments.items() if x is not None and not (name == "where" and _is_flag(x))}
     found = {name: take(x, name) for name, x in given.items() if is_on_device(x)}
     if len(found) == len(given) and len({array.device for array in found.values()}) == 1:
         return found
@@ -118,6 +119,10 @@ def all_of(**arguments: Any) -> dict[str, Array]:
     (first, place), *others = places.items()
     name, other = next((name, other) for name, other in others if other != place)
     raise ValueError(f"{first} and {name}: {first} is {place}, {name} is {other}; move one to the other")
+
+
+def _is_flag(x: Any) -> bool:
+    return isinstance(x, bool | np.bool_)
 
 
 def at_work(found: dict[str, Array]) -> Any:
@@ -322,7 +327,7 @@ def _jax(x: Any, name: str) -> Array:
     (device,) = x.devices()
     layout = _steps(None, x.shape, x.dtype.itemsize, name)
     dtype = _checked(name, x.dtype.name)
-    return Array(name, x.unsafe_buffer_pointer(), layout, dtype, device.local_hardware_id, _Jax, x)
+    return Array(name, x.unsafe_buffer_pointer(), layout, dtype, device.local_hardware_id, _Jax, x, False)
 
 
 def _interface(x: Any, name: str) -> Array:
@@ -333,7 +338,8 @@ def _interface(x: Any, name: str) -> Array:
         raise TypeError(f"{name}: a masked array; give the mask as where=")
     kind = np.dtype(parts["typestr"])
     layout = _steps(parts.get("strides"), parts["shape"], kind.itemsize, name)
-    return Array(name, parts["data"][0], layout, _checked(name, kind.str), machine.number(), _Numba, x)
+    pointer, read_only = parts["data"]
+    return Array(name, pointer, layout, _checked(name, kind.str), machine.number(), _Numba, x, not read_only)
 
 
 def _dlpack(x: Any, name: str) -> Array:
@@ -342,7 +348,7 @@ def _dlpack(x: Any, name: str) -> Array:
     dtype = _checked(name, np.dtype(view.dtype).name)
     shape = tuple(view.shape)
     layout = Layout(shape, tuple(view.strides)) if view.strides is not None else _steps(None, shape, 1, name)
-    return Array(name, view.ptr, layout, dtype, view.device_id, _Numba, view)
+    return Array(name, view.ptr, layout, dtype, view.device_id, _Numba, view, not view.readonly)
 
 
 _makers = {"torch": _torch, "cupy": _cupy, "jax": _jax, "jaxlib": _jax}

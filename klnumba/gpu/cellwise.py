@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from klnumba import arrays
-from klnumba.gpu import borders, sums
+from klnumba.cellwise import fits, shape_with
+from klnumba.gpu import borders, given, sums
 from klnumba.gpu.borders import Array
 from klnumba.gpu.place import Place
 from klnumba.gpu.rows import DIRECT, compute_dtype, flat_view, merged, side_by_side
@@ -22,6 +21,7 @@ def pointwise(
         (out,) = out
     found = borders.all_of(**{names[0]: x, names[1]: y, "where": where, "out": out})
     with borders.at_work(found):
+        given.add_mask(found, where, None)
         return _pointwise(name, found, out, dtype, names, over)
 
 
@@ -29,7 +29,7 @@ def _pointwise(name: str, found: dict[str, Array], out: Any, dtype: Any, names: 
     from klnumba.kernels.cuda import flat
 
     first, second, mask, target = found[names[0]], found[names[1]], found.get("where"), found.get("out")
-    shape = arrays.common_shape(first, second)  # type: ignore[arg-type]
+    shape = _shape(first, second, mask, target)
     place = Place.of(first)
     kind = dtype or compute_dtype(first.dtype, second.dtype)
     made, target = _target(target, shape, kind, place)
@@ -80,19 +80,25 @@ def _total(name: str, first: Array, second: Array, over: int, dtype: Any) -> Any
     return made
 
 
+def _shape(first: Array, second: Array, mask: Array | None, out: Array | None) -> tuple[int, ...]:
+    """The shape of a result: the cells broadcast to that of an array which is given."""
+    shape = arrays.common_shape(first, second)  # type: ignore[arg-type]
+    if mask is not None:
+        if mask.dtype != "bool":
+            raise TypeError(f"where: a boolean array, not {mask.dtype}")
+        shape = shape_with(mask, shape)
+    if out is None:
+        return shape
+    if not fits(shape, out.shape):
+        raise ValueError(f"out: shape {out.shape}, but the result has shape {shape}")
+    return out.shape
+
+
 def _target(out: Array | None, shape: tuple[int, ...], dtype: Any, place: Place) -> tuple[Any, Array]:
-    if out is not None:
-        if out.shape != shape:
-            raise ValueError(f"out: shape {out.shape}, but the result has shape {shape}")
-        if out.dtype not in ("float64", "float32"):
-            raise TypeError(f"out: a floating-point type, not {out.dtype}")
-        if not out.layout.is_adjacent():
-            raise ValueError("out: on a device, an array whose cells are adjacent in C order")
-        return None, out
-    kind = np.dtype(dtype).name
-    if kind not in ("float64", "float32"):
-        raise TypeError(f"dtype: float64 or float32 for arrays on a device, not {kind}")
-    return place.new(shape, kind)
+    if out is None:
+        return place.new(shape, given.dtype_of_results(dtype))
+    given.fit_for_results(out)
+    return None, out
 
 
 def _read_as(array: Array) -> str:

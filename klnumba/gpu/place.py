@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,15 @@ class Place:
         """Where an array lies, on the given stream or the current one of its library."""
         return cls(array.library, array.device, stream_of(stream, array))
 
+    @property
+    def own(self) -> Place:
+        """The same place, with memory for what no caller gets: that of another library where arrays are immutable."""
+        return replace(self, library=self._rooms)
+
+    @property
+    def _rooms(self) -> Any:
+        return getattr(self.library, "rooms", self.library)
+
     def new(self, shape: tuple[int, ...], dtype: Any) -> tuple[Any, Array]:
         """A new array of the library, and what it is made of."""
         name = dtype if isinstance(dtype, str) else np.dtype(dtype).name
@@ -35,9 +44,8 @@ class Place:
         """Memory for the kernels of this call, as an array for them."""
         from klnumba.kernels.cuda.machine import flat
 
-        library = getattr(self.library, "rooms", self.library)
         size = max(cells, 1) * np.dtype(dtype).itemsize
-        made, pointer = library.empty((size,), "uint8", self.device, self.stream)
+        made, pointer = self._rooms.empty((size,), "uint8", self.device, self.stream)
         return flat(pointer, max(cells, 1), dtype, made)
 
     def launch(self, kernel: Any, rows: int, per_block: int, threads: int, *args: Any) -> None:

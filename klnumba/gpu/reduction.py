@@ -10,7 +10,7 @@ import numpy as np
 
 from klnumba import arrays, reduction
 from klnumba.engine import AGREE, Task
-from klnumba.gpu import borders, long, sums
+from klnumba.gpu import borders, given, long, sums
 from klnumba.gpu.borders import Array
 from klnumba.gpu.layout import KEPT, Layout
 from klnumba.gpu.place import Place
@@ -31,6 +31,7 @@ def reduce(
             if at_once is not None:
                 return at_once
         task, unit = asked.task, asked.unit
+        given.add_mask(found, where, stream)
         call = Call(found, axis, task, dtype, stream)
         shape = call.shape(keepdims) if how == "none" else call.shape_of_one(keepdims)
         result, target = call.result(shape, dtype)
@@ -143,10 +144,11 @@ def statistics(
     task = reduction._task("kl", kind, normalize, temperature, 0.5)
     found = borders.all_of(p=p, q=None if q is p else q, where=where)
     with borders.at_work(found):
+        given.add_mask(found, where, stream)
         call = Call(found, axis, task, dtype, stream)
         plan = tuple(reduction.SOURCES[name] for name in stats)
         shape = call.shape(keepdims)
-        made = [call.result(shape, np.bool_ if source == AGREE else dtype) for source, _ in plan]
+        made = [call.place.new(shape, np.bool_) if source == AGREE else call.result(shape, dtype) for source, _ in plan]
         if call.rows.n and plan:
             call.statistics(plan, task, unit, tuple(flat_view(target, target.layout)[0] for _, target in made))
         if invalid == "raise":
@@ -197,19 +199,13 @@ class Call:
             dtype = self.out.dtype  # it may overwrite rows that are still to be read
         if dtype is None:
             return self.place.new(shape, self.rows.result)
-        kind = np.dtype(dtype)
-        if kind.name not in ("float64", "float32", "bool"):
-            raise TypeError(f"dtype: float64 or float32 for arrays on a device, not {kind}")
-        return self.place.new(shape, kind)
+        return self.place.new(shape, given.dtype_of_results(dtype))
 
     @staticmethod
     def _check_out(out: Array, shape: tuple[int, ...]) -> None:
         if out.shape != shape:
             raise ValueError(f"out: shape {out.shape}, but the result has shape {shape}")
-        if out.dtype not in ("float64", "float32"):
-            raise TypeError(f"out: dtype {out.dtype} cannot hold the result")
-        if not out.layout.is_adjacent():
-            raise ValueError("out: on a device, an array whose cells are adjacent in C order")
+        given.fit_for_results(out)
 
     def values(self, task: Task, unit: float, target: Array, strict: bool) -> None:
         """The divergence of every row, into an array."""

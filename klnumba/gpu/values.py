@@ -12,6 +12,8 @@ from klnumba.gpu import borders
 from klnumba.gpu.place import Place
 from klnumba.gpu.rows import flat_view, side_by_side
 
+NARROW = 1 << 31  # rows that an index of 32 bits can name
+
 
 @dataclass(frozen=True)
 class DeviceValues:
@@ -24,11 +26,11 @@ class DeviceValues:
 
     @classmethod
     def filled(cls, fill: Callable[[Any], None], like: Any, shape: tuple[int, ...]) -> DeviceValues:
-        """What `fill` puts into a float64 array of the library and device of `like`."""
+        """What `fill` puts into a float64 array on the device of `like`."""
         found = borders.all_of(p=like)
         with borders.at_work(found):
             place = Place.of(found["p"])
-            made, out = place.new(shape, "float64")
+            made, out = place.own.new(shape, "float64")
             fill(made)
             return cls(place, flat_view(out, out.layout)[0], int(np.prod(shape, dtype=np.int64)))
 
@@ -50,7 +52,7 @@ class DeviceValues:
     def __getitem__(self, held: np.ndarray) -> DeviceValues:
         """Those where a mask says yes."""
         rows = np.arange(self.count) if self.index is None else self.index
-        return replace(self, index=rows[held].astype(np.int32))
+        return replace(self, index=rows[held].astype(np.int32 if self.count <= NARROW else np.int64))
 
     def fetched(self) -> np.ndarray:
         """A copy on the host. Waits for the device."""

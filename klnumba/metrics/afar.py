@@ -121,7 +121,7 @@ class Delta:
         kernel = accumulate.rows(self.weighted, labels is not None, values.index is not None, len(self.thresholds))
         with machine.at(place.device):
             index, masses, names = (
-                _uploaded(values.index, "int32", place),
+                _uploaded(values.index, "int32" if values.index is None else values.index.dtype.name, place),
                 _uploaded(weights, "float64", place),
                 _uploaded(labels, "int32", place),
             )

@@ -20,7 +20,7 @@ DTYPES = {
 class Interface:
     """An array of a library that nothing is known of but `__cuda_array_interface__`."""
 
-    def __init__(self, array):
+    def __init__(self, array, read_only=True):
         strides = array.strides if isinstance(array, np.ndarray) else None
         if SIMULATED:
             self.held, pointer = array, array.ctypes.data
@@ -29,7 +29,8 @@ class Interface:
             self.held = cuda.to_device(whole)
             pointer = self.held.device_ctypes_pointer.value + array.ctypes.data - whole.ctypes.data
         self.__cuda_array_interface__ = {
-            "version": 3, "shape": array.shape, "strides": strides, "typestr": array.dtype.str, "data": (pointer, True),
+            "version": 3, "shape": array.shape, "strides": strides, "typestr": array.dtype.str,
+            "data": (pointer, read_only),
         }  # fmt: skip
 
 

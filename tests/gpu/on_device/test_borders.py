@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import klnumba as kl
-from klnumba.gpu import borders
+from klnumba.gpu import borders, given, host
 from tests.gpu.on_device.arrays import SIMULATED, Interface, get, put
 
 P, Q = np.random.default_rng(0).gamma(1.0, size=(2, 3, 20)) + 0.01
@@ -62,6 +62,42 @@ def test_options_are_checked_as_on_the_cpu():
         kl.kl_divergence(p, q, dtype=np.float16)
     with pytest.raises(TypeError, match="stream: a CUDA stream"):
         kl.kl_divergence(p, q, stream="fast")
+
+
+def test_where_a_result_can_be():
+    p, q = put(P), put(Q)
+    for function, shape in ((kl.kl_divergence, 3), (kl.rel_entr, P.shape)):
+        with pytest.raises(ValueError, match="out: read-only"):
+            function(p, q, out=Interface(np.zeros(shape)))
+        out = Interface(np.zeros(shape), read_only=False)
+        assert function(p, q, out=out) is out
+        np.testing.assert_allclose(host.numbers(out), function(P, Q), rtol=1e-14)
+        with pytest.raises(TypeError, match="out: float64 or float32 for arrays on a device, not float16"):
+            function(p, q, out=put(np.zeros(shape, np.float16)))
+        with pytest.raises(TypeError, match="dtype: float64 or float32 for arrays on a device, not bool"):
+            function(p, q, dtype=bool)
+
+
+@pytest.mark.skipif(not SIMULATED, reason="JAX's arrays of the CPU stand for those of a device")
+def test_no_result_is_put_into_an_array_of_jax():
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    out = borders.take(jax.numpy.zeros(3, "float32"), "out")
+    with pytest.raises(ValueError, match="out: read-only"):
+        given.fit_for_results(out)
+
+
+@pytest.mark.parametrize("where", [True, np.True_, False, np.False_])
+def test_a_mask_that_is_one_truth_value(where):
+    for settings in ({}, {"normalize": False}, {"reduction": "mean"}):
+        found = get(kl.kl_divergence(put(P), put(Q), where=where, **settings))
+        np.testing.assert_allclose(found, kl.kl_divergence(P, Q, where=where, **settings), rtol=1e-14)
+    found = get(kl.row_statistics(put(P), put(Q), where=where)["js"])
+    np.testing.assert_allclose(found, kl.row_statistics(P, Q, where=where)["js"], rtol=1e-14)
+    out = put(np.full(P.shape, 7.0))
+    kl.rel_entr(put(P), put(Q), out, where=where)
+    np.testing.assert_allclose(get(out), kl.rel_entr(P, Q, np.full(P.shape, 7.0), where=where), rtol=1e-14)
+    with pytest.raises(ValueError, match="p and q: p is in the memory of the CPU"):
+        kl.rel_entr(where, put(Q))
 
 
 def test_a_row_that_is_none_is_named():

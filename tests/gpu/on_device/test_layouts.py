@@ -193,6 +193,28 @@ def test_pointwise_edges_out_and_where():
     np.testing.assert_array_equal(get(out), np.where(mask, kl.rel_entr(p, q), 7.0))
 
 
+@pytest.mark.parametrize("formula", [kl.rel_entr, kl.generalized_kl])
+def test_pointwise_with_a_wider_mask_or_result(formula):
+    p, q = cells((4,))
+    mask, wide = np.random.default_rng(6).random((2, 3, 4)) < 0.5, np.full((2, 3, 4), 7.0)
+    expected = formula(p, q, wide.copy(), where=mask)
+    out = put(wide)
+    assert formula(put(p), put(q), out, where=put(mask)) is out
+    assert_close(out, expected)
+    found = get(formula(put(p), put(q), where=put(mask)))
+    assert found.shape == mask.shape
+    np.testing.assert_allclose(found[mask], expected[mask], rtol=1e-14)
+    out = put(wide)
+    formula(put(p), put(q), out, where=put(mask[0]))
+    assert_close(out, formula(p, q, wide.copy(), where=mask[0]))
+    with pytest.raises(ValueError, match=r"out: shape \(4,\), but the result has shape \(2, 3, 4\)"):
+        formula(put(p), put(q), put(p), where=put(mask))
+    with pytest.raises(ValueError, match=r"where: shape \(5,\) does not broadcast"):
+        formula(put(p), put(q), put(p), where=put(np.ones(5, bool)))
+    with pytest.raises(TypeError, match="where: a boolean array, not float64"):
+        formula(put(p), put(q), put(p), where=put(p))
+
+
 @pytest.mark.parametrize("log_target", [False, True])
 @pytest.mark.parametrize("reduction", ["none", "sum", "batchmean"])
 def test_the_loss(reduction, log_target):

@@ -1,12 +1,14 @@
 """Accumulators of rows on a device: their state stays there, and is that of the CPU to the last bit."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import klnumba as kl
-from klnumba.gpu import host
+from klnumba.gpu import borders, host
+from klnumba.gpu import values as row_values
 from klnumba.kernels.cuda import accumulate, machine
 from klnumba.metrics import RunningStatistics, Windowed, afar, state
 from tests.gpu.on_device.arrays import Interface, get, put
@@ -109,6 +111,17 @@ def test_more_thresholds_than_a_kernel_takes_come_to_the_host(count, monkeypatch
     assert_same(there.state_dict(), here.state_dict())
 
 
+def test_rows_that_32_bits_do_not_number(monkeypatch):
+    monkeypatch.setattr(row_values, "NARROW", N - 1)
+    seen, ready = [], afar.Delta.ready
+    monkeypatch.setattr(afar.Delta, "ready", lambda delta, *rows: seen.append(rows[0].index) or ready(delta, *rows))
+    here, there = RunningStatistics(**FEW), RunningStatistics(**FEW)
+    here.update(VALUES, WEIGHTS)
+    there.update(put(VALUES), WEIGHTS)
+    assert seen[0].dtype == np.int64
+    assert_same(there.state_dict(), here.state_dict())
+
+
 def test_sums_are_carried_in_time(monkeypatch, alone):
     monkeypatch.setattr(afar, "_MOST_PENDING", 25)
     here, there = both(FEW, [(VALUES[k : k + 10], None, GROUPS[k : k + 10]) for k in range(0, N, 10)], alone)
@@ -198,6 +211,29 @@ def test_arrays_that_have_a_protocol_alone(weights, groups):
     metrics[1].update(Interface(P), Interface(Q), weights, Interface(where), groups)
     assert metrics[0].summary().rows == metrics[1].summary().rows
     assert metrics[0].summary().mean == pytest.approx(metrics[1].summary().mean, rel=1e-14)
+
+
+class Immutable(borders._Numba):
+    """A library none of whose arrays is written by a kernel."""
+
+    rooms = borders._Numba
+
+    @staticmethod
+    def empty(*args):
+        raise AssertionError("an array that cannot be written was made to be written")
+
+
+def test_values_of_rows_whose_library_has_immutable_arrays(monkeypatch):
+    take = borders.take
+
+    def of_that_library(x, name):
+        found = take(x, name)
+        return replace(found, library=Immutable, writable=False) if isinstance(x, Interface) else found
+
+    monkeypatch.setattr(borders, "take", of_that_library)
+    metric = kl.KLDivergence(**FEW)
+    metric.update(Interface(P), Interface(Q))
+    assert metric.summary().mean == pytest.approx(kl.kl_divergence(P, Q).mean(), rel=1e-14)
 
 
 def test_values_from_elsewhere():
