@@ -293,7 +293,8 @@ def _numba(x: Any, name: str) -> Array:
 
     dtype = _checked(name, x.dtype.name if x.dtype.isnative else x.dtype.str)  # the name has no byte order
     layout = _steps(x.strides, x.shape, x.dtype.itemsize, name)
-    return Array(name, machine.pointer_of(x), layout, dtype, machine.number(), _Numba, x)
+    pointer = machine.pointer_of(x)
+    return Array(name, pointer, layout, dtype, machine.device_of(pointer), _Numba, x)
 
 
 def _torch(x: Any, name: str) -> Array:
@@ -339,7 +340,8 @@ def _interface(x: Any, name: str) -> Array:
     kind = np.dtype(parts["typestr"])
     layout = _steps(parts.get("strides"), parts["shape"], kind.itemsize, name)
     pointer, read_only = parts["data"]
-    return Array(name, pointer, layout, _checked(name, kind.str), machine.number(), _Numba, x, not read_only)
+    dtype, device = _checked(name, kind.str), machine.device_of(pointer)
+    return Array(name, pointer, layout, dtype, device, _Numba, x, not read_only)
 
 
 def _dlpack(x: Any, name: str) -> Array:

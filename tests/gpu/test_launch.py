@@ -346,6 +346,28 @@ def test_the_number_of_the_device_at_work(devices, monkeypatch):
     assert machine.number() == 3
 
 
+def test_the_device_of_an_address(devices, monkeypatch):
+    places = {4096: (0, 1), 8192: (0, 0), 12288: (1, None), 16384: (0, -1)}
+    asked = types.SimpleNamespace(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL=9)
+    calls = types.SimpleNamespace(
+        CUpointer_attribute=asked, CUresult=types.SimpleNamespace(CUDA_SUCCESS=0),
+        cuPointerGetAttribute=lambda attribute, pointer: places[pointer] if attribute == 9 else None,
+    )  # fmt: skip
+    monkeypatch.setattr(launch, "driver", lambda: calls)
+    monkeypatch.setattr(machine, "number", lambda: 7)
+    monkeypatch.setattr(machine, "_devices", lambda: 2)
+    assert [machine.device_of(pointer) for pointer in (0, *places)] == [7, 1, 0, 7, 7]
+    monkeypatch.setattr(machine, "_devices", lambda: 1)
+    assert machine.device_of(4096) == 7
+
+    def missing():
+        raise ImportError("cuda.bindings")
+
+    monkeypatch.setattr(machine, "_devices", lambda: 2)
+    monkeypatch.setattr(launch, "driver", missing)
+    assert machine.device_of(4096) == 7
+
+
 def test_without_the_driver_every_device_is_entered(devices, monkeypatch):
     def missing():
         raise ImportError("cuda.bindings")

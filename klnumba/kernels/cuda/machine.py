@@ -116,6 +116,28 @@ def number() -> int:
     return int(numba_cuda.get_current_device().id)
 
 
+@functools.cache
+def _devices() -> int:
+    return len(numba_cuda.gpus)
+
+
+def device_of(pointer: int) -> int:
+    """The number of the device on which an address lies; of one that no device gave out, that of the device at work."""
+    found = _owner(pointer) if not SIMULATED and pointer and _devices() > 1 else -1
+    return number() if found < 0 else found
+
+
+def _owner(pointer: int) -> int:
+    """The number that the driver has for the device of an address; below 0 where it has none."""
+    try:
+        calls = launch.driver()
+    except ImportError:
+        return -1
+    asked = calls.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+    error, found = calls.cuPointerGetAttribute(asked, pointer)
+    return int(found) if error == calls.CUresult.CUDA_SUCCESS else -1
+
+
 def empty(shape: tuple[int, ...], dtype: str) -> Any:
     """A new array of Numba's own."""
     return numba_cuda.device_array(shape, dtype)

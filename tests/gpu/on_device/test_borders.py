@@ -10,6 +10,7 @@ import pytest
 
 import klnumba as kl
 from klnumba.gpu import borders, given, host
+from klnumba.kernels.cuda import machine
 from tests.gpu.on_device.arrays import SIMULATED, Interface, get, put
 
 P, Q = np.random.default_rng(0).gamma(1.0, size=(2, 3, 20)) + 0.01
@@ -41,6 +42,16 @@ def test_two_devices(monkeypatch):
     monkeypatch.setattr(borders, "take", lambda x, name: replace(take(x, name), device=int(x is second)))
     with pytest.raises(ValueError, match=r"p and q: p is on device cuda:0, q is on device cuda:1"):
         kl.kl_divergence(first, second)
+
+
+def test_each_array_is_on_the_device_of_its_address(monkeypatch):
+    p, q = put(P), Interface(Q)
+    other = borders.take(q, "q").pointer
+    monkeypatch.setattr(machine, "device_of", lambda pointer: int(pointer == other))
+    with pytest.raises(ValueError, match=r"p and q: p is on device cuda:0, q is on device cuda:1"):
+        kl.kl_divergence(p, q)
+    with pytest.raises(ValueError, match=r"p and q: p is on device cuda:1, q is on device cuda:0"):
+        kl.kl_divergence(q, p)
 
 
 def test_options_are_checked_as_on_the_cpu():
