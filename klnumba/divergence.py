@@ -55,7 +55,7 @@ OPTIONS = """kind : {"prob", "log_prob", "logit"}, default "prob"
         an error.
     stream : stream or int, optional
         For arrays on a CUDA device: the stream to work on, of any library or by its address. By default the current
-        one of the arrays' library.
+        one of the library of `p`.
 """
 RESULT = """numpy.ndarray, scalar or array of the caller's library
         In nats, unless `base` is given; the shape of the arguments without `axis`; of DataFrames, a Series with the

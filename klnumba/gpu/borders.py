@@ -1,7 +1,8 @@
 """Arrays of other libraries on a CUDA device: what they are made of, and new ones of their kind.
 
-A library here is a class with `stream`, the number of its current stream, and `empty`, a new array of its own. No data
-passes through the host, and no device is waited for (but see `_Jax`).
+A library here is a class with `stream`, the number of its current stream, and `empty`, a new array of its own. PyTorch
+has `keep`, which tells it that memory is in use. No data passes through the host, and no device is waited for (but see
+`_Jax`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from klnumba.gpu.layout import KEPT, Layout, adjacent
 CUDA = 2  # kDLCUDA and
 CUDA_MANAGED = 13  # kDLCUDAManaged of DLPack
 REAL = "fiub"
+DEFAULT, LEGACY = 0, 1  # the default stream, and as the protocols name it
 ELSEWHERE = "in the memory of the CPU"
 
 
@@ -37,6 +39,7 @@ class Array:
     library: Any
     owner: Any
     writable: bool = True
+    ready: int | None = None  # the stream on which its cells come about, if that is not the current one of the library
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -142,6 +145,10 @@ def stream_of(stream: Any, array: Array) -> int:
     """
     if stream is None:
         return int(array.library.stream(array.device))
+    return _address(stream)
+
+
+def _address(stream: Any) -> int:
     if isinstance(stream, int) and not isinstance(stream, bool):
         return stream
     protocol = getattr(stream, "__cuda_stream__", None)
@@ -223,6 +230,12 @@ class _Numba:
 
 class _Torch:
     @staticmethod
+    def keep(array: Array, stream: int) -> None:
+        """Tell PyTorch of a stream, other than its current one, that is not yet done with an array."""
+        if stream != _Torch.stream(array.device):
+            array.owner.record_stream(sys.modules["torch"].cuda.ExternalStream(stream, array.device))
+
+    @staticmethod
     def stream(device: int) -> int:
         torch = sys.modules["torch"]
         raw = getattr(getattr(torch, "_C", None), "_cuda_getCurrentRawStream", None)  # what its own compiler asks
@@ -294,7 +307,8 @@ def _numba(x: Any, name: str) -> Array:
     dtype = _checked(name, x.dtype.name if x.dtype.isnative else x.dtype.str)  # the name has no byte order
     layout = _steps(x.strides, x.shape, x.dtype.itemsize, name)
     pointer = machine.pointer_of(x)
-    return Array(name, pointer, layout, dtype, machine.device_of(pointer), _Numba, x)
+    device, ready = machine.device_of(pointer), _producer(getattr(x, "stream", 0) or None)
+    return Array(name, pointer, layout, dtype, device, _Numba, x, ready=ready)
 
 
 def _torch(x: Any, name: str) -> Array:
@@ -341,16 +355,24 @@ def _interface(x: Any, name: str) -> Array:
     layout = _steps(parts.get("strides"), parts["shape"], kind.itemsize, name)
     pointer, read_only = parts["data"]
     dtype, device = _checked(name, kind.str), machine.device_of(pointer)
-    return Array(name, pointer, layout, dtype, device, _Numba, x, not read_only)
+    return Array(name, pointer, layout, dtype, device, _Numba, x, not read_only, _producer(parts.get("stream")))
+
+
+def _producer(stream: Any) -> int | None:
+    """The stream that an array names; 1 is another name of the default stream."""
+    if stream is None:
+        return None
+    address = _address(stream)
+    return DEFAULT if address == LEGACY else address
 
 
 def _dlpack(x: Any, name: str) -> Array:
     utils = importlib.import_module("cuda.core.utils")  # which numba-cuda needs itself
-    view = utils.StridedMemoryView.from_dlpack(x, stream_ptr=-1)
+    view = utils.StridedMemoryView.from_dlpack(x, stream_ptr=LEGACY)  # which waits for that of the library
     dtype = _checked(name, np.dtype(view.dtype).name)
     shape = tuple(view.shape)
     layout = Layout(shape, tuple(view.strides)) if view.strides is not None else _steps(None, shape, 1, name)
-    return Array(name, view.ptr, layout, dtype, view.device_id, _Numba, view, not view.readonly)
+    return Array(name, view.ptr, layout, dtype, view.device_id, _Numba, view, not view.readonly, DEFAULT)
 
 
 _makers = {"torch": _torch, "cupy": _cupy, "jax": _jax, "jaxlib": _jax}

@@ -7,7 +7,7 @@ from typing import Any
 
 from klnumba import arrays
 from klnumba.cellwise import fits, shape_with
-from klnumba.gpu import borders, given, sums
+from klnumba.gpu import borders, given, streams, sums
 from klnumba.gpu.borders import Array
 from klnumba.gpu.place import Place
 from klnumba.gpu.rows import DIRECT, compute_dtype, flat_view, merged, side_by_side
@@ -22,15 +22,19 @@ def pointwise(
     found = borders.all_of(**{names[0]: x, names[1]: y, "where": where, "out": out})
     with borders.at_work(found):
         given.add_mask(found, where, None)
-        return _pointwise(name, found, out, dtype, names, over)
+        place = streams.begin(found)
+        result = _pointwise(name, found, out, dtype, names, over, place)
+        streams.end(place, found)
+        return result
 
 
-def _pointwise(name: str, found: dict[str, Array], out: Any, dtype: Any, names: tuple[str, str], over: float) -> Any:
+def _pointwise(
+    name: str, found: dict[str, Array], out: Any, dtype: Any, names: tuple[str, str], over: float, place: Place
+) -> Any:  # fmt: skip
     from klnumba.kernels.cuda import flat
 
     first, second, mask, target = found[names[0]], found[names[1]], found.get("where"), found.get("out")
     shape = _shape(first, second, mask, target)
-    place = Place.of(first)
     kind = dtype or compute_dtype(first.dtype, second.dtype)
     made, target = _target(target, shape, kind, place)
     given_out = target
@@ -51,7 +55,6 @@ def _pointwise(name: str, found: dict[str, Array], out: Any, dtype: Any, names: 
     )  # fmt: skip
     if given_out is not target:
         place.copy(target, given_out)
-    place.finish()
     return made if out is None else out
 
 
@@ -59,14 +62,16 @@ def total(name: str, x: Any, y: Any, over: int, dtype: Any, names: tuple[str, st
     """The sum of a formula over all cells, exact, over an integer, rounded once; NaN over 0."""
     found = borders.all_of(**{names[0]: x, names[1]: y})
     with borders.at_work(found):
-        return _total(name, found[names[0]], found[names[1]], over, dtype)
+        place = streams.begin(found)
+        result = _total(name, found[names[0]], found[names[1]], over, dtype, place)
+        streams.end(place, found)
+        return result
 
 
-def _total(name: str, first: Array, second: Array, over: int, dtype: Any) -> Any:
+def _total(name: str, first: Array, second: Array, over: int, dtype: Any, place: Place) -> Any:
     from klnumba.kernels.cuda import sums as kernels
 
     shape = arrays.common_shape(first, second)  # type: ignore[arg-type]
-    place = Place.of(first)
     made, target = _target(None, (), dtype or compute_dtype(first.dtype, second.dtype), place)
     cells = math.prod(shape)
     if cells:
@@ -76,7 +81,6 @@ def _total(name: str, first: Array, second: Array, over: int, dtype: Any) -> Any
         a = b = place.room(1, "float64")
         a_step, b_step, kernel = 0, 0, kernels.of_values()
     sums.whole(kernel, a, a_step, b, b_step, cells, over, place, flat_view(target, target.layout)[0])
-    place.finish()
     return made
 
 

@@ -11,18 +11,20 @@ import numpy as np
 from klnumba import arrays
 from klnumba.diagnosis import diagnosis
 from klnumba.engine import Task
-from klnumba.gpu import borders
+from klnumba.gpu import borders, streams
 from klnumba.gpu.borders import Array
 from klnumba.gpu.place import Place
 from klnumba.gpu.rows import flat_view
 
 
 def fetched(array: Array, stream: int | None = None) -> np.ndarray:
-    """A copy of an array in the memory of the host. Waits for the stream, by default the current one of its library."""
+    """A copy of an array in the memory of the host. Waits for a stream, by default the one on which it comes about."""
     from klnumba.kernels.cuda import machine
 
     flat, start = flat_view(array, array.layout)
-    cells = machine.download(flat, array.library.stream(array.device) if stream is None else stream)
+    if stream is None:
+        stream = array.library.stream(array.device) if array.ready is None else array.ready
+    cells = machine.download(flat, stream)
     if array.dtype in ("float16", "bfloat16"):
         wide = cells.view(np.float16) if array.dtype == "float16" else (cells.astype(np.uint32) << 16).view(np.float32)
         cells = wide.astype(np.float32)
@@ -53,7 +55,7 @@ def giver(like: Any) -> Callable[[Any], Any]:
             made, target = place.new(cells.shape, cells.dtype)
             if cells.size:
                 machine.upload(cells.reshape(-1), flat_view(target, target.layout)[0], place.stream)
-            place.finish()
+            streams.end(place, {"p": found})
         return made
 
     return give

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.gpu import borders, required
+from klnumba.gpu import borders, required, streams
 from klnumba.gpu.place import Place
 from klnumba.gpu.rows import flat_view, side_by_side
 
@@ -51,7 +51,8 @@ def evaluate(
     from klnumba.kernels.cuda import elementwise, machine
 
     with machine.at(first.device):
-        place = Place.of(first)
+        places = {str(k): column.taken for k, column in enumerate(columns) if isinstance(column, Numbers)}
+        place = streams.begin(places)
         made, out = place.new(shape, dtype)
         if not math.prod(shape):
             return made
@@ -61,7 +62,7 @@ def evaluate(
             kernel, math.prod(shape),
             tuple(column for column, _ in cut), tuple(step for _, step in cut), unit, flat_view(out, out.layout)[0],
         )  # fmt: skip
-        place.finish()
+        streams.end(place, places)
     return made
 
 

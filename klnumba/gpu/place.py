@@ -70,10 +70,3 @@ class Place:
         (a, start), (b, _) = flat_view(source, source.layout), flat_view(target, target.layout)
         kernel = flat.copy(source.dtype, source.dtype, False, True)
         self.over_cells(kernel, cells, a, start, (cells,), (1,), a, start, (1,), 0.0, b)
-
-    def finish(self) -> None:
-        """Wait, for the one library that cannot be told of a stream."""
-        if getattr(self.library, "waits", False):
-            from klnumba.kernels.cuda import machine
-
-            machine.wait(self.stream)

@@ -10,10 +10,9 @@ import numpy as np
 
 from klnumba import arrays, reduction
 from klnumba.engine import AGREE, Task
-from klnumba.gpu import borders, given, long, sums
+from klnumba.gpu import borders, given, long, streams, sums
 from klnumba.gpu.borders import Array
 from klnumba.gpu.layout import KEPT, Layout
-from klnumba.gpu.place import Place
 from klnumba.gpu.rows import DIRECT, Rows, arranged, compute_dtype, flat_view, order_of
 
 
@@ -41,7 +40,7 @@ def reduce(
             call.reduced(task, unit, how, target, invalid == "raise")
         if call.out is not None and call.out is not target:
             call.place.copy(target, call.out)
-        call.place.finish()
+        streams.end(call.place, found, stream)
     return out if out is not None else result
 
 
@@ -122,14 +121,14 @@ def _at_once(asked: Asked, found: dict[str, Array], axis: int, stream: Any) -> A
     plan = _plan(asked, first.layout, second.layout, first.dtype, axis) if first.dtype == second.dtype else None
     if plan is None:
         return None
-    place = Place.of(first, stream)
+    place = streams.begin(found, stream)
     made, pointer = place.library.empty(plan.shape, plan.result, place.device, place.stream)
     (left, ps), (right, qs) = plan.p, plan.q
     p = flat_view(first, left)[0]
     q = p if second is first else flat_view(second, right)[0]
     out = flat(pointer, plan.n, plan.result, made)
     place.launch(plan.kernel, plan.n, plan.per_block, plan.threads, p, ps, q, qs, *plan.numbers, out)
-    place.finish()
+    streams.end(place, found, stream)
     return made
 
 
@@ -156,7 +155,7 @@ def statistics(
                 if source != AGREE:
                     cells = flat_view(target, target.layout)[0]
                     call.refuse(reduction._task(source, kind, normalize, temperature, 0.5), cells)
-        call.place.finish()
+        streams.end(call.place, found, stream)
     return {name: result for name, (result, _) in zip(stats, made, strict=True)}
 
 
@@ -175,9 +174,8 @@ class Call:
             except ValueError:
                 raise ValueError(f"where: shape {mask.shape} does not broadcast with {shape}") from None
         self.ndim, self.reduced_axes = len(shape), arrays.axes(axis, len(shape))
-        self.place = Place.of(first, stream)
-        self.out = found.pop("out", None)
-        self.inputs, self.sides = list(found.values()), (first, second, mask)
+        self.place, self.sides = streams.begin(found, stream), (first, second, mask)
+        self.out = found.get("out")
         wide = dtype is not None and np.dtype(dtype) == np.float64
         zero = -math.inf if task.logs else 0.0
         self.rows = Rows(first, second, self.reduced_axes, mask, zero, self.place, wide=wide)
@@ -194,7 +192,7 @@ class Call:
         """A new array of the caller's library, or the one that was given."""
         if self.out is not None:
             self._check_out(self.out, shape)
-            if not any(self.out.overlaps(side) for side in self.inputs):
+            if not any(self.out.overlaps(side) for side in self.sides if side is not None):
                 return None, self.out
             dtype = self.out.dtype  # it may overwrite rows that are still to be read
         if dtype is None:

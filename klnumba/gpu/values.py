@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.gpu import borders
+from klnumba.gpu import borders, streams
 from klnumba.gpu.place import Place
 from klnumba.gpu.rows import flat_view, side_by_side
 
@@ -40,10 +40,10 @@ class DeviceValues:
         taken = borders.all_of(**{name: array})
         with borders.at_work(taken):
             found = taken[name]
-            place, count = Place.of(found), int(np.prod(found.shape, dtype=np.int64))
-            if not count:
-                return cls(place, place.room(0, "float64"), 0)
-            return cls(place, side_by_side(found, found.layout, "float64", place), count)
+            place, count = streams.begin(taken), int(np.prod(found.shape, dtype=np.int64))
+            cells = side_by_side(found, found.layout, "float64", place) if count else place.room(0, "float64")
+            streams.end(place, taken)
+            return cls(place, cells, count)
 
     @property
     def size(self) -> int:

@@ -403,6 +403,21 @@ def test_cells_go_to_the_host_and_come_from_there(monkeypatch):
     np.testing.assert_array_equal(machine.download(Part(numbers), 0), numbers)
 
 
+def test_a_stream_goes_on_where_another_is(monkeypatch):
+    done = []
+
+    def event(timing):
+        return types.SimpleNamespace(
+            record=lambda stream: done.append(("record", stream, timing)),
+            wait=lambda stream: done.append(("wait", stream)),
+        )
+
+    monkeypatch.setattr(machine, "numba_cuda", types.SimpleNamespace(event=event))
+    monkeypatch.setattr(machine, "_stream", lambda on: on)
+    machine.follow(5, 7)
+    assert done == [("record", 7, False), ("wait", 5)]
+
+
 def test_cells_as_an_array_of_numba(monkeypatch):
     seen = []
     monkeypatch.setattr(

@@ -174,6 +174,14 @@ def _stream(on: int) -> Any:
     return numba_cuda.external_stream(on) if on else numba_cuda.default_stream()
 
 
+def follow(on: int, before: int) -> None:
+    """Let what is started on a stream from now on come after all that was started on another."""
+    if not SIMULATED:
+        event = numba_cuda.event(timing=False)
+        event.record(_stream(before))
+        event.wait(_stream(on))
+
+
 def wait(on: int) -> None:
     """Until all that was started on a stream is done."""
     if not SIMULATED:
