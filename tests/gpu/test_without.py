@@ -19,6 +19,12 @@ class OnDevice:
     __cuda_array_interface__ = {"version": 3, "shape": (3,), "typestr": "<f8", "data": (0, True)}  # noqa: RUF012
 
 
+class Bare:
+    """One that has the protocol alone."""
+
+    __cuda_array_interface__ = OnDevice.__cuda_array_interface__
+
+
 @pytest.fixture
 def without(monkeypatch):
     find = importlib.util.find_spec
@@ -33,6 +39,13 @@ def test_arrays_on_a_device_need_the_package(without, function):
     with pytest.raises(ImportError, match=r'python -m pip install "klnumba\[cuda13\]"') as raised:
         getattr(kl, function)(*arguments)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.filterwarnings("ignore:reduction")
+@pytest.mark.parametrize("function", [kl.functional.kl_div, kl.functional.kl_divergence, kl.KLDivergence().update])
+def test_so_do_those_whose_shape_the_protocol_tells(without, function):
+    with pytest.raises(ImportError, match=r'python -m pip install "klnumba\[cuda13\]"'):
+        function(Bare(), Bare())
 
 
 def test_the_reason_is_told(without):
