@@ -1,9 +1,10 @@
 """Which loops a call needs, and running them over blocks of rows.
 
-KL of probabilities takes one read (`kernels.fast`), and so does JS with equal
-weights. The normalised rows that this flags are brought to a common mass and read again, and those that this
-flags too, or that are taken as they are, go the exact way (`kernels.exact`),
-as every other divergence of probabilities does. KL of normalised logarithms
+KL of probabilities takes one read (`kernels.fast`). The normalised rows that
+this flags are brought to a common mass and read again, and those that this
+flags too, or that are taken as they are, go the exact way (`kernels.exact`).
+So do rows that the loop for JS with equal weights flags (`kernels.fast_js`),
+and every other divergence of probabilities. KL of normalised logarithms
 has its own quick way (`kernels.logits`), and so have entropy, cross-entropy,
 JS and the largest log-ratio (`kernels.log_sums`); what these flag, and all
 else of logarithms, goes through `kernels.logs`. Short rows have loops that

@@ -13,6 +13,7 @@ from klnumba.distributions import log_draws
 from klnumba.distributions.continuous import density, escapes
 from klnumba.distributions.count_logs import deviance, stirling_rest
 from klnumba.distributions.counted import has_others, masses
+from klnumba.distributions.directions import Directions
 from klnumba.distributions.dirichlet import Dirichlet
 from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.factor_draws import InverseWishartDraws, WishartDraws
@@ -32,6 +33,9 @@ from klnumba.duals.twofold import twofold
 
 Array = np.ndarray[Any, Any]
 
+NUMBERS = "numbers"
+FAR = -700.0  # logarithms below are of shares that may be no numbers
+
 
 class Drawn:
     """Draws along the first axis, and the logarithm of the density of each."""
@@ -42,10 +46,10 @@ class Drawn:
         log: Callable[[Draws], Array],
         discrete: bool,
         numbers: Any = None,
-        factors: bool = False,
+        over: str = NUMBERS,
     ) -> None:
         self.rvs, self.log, self.discrete = rvs, log, discrete
-        self.factors = factors  # whether the draws are factors of positive definite matrices
+        self.over = over  # what the densities are densities over
         self.numbers = numbers  # the density or the masses, of draws that are numbers
 
     def leaves(self, other: Drawn) -> bool:
@@ -72,7 +76,7 @@ def drawable(one: Distribution) -> Drawn:
 
 def _factors(one: Wishart | InverseWishart) -> Drawn:
     made = WishartDraws(one) if isinstance(one, Wishart) else InverseWishartDraws(one)
-    return Drawn(made.rvs, made.log, False, factors=True)
+    return Drawn(made.rvs, made.log, False, over="positive definite matrices")
 
 
 def _numbers(one: Distribution) -> Drawn:
@@ -102,7 +106,8 @@ def _independent(one: Independent) -> Drawn:
         logs = (part.log(Draws(*(y[:, i] for y in flat))) for i, part in enumerate(parts))
         return np.asarray(sum(logs))
 
-    return Drawn(rvs, log, all(part.discrete for part in parts), factors=any(part.factors for part in parts))
+    over = next((part.over for part in parts if part.over != NUMBERS), NUMBERS)
+    return Drawn(rvs, log, all(part.discrete for part in parts), over=over)
 
 
 def _mixture(one: Mixture) -> Drawn:
@@ -118,7 +123,7 @@ def _mixture(one: Mixture) -> Drawn:
     def log(x: Draws) -> Array:
         return np.asarray(special.logsumexp(np.stack([part.log(x) for part in parts], 1), axis=1, b=weights))
 
-    return Drawn(rvs, log, parts[0].discrete, factors=parts[0].factors)
+    return Drawn(rvs, log, parts[0].discrete, over=parts[0].over)
 
 
 def _dirichlet(one: Dirichlet) -> Drawn:
@@ -139,10 +144,11 @@ def _dirichlet(one: Dirichlet) -> Drawn:
         logs = x.logs()
         means = whole * np.exp(logs)
         direct = a * (np.log(a / whole) - logs) - a + means
-        apart = np.where(a < 1.0, direct, deviance(np.broadcast_to(a, logs.shape), twofold(means)))
+        plain = (a < 1.0) | (logs < FAR)  # there the mean may be zero, and the deviance then infinite
+        apart = np.where(plain, direct, deviance(np.broadcast_to(a, logs.shape), twofold(means)))
         return np.asarray(constant - (apart + logs).sum(1) + x.volume())
 
-    return Drawn(rvs, log, False)
+    return Drawn(rvs, log, False, over="a simplex")
 
 
 def _vectors(one: Distribution) -> Drawn:
@@ -165,4 +171,4 @@ def _vectors(one: Distribution) -> Drawn:
         found = getattr(frozen, "logpdf", None) or frozen.logpmf
         return np.asarray(found(x.beyond(loc))).reshape(len(x.offset)) + x.volume()
 
-    return Drawn(rvs, log, discrete)
+    return Drawn(rvs, log, discrete, over="a sphere" if isinstance(one, Directions) else NUMBERS)

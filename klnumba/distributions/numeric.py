@@ -147,15 +147,15 @@ def monte_carlo(p: Distribution, q: Distribution, samples: int, rng: np.random.G
         raise ValueError(f"p, q: event shapes {p.event_shape} and {q.event_shape} differ")
     if f.discrete != g.discrete:
         raise ValueError("p, q: one is discrete and one continuous; neither has a density for the other")
-    if f.factors != g.factors:
-        raise ValueError("p, q: one is over positive definite matrices and the other is not: no common density")
+    if f.over != g.over:
+        raise ValueError(f"p, q: one is over {f.over} and the other over {g.over}: neither has a density for the other")
     if f.leaves(g):
         return math.inf, 0.0
     with np.errstate(all="ignore"):
         draws = _tried(lambda: f.rvs(samples, rng), p, "p", "cannot be drawn from")
         ratios = _log_ratios(f, g, draws, p, q)
         value = float(np.mean(ratios))
-        error = float(np.std(ratios, ddof=1) / math.sqrt(samples))
+        error = float(np.std(ratios, ddof=1) / math.sqrt(samples)) + charts.EPSILON * abs(value)
     if not math.isfinite(value) and f.discrete and value > 0.0:
         return math.inf, 0.0
     if not math.isfinite(value):

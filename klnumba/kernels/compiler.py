@@ -365,6 +365,26 @@ def _loop_cache(function: Callable[..., Any], name: str, folder: Path) -> Any:
         return caching.NullCache()
 
 
+class _FilesByKey:
+    """An index and a file for each key.
+
+    Numba's own keeps one index for all keys of a name: of two processes that wrote it at once, each for another key,
+    one would later have been given the machine code of the other.
+    """
+
+    def __init__(self, files: Callable[[str], Any]) -> None:
+        self._files = files
+
+    def _of(self, key: Any) -> Any:
+        return self._files(_short_hash(repr(key)))
+
+    def load(self, key: Any) -> Any:
+        return self._of(key).load(key)
+
+    def save(self, key: Any, data: Any) -> None:
+        self._of(key).save(key, data)
+
+
 def cache_in(folder: Path, stamp: str, name: str, locator: Any, implementation: Any, cache: Any) -> Any:
     """A class of caches made from Numba's own, whose files lie in `folder` under a name and last as long as a stamp."""
 
@@ -389,25 +409,6 @@ def cache_in(folder: Path, stamp: str, name: str, locator: Any, implementation: 
         def filename_base(self) -> str:
             return name
 
-    class Files:
-        """An index and a file for each key.
-
-        Numba's own keeps one index for all keys of a name: of two processes that wrote it at once, each for another
-        key, one would later have been given the machine code of the other.
-        """
-
-        def __init__(self, kind: Any) -> None:
-            self._kind = kind
-
-        def _of(self, key: Any) -> Any:
-            return self._kind(str(folder), f"{name}-{_short_hash(repr(key))}", stamp)
-
-        def load(self, key: Any) -> Any:
-            return self._of(key).load(key)
-
-        def save(self, key: Any, data: Any) -> None:
-            self._of(key).save(key, data)
-
     class Kept(cache):  # type: ignore[misc]
         _impl_class = Impl
 
@@ -415,7 +416,8 @@ def cache_in(folder: Path, stamp: str, name: str, locator: Any, implementation: 
 
         def __init__(self, function: Any) -> None:
             super().__init__(function)
-            self._cache_file = Files(type(self._cache_file))
+            kind = type(self._cache_file)
+            self._cache_file = _FilesByKey(lambda part: kind(str(folder), f"{name}-{part}", stamp))
 
         def _index_key(self, sig: Any, codegen: Any) -> Any:
             return sig, codegen.magic_tuple(), name

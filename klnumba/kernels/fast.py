@@ -23,10 +23,12 @@ from klnumba.formulas.finish import differences, masses
 from klnumba.kernels.compiler import as_written, frozen, helper, part, scalar
 from klnumba.kernels.lane_sums import AHEAD, LANES, add_four, difference_gatherer, low, row_loop, rows_loop, together
 from klnumba.kernels.shares import flagged, take
-from klnumba.kernels.tiles import BUFFER, STEP, TILE, ask, copy, fill, side_by_side, vector_sum
+from klnumba.kernels.tiles import BUFFER, SCRATCH, SPACE, STEP, TILE, ask, copy, fill, side_by_side, vector_sum
 
 SHORT = 256  # rows shorter than this are computed many at a time
 GROUP = 1024  # cells of these that are computed together: they, what becomes of them and the next fit the nearest cache
+assert 4 * GROUP + STEP <= SPACE
+assert 2 * (GROUP + STEP) <= SCRATCH
 VECTORS = 32  # rows shorter than this are summed many at a time
 
 

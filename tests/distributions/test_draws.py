@@ -164,6 +164,8 @@ def test_the_rounding_of_ordinary_draws_does_not_show():
         (D.Independent(D.Gamma([1e-3, 2.0], 1.0), 1), D.Independent(D.Gamma([2e-3, 3.0], 1.0), 1)),
         (D.Dirichlet([0.05] * 10), D.Dirichlet([0.1] * 10)),
         (D.Dirichlet([1e-4] * 3), D.Dirichlet([2e-4] * 3)),
+        (D.Dirichlet([0.005, 3.0]), D.Dirichlet([1.0, 3.0])),
+        (D.Dirichlet([1e-2] * 3), D.Dirichlet([2e-2, 1e-2, 2.0])),
         (D.Dirichlet([1e-4, 2.0, 1e8]), D.Dirichlet([2e-4, 3.0, 1.001e8])),
         (D.Dirichlet([1e8] * 3), D.Dirichlet([1.0001e8] * 3)),  # whose gamma functions have logarithms of 1e10
     ],
@@ -198,7 +200,7 @@ def test_the_density_of_matrices_is_that_of_scipy():
 
 
 def test_matrices_of_two_kinds():
-    with pytest.raises(ValueError, match="one is over positive definite matrices and the other is not"):
+    with pytest.raises(ValueError, match="one is over positive definite matrices and the other over numbers"):
         by_draws(D.Wishart(3.0, np.eye(2)), D.MatrixNormal(np.eye(2), np.eye(2), np.eye(2)))
 
 
@@ -217,3 +219,17 @@ def test_counts_that_no_generator_draws(p, words):
 def test_counts_that_are_not_all_numbers():
     """Of 2**60 every 256th integer is a number; the two are 1e9 wide."""
     assert_drawn(D.Poisson(2.0**60), D.Poisson(2.0**60 + 2.0**30))
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "words"),
+    [
+        (D.Dirichlet([1.0, 2.0]), D.Independent(D.Beta([1.0, 1.0], 1.0), 1), "over a simplex .* over numbers"),
+        (D.SphericalUniform(2), D.MultivariateNormal([0.0, 0.0], np.eye(2)), "over a sphere .* over numbers"),
+        (D.Wishart(3.0, np.eye(2)), D.MatrixNormal(np.zeros((2, 2)), np.eye(2), np.eye(2)), "over positive definite"),
+    ],
+    ids=["simplex", "sphere", "matrices"],
+)
+def test_densities_over_other_things_have_nothing_to_do_with_each_other(p, q, words):
+    with pytest.raises(ValueError, match=words):
+        by_draws(p, q)
