@@ -59,7 +59,7 @@ def _halve(x: Any, edges: Any, index: Any) -> None:
 
 
 @helper
-def _place(x: Any, edges: Any, size: Any, index: Any) -> None:
+def place(x: Any, edges: Any, size: Any, index: Any) -> None:
     """index[k] = the cell of x[k], of `size` cells."""
     if edges.size == 0:
         for k in range(x.size):
@@ -85,7 +85,7 @@ def counting() -> Callable[..., None]:
     def count(x: Any, edges: Any, size: Any, index: Any, counts: Any) -> None:
         for start in range(0, x.size, TILE):
             part = x[start : start + TILE]
-            _place(part, edges, size, index)
+            place(part, edges, size, index)
             whole = part.size // LANES * LANES
             for k in range(0, whole, LANES):
                 counts[np.uint64(index[k])] += 1
@@ -96,21 +96,6 @@ def counting() -> Callable[..., None]:
                 counts[np.uint64(index[k])] += 1
 
     return count
-
-
-def weighing() -> Callable[..., None]:
-    """Add to `sums` the weights of the numbers in each cell, and to `squares` the squares of the weights."""
-
-    def weigh(x: Any, weights: Any, edges: Any, size: Any, index: Any, sums: Any, squares: Any) -> None:
-        for start in range(0, x.size, TILE):
-            part = x[start : start + TILE]
-            _place(part, edges, size, index)
-            for k in range(part.size):
-                cell, weight = np.uint64(index[k]), weights[start + k]
-                sums[cell] += weight
-                squares[cell] += weight * weight
-
-    return weigh
 
 
 def counting_codes() -> Callable[..., None]:

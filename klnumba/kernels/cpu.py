@@ -25,6 +25,7 @@ from klnumba.kernels import (
     logs,
     pointwise,
     shares,
+    weight_sums,
     words,
 )
 from klnumba.kernels.compiler import loop, once
@@ -266,8 +267,33 @@ def count_numbers() -> Any:
 @once
 def weigh_numbers() -> Any:
     """The weights of the numbers in each cell, and their squares."""
-    signature = types.void(NUMBERS, NUMBERS, NUMBERS, INT, PLACES, VALUES, VALUES)
-    return loop("weigh-numbers", binning.weighing(), signature)
+    signature = types.void(NUMBERS, NUMBERS, NUMBERS, INT, PLACES, INT, PLACES)
+    return loop("weigh-numbers", weight_sums.weighing(), signature)
+
+
+@once
+def weigh_places() -> Any:
+    """The same where the cell of each row is known."""
+    return loop("weigh-places", weight_sums.weighing_places(), types.void(INDEX, NUMBERS, INT, INT, PLACES))
+
+
+@once
+def sort_weights() -> Any:
+    """Weights in the order of their cells."""
+    return loop("sort-weights", weight_sums.sorting(), types.void(INDEX, NUMBERS, PLACES, VALUES))
+
+
+@once
+def weigh_groups() -> Any:
+    """The weights of sorted rows by value and group, and those of all other groups."""
+    signature = types.void(NUMBERS, INT, INDEX, INT, INT, _COUNTS, VALUES, STATES, STATES)
+    return loop("weigh-groups", weight_sums.grouping(), signature)
+
+
+@once
+def scale_groups() -> Any:
+    """These scaled to the effective numbers of rows."""
+    return loop("scale-groups", weight_sums.scaling(), types.void(STATES, STATES, INT, VALUES, STATES, STATES))
 
 
 @once

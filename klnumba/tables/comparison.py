@@ -11,9 +11,9 @@ import numpy as np
 
 from klnumba.jsonable import as_json, dumps
 from klnumba.tables.cells import GROUPS, Array, Cells
-from klnumba.tables.counting import Tally
 from klnumba.tables.framing import framed
 from klnumba.tables.profile import Profile
+from klnumba.tables.tally import Tally
 
 VERSION = 1
 VALUES = (

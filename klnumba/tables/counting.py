@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,9 +11,10 @@ import numpy as np
 from klnumba.kernels import cpu, threads
 from klnumba.kernels.binning import LANES, cell_count
 from klnumba.kernels.tiles import TILE
-from klnumba.tables import whole
+from klnumba.tables import sums, whole
+from klnumba.tables.arrow import MOST_UNSEEN
 from klnumba.tables.cells import Array, Categories, Cells, Label
-from klnumba.tables.codes import Counted, frozen
+from klnumba.tables.codes import frozen
 from klnumba.tables.columns import (
     BLOCK,
     KINDS,
@@ -27,68 +26,11 @@ from klnumba.tables.columns import (
     as_float,
     label_of,
 )
-from klnumba.tables.hashing import BUCKETS
-from klnumba.tables.unseen import Unseen, in_buckets, remembered, together
+from klnumba.tables.hashing import BUCKETS, buckets_of
+from klnumba.tables.tally import Tally
+from klnumba.tables.unseen import Unseen, remembered
 
 Progress = Callable[[int, int], None]
-
-
-@dataclass
-class Tally:
-    """What a column holds: counts (int64), or sums of weights with the sums of their squares (float64), of each cell.
-
-    `unseen` has the same of the categories that the cells do not name, or None where there were too many of them; then
-    they are counted by `buckets` (see `klnumba.tables.unseen`), which are exact however the rows are split. Where
-    neither is there, they were not told apart. Shares (float64) without squares are a distribution that is known: no
-    rows were counted, and none can be added.
-    """
-
-    counts: Array
-    squares: Array | None
-    rows: int
-    unseen: dict[Label, Any] | None
-    buckets: Array | None = None
-
-    @property
-    def known(self) -> bool:
-        """Whether these are the shares of a distribution, and not counts."""
-        return self.squares is None and self.counts.dtype.kind == "f"
-
-    def __add__(self, other: Tally) -> Tally:
-        if (self.squares is None) != (other.squares is None):
-            raise ValueError("one has weights, the other has none")
-        if self.known or other.known:
-            raise ValueError("is a known distribution, without counts to which others could be added")
-        squares = None if self.squares is None or other.squares is None else self.squares + other.squares
-        counts, unseen, buckets = self.counts + other.counts, together(self.unseen, other.unseen), None
-        if unseen is None and not any(one.unseen is None and one.buckets is None for one in (self, other)):
-            buckets = self.in_buckets() + other.in_buckets()
-        return Tally(counts, squares, self.rows + other.rows, unseen, buckets)
-
-    def in_buckets(self) -> Array:
-        """The categories that the cells do not name, by bucket."""
-        if self.buckets is not None:
-            return self.buckets
-        unseen = self.unseen or {}
-        return in_buckets(unseen, np.array([*unseen.values()], self.counts.dtype))
-
-    def effective(self, cells: Array | None = None) -> float:
-        """The effective number of rows in some cells: (sum of weights)^2 / sum of their squares; of shares, inf."""
-        if self.known:
-            return math.inf
-        counts = self.counts if cells is None else self.counts[cells]
-        total = float(counts.sum())
-        if self.squares is None:
-            return total
-        squares = float(self.squares.sum() if cells is None else self.squares[cells].sum())
-        return total * total / squares if squares > 0.0 else 0.0
-
-
-def empty(cells: Cells, weighted: bool) -> Tally:
-    """No rows."""
-    if weighted:
-        return Tally(np.zeros(cells.size), np.zeros(cells.size), 0, {})
-    return Tally(np.zeros(cells.size, np.int64), None, 0, {})
 
 
 def count(
@@ -126,14 +68,14 @@ def count(
 
 
 def _joined(parts: list[tuple[int, Tally | str]]) -> Tally | str:
-    """The parts of a column added in the order of its rows."""
+    """The parts of a column added in the order of its rows; sums of weights are integers, and are rounded here."""
     total: Tally | None = None
     for _, part in sorted(parts, key=lambda pair: pair[0]):
         if isinstance(part, str):
             return part
         total = part if total is None else total + part
     assert total is not None
-    return total
+    return total if total.squares is None else total.rounded()
 
 
 def _part(column: Column, cells: Cells, weights: Array | None, start: int, stop: int) -> Tally | str:
@@ -178,8 +120,7 @@ def _tally(
     """The counts of the cells from the cell of each row."""
     if weights is None:
         return Tally(np.bincount(index, minlength=cells.size), None, index.size, unseen, buckets)
-    sums, squares = (np.bincount(index, values, cells.size) for values in (weights, weights * weights))
-    return Tally(sums, squares, index.size, unseen, buckets)
+    return Tally(*sums.of_places(index, weights, cells.size), index.size, unseen, buckets)
 
 
 def _kind(item: Column | Cells) -> str:
@@ -189,28 +130,34 @@ def _kind(item: Column | Cells) -> str:
 
 def _numbers(column: Numbers, cells: Cells, weights: Array | None, start: int, stop: int) -> Tally:
     raw = column.read()[start:stop]
+    part = None if weights is None else weights[start:stop]
     if isinstance(cells, Categories) and (raw.dtype.kind == "O" or whole.beyond(cells.names)):
-        return _exact_numbers(raw, cells, None if weights is None else weights[start:stop])
-    edges = frozen(cells.search_edges)
+        return _exact_numbers(raw, cells, part)
+    counts, squares = _counted(raw, frozen(cells.search_edges)) if part is None else _weighed(raw, part, cells)
+    tally = Tally(cells.fold(counts), None if squares is None else cells.fold(squares), raw.size, {})
+    if isinstance(cells, Categories) and tally.counts[-2] > 0:
+        tally.unseen, tally.buckets = _new_numbers(raw, cells, part)
+    return tally
+
+
+def _counted(raw: Array, edges: Array) -> tuple[Array, None]:
+    """How many numbers lie between edges."""
     size = cell_count(edges.size)
     index = np.empty(TILE, np.int64)
     counts = np.zeros(LANES * size, np.int64)
-    sums, squares = np.zeros(size), np.zeros(size)
+    for first in range(0, raw.size, BLOCK):
+        cpu.count_numbers()(frozen(as_float(raw[first : first + BLOCK])), edges, size, index, counts)
+    return counts.reshape(LANES, size).sum(axis=0), None
+
+
+def _weighed(raw: Array, weights: Array, cells: Cells) -> tuple[Array, Array]:
+    """The sums of their weights, and of the squares of these."""
+    edges = frozen(cells.search_edges)
+    weigher = sums.Weigher(cell_count(edges.size))
     for first in range(0, raw.size, BLOCK):
         block = frozen(as_float(raw[first : first + BLOCK]))
-        if weights is None:
-            cpu.count_numbers()(block, edges, size, index, counts)
-        else:
-            part = frozen(weights[start + first : start + first + block.size])
-            cpu.weigh_numbers()(block, part, edges, size, index, sums, squares)
-    if weights is None:
-        folded = cells.fold(counts.reshape(LANES, size).sum(axis=0))
-        tally = Tally(folded, None, raw.size, {})
-    else:
-        tally = Tally(cells.fold(sums), cells.fold(squares), raw.size, {})
-    if isinstance(cells, Categories) and tally.counts[-2] > 0:
-        tally.unseen, tally.buckets = _new_numbers(raw, cells, None if weights is None else weights[start:stop])
-    return tally
+        weigher.numbers(block, frozen(as_float(weights[first : first + BLOCK])), edges)
+    return weigher.totals()
 
 
 def _new_numbers(raw: Array, cells: Categories, weights: Array | None) -> Unseen:
@@ -218,50 +165,68 @@ def _new_numbers(raw: Array, cells: Categories, weights: Array | None) -> Unseen
     values = as_float(raw)
     new = ~np.isnan(values) & ~np.isin(values, np.array(cells.names, np.float64))
     found, places = np.unique((raw if raw.dtype.kind in "iu" else values)[new], return_inverse=True)
-    counts = np.bincount(places, None if weights is None else weights[new], found.size)
     label = bool if cells.kind == "boolean" else whole.plain
-    return remembered([label(value) for value in found], counts)
+    return _remembered([label(value) for value in found], places, None if weights is None else weights[new])
+
+
+def _remembered(labels: list[Label], places: Array, weights: Array | None) -> Unseen:
+    """New categories from the place that each row's has among them."""
+    if weights is None:
+        return remembered(labels, np.bincount(places, minlength=len(labels)))
+    if len(labels) > MOST_UNSEEN:
+        return None, sums.of_places(buckets_of(labels)[places], weights, BUCKETS)[0]
+    return remembered(labels, sums.of_places(places, weights, len(labels))[0])
 
 
 def _exact_numbers(raw: Array, cells: Categories, weights: Array | None) -> Tally:
     """The same as `_numbers` where float64 might take one number for another."""
     held = ~np.isnan(as_float(raw))
     found, where = np.unique(raw[held], return_inverse=True)
-    counts = np.bincount(where, None if weights is None else weights[held], found.size)
     labels = [whole.plain(value) for value in found]
     other = cells.size - 2
     places = np.array([cells.place.get(label, other) for label in labels], np.int64)
     index = np.full(raw.size, cells.size - 1)
     index[held] = places[where]
     new = np.flatnonzero(places == other)
-    return _tally(index, cells, weights, *remembered([labels[k] for k in new], counts[new]))
+    order = np.zeros(places.size, np.int64)
+    order[new] = np.arange(new.size)
+    lost = index == other
+    rows = order[where[lost[held]]]
+    unseen = _remembered([labels[k] for k in new], rows, None if weights is None else weights[lost])
+    return _tally(index, cells, weights, *unseen)
 
 
 def _labels(column: Labels, cells: Cells, weights: Array | None) -> Tally:
     assert isinstance(cells, Categories)
-    parts = [column.count(cells.texts)] if weights is None else _weighed(column, cells.texts, weights)
-    labels, counts, others = parts[0].labels, parts[0].counts, parts[0].buckets
-    where, new = _cells_of(labels, counts, cells)
-    totals = np.zeros((len(parts), cells.size), counts.dtype)
-    for total, part in zip(totals, parts, strict=True):
-        np.add.at(total, where, part.counts)
-        total[-2] += 0 if part.buckets is None else part.buckets.sum()
-        total[-1] += part.missing
-    found = remembered([label_of(labels[k]) for k in new], counts[new], others)
-    return Tally(totals[0], None if weights is None else totals[1], column.rows, *found)
+    if weights is not None:
+        return _weighed_labels(column, cells, weights)
+    held = column.count(cells.texts)
+    where, new = _cells_of(held.labels, held.counts, cells)
+    total = np.zeros(cells.size, held.counts.dtype)
+    np.add.at(total, where, held.counts)
+    total[-2] += 0 if held.buckets is None else held.buckets.sum()
+    total[-1] += held.missing
+    found = remembered([label_of(held.labels[k]) for k in new], held.counts[new], held.buckets)
+    return Tally(total, None, column.rows, *found)
 
 
-def _weighed(column: Labels, known: Sequence[str], weights: Array) -> list[Counted]:
-    """The sums of the weights by label, and those of their squares."""
-    numbers, labels = column.read(known)
-    size, weights = len(labels) + BUCKETS, np.asarray(weights)
-    places = np.where(numbers < 0, size, numbers.astype(np.intp, copy=False))
-    found = []
-    for values in (weights, weights * weights):
-        sums = np.bincount(places, values, size + 1)
-        buckets = sums[len(labels) : -1]
-        found.append(Counted(labels, sums[: len(labels)], sums[-1], buckets if buckets.any() else None))
-    return found
+def _weighed_labels(column: Labels, cells: Categories, weights: Array) -> Tally:
+    """Behind the cells of the column, new categories have places of their own, or those of their buckets."""
+    numbers, labels = column.read(cells.texts)
+    size = len(labels) + BUCKETS
+    numbers = np.where(numbers < 0, size, numbers.astype(np.intp, copy=False))
+    rows = np.bincount(numbers, minlength=size + 1)
+    where, new = _cells_of(labels, rows[: len(labels)], cells)
+    names = [label_of(labels[k]) for k in new]
+    many = len(new) > MOST_UNSEEN or rows[len(labels) : -1].any()
+    places = np.concatenate([where, np.arange(cells.size, cells.size + BUCKETS), [cells.size - 1]])
+    places[new] = cells.size + (buckets_of(names) if many else np.arange(len(new)))
+    found = sums.of_places(places[numbers], weights, cells.size + (BUCKETS if many else len(new)))
+    (counts, others), (squares, more) = (np.split(one, [cells.size]) for one in found)
+    counts[-2] += others.sum()
+    squares[-2] += more.sum()
+    unseen = (None, others) if many else remembered(names, others)
+    return Tally(counts, squares, column.rows, *unseen)
 
 
 def _cells_of(labels: list[Any], counts: Array, cells: Categories) -> tuple[Array, list[int]]:

@@ -11,11 +11,11 @@ from klnumba.tables import drafting, likeness, options
 from klnumba.tables.cells import Categories
 from klnumba.tables.chunks import Chunks, wanted_names
 from klnumba.tables.comparison import Comparison, Result, Settings
-from klnumba.tables.counting import Tally
 from klnumba.tables.drafting import chosen
 from klnumba.tables.pairing import pair_of
 from klnumba.tables.profile import Profile, check_bins
 from klnumba.tables.statistics import adjusted, measure
+from klnumba.tables.tally import Tally
 from klnumba.tables.weighting import check_apart
 
 

@@ -15,6 +15,7 @@ from klnumba.reduction import positive_unit, real
 from klnumba.tables import objects
 from klnumba.tables import smoothing as smoothings
 from klnumba.tables.cells import Array
+from klnumba.tables.group_weights import Side, sides_of
 from klnumba.tables.pooling import Pair
 from klnumba.tables.rows import frame_of
 from klnumba.tables.statistics import CORRECTIONS, adjusted, evidence, spread
@@ -124,18 +125,16 @@ def kl_groups(
     if not held.all():
         group, value = group[held], value[held]
         weight = None if weight is None else weight[held]
-    cell = group * size[1] + value
-    counts = np.bincount(cell, weight, size[0] * size[1]).reshape(size)
-    squares = None if weight is None else np.bincount(cell, weight * weight, size[0] * size[1]).reshape(size)
     place = None if against is None else _place(labels, against)
-    other = _others(counts) if place is None else counts[place]
-    opposite = None if squares is None else _others(squares) if place is None else squares[place]
-    sides = (counts, _effective(counts, squares), squares), (other, _effective(other, opposite), opposite)
+    if weight is None:
+        sides, total = _counted(group, value, size, place), None
+    else:
+        sides, total = sides_of(group, value, weight, size, place)
     smoothed = _smoothed(*sides, smoothing)
     found = divergence.row_statistics(*smoothed, stats=stats, base=base, threads=threads)
     result = {"n": np.bincount(group, minlength=size[0])}
-    if weight is not None:
-        result["weight"] = counts.sum(axis=1)
+    if total is not None:
+        result["weight"] = total
     result |= found
     if confidence is not None:
         result |= _evidence(*sides, place, _order(values), float(confidence), unit)
@@ -143,31 +142,15 @@ def kl_groups(
     return pandas.DataFrame(result, index=labels)
 
 
-# A row of counts for each group, or one for all; how many rows they stand for; the squares of the weights of each cell.
-Side = tuple[Array, Array, Array | None]
+def _counted(group: Array, value: Array, size: tuple[int, int], place: int | None) -> tuple[Side, Side]:
+    """The rows of each group, and those of all others, or of the group at `place`."""
+    counts = np.bincount(group * size[1] + value, minlength=size[0] * size[1]).reshape(size)
+    other = counts.sum(axis=0) - counts if place is None else counts[place]
+    return (counts, _rows(counts), None), (other, _rows(other), None)
 
 
-def _effective(counts: Array, squares: Array | None) -> Array:
-    """The effective number of rows: (sum of weights)^2 / sum of their squares."""
-    total: Array = counts.sum(axis=-1).astype(np.float64)
-    if squares is not None:
-        sums = squares.sum(axis=-1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            total = np.where(sums > 0.0, total / sums * total, 0.0)
-    return total
-
-
-def _scaled(side: Side) -> Array:
-    """The counts, adding up to the effective numbers of rows."""
-    found: Array = side[0] * _factor(side)[..., None]
-    return found
-
-
-def _factor(side: Side) -> Array:
-    counts, size, _ = side
-    total = counts.sum(axis=-1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found: Array = np.where((total > 0) & (total != size), size / total, 1.0)
+def _rows(counts: Array) -> Array:
+    found: Array = counts.sum(axis=-1).astype(np.float64)
     return found
 
 
@@ -175,7 +158,7 @@ def _smoothed(first: Side, second: Side, smoothing: str | float) -> tuple[Array,
     if smoothing == "none":
         return first[0], second[0]
     shape = first[0].shape
-    p, q = (np.broadcast_to(_scaled(side), shape) for side in (first, second))
+    p, q = (np.broadcast_to(side[0], shape) for side in (first, second))
     used = (p > 0) | (q > 0)
     n, m = (np.broadcast_to(side[1], shape[:1]) for side in (first, second))
     return smoothings.smooth(p, n, used, smoothing), smoothings.smooth(q, m, used, smoothing)
@@ -193,13 +176,10 @@ def _evidence(
 ) -> dict[str, Array]:
     """Effective numbers of rows, the interval and the test of each group."""
     shape = first[0].shape
-    p, q = _scaled(first), np.broadcast_to(_scaled(second), shape)
+    p, q = (np.broadcast_to(side[0], shape).astype(np.float64) for side in (first, second))
     if not shape[1]:  # no values at all: an empty cell stands for them
         p = q = np.zeros((shape[0], 1))
-    squares = [
-        np.broadcast_to(side[2] * _factor(side)[..., None] ** 2, shape)
-        for side in (first, second) if side[2] is not None and shape[1]
-    ]  # fmt: skip
+    squares = [np.broadcast_to(side[2], shape) for side in (first, second) if side[2] is not None and shape[1]]
     n, m = first[1], np.broadcast_to(second[1], shape[:1])
     some = (n > 0) & (m > 0)
     if itself is not None:
@@ -225,16 +205,6 @@ def _groups(frame: Any, by: Any) -> tuple[Array, Any]:
     grouped = frame.groupby(columns if len(columns) > 1 else columns[0], sort=True, observed=True)
     number = grouped.ngroup().to_numpy(dtype=np.float64, na_value=-1.0)
     return number.astype(np.intp), grouped.size().index
-
-
-def _others(counts: Array) -> Array:
-    """What the other groups have together, of each value: weights are added only, so that none cancel."""
-    if counts.dtype.kind == "i":
-        return np.asarray(counts.sum(axis=0) - counts)
-    other = np.zeros_like(counts)
-    np.cumsum(counts[:-1], axis=0, out=other[1:])
-    other[:-1] += np.cumsum(counts[:0:-1], axis=0)[::-1]
-    return other
 
 
 def _place(labels: Any, group: Any) -> int:

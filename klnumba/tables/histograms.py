@@ -12,9 +12,9 @@ import numpy as np
 from klnumba.reduction import real
 from klnumba.tables.cells import Array, Bins, Categories, Cells
 from klnumba.tables.columns import label_of
-from klnumba.tables.counting import Tally
 from klnumba.tables.profile import Profile
 from klnumba.tables.rules import explicit_edges, kind_of
+from klnumba.tables.tally import Tally
 from klnumba.tables.whole import plain
 
 MOST_ROWS = int(np.iinfo(np.int64).max)

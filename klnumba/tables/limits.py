@@ -16,11 +16,11 @@ from klnumba.tables import abundance, prediction
 from klnumba.tables import smoothing as smoothings
 from klnumba.tables.abundance import RARE
 from klnumba.tables.cells import MISSING, Array, Bins, Categories, Cells
-from klnumba.tables.counting import Tally
 from klnumba.tables.drafting import chosen
 from klnumba.tables.gaps import Gaps
 from klnumba.tables.prediction import Sample
 from klnumba.tables.profile import Profile, check_bins
+from klnumba.tables.tally import Tally
 
 METHODS = ("bootstrap", "chi2")
 MOST = 1 << 40  # rows of a table to come: with many more, NumPy's binomial numbers are wrong

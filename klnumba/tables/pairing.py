@@ -8,9 +8,9 @@ import numpy as np
 
 from klnumba.tables import telling
 from klnumba.tables.cells import MISSING, Array
-from klnumba.tables.counting import Tally
 from klnumba.tables.pooling import Pair, Squares
 from klnumba.tables.profile import Profile
+from klnumba.tables.tally import Tally
 
 
 def pair_of(profile: Profile, tallies: dict[str, Tally], names: list[str], missing: str) -> Pair:
@@ -27,8 +27,8 @@ def pair_of(profile: Profile, tallies: dict[str, Tally], names: list[str], missi
         kept = groups[k] != MISSING if missing == "drop" else np.ones(one.size, bool)
         n[k] = first.effective(kept)
         m[k] = second.effective(kept)
-        left.append(_scaled(first.counts, kept, n[k]))
-        right.append(_scaled(second.counts, kept, m[k]))
+        left.append(first.scaled(kept))
+        right.append(second.scaled(kept))
         told.append(telling.told(one, telling.Side(first, left[k], n[k]), telling.Side(second, right[k], m[k])))
     evidence = Pair(
         _rows([one.reference for one in told]), n, _rows([one.current for one in told]), m,
@@ -42,15 +42,6 @@ def pair_of(profile: Profile, tallies: dict[str, Tally], names: list[str], missi
 
 def _squares(told: list[telling.Told]) -> Squares:
     return _rows([one.squares[0] for one in told]), _rows([one.squares[1] for one in told])
-
-
-def _scaled(counts: Array, kept: Array, n: float) -> Array:
-    found = np.where(kept, counts, 0.0).astype(np.float64)
-    total = found.sum()
-    if total == 0.0 or total == n:
-        return found
-    scaled: Array = found / total if np.isinf(n) else found * (n / total)
-    return scaled
 
 
 def _rows(lists: Sequence[Array], kind: type = np.float64) -> Array:

@@ -1,7 +1,7 @@
 """Dask data frames: every partition is drafted and counted where it lies, and counts alone travel.
 
 The cells and the counts are those of the whole table, so that the result is that of `klnumba.tables.compare`, bit for
-bit where there are no weights.
+bit.
 """
 
 from __future__ import annotations

@@ -12,7 +12,8 @@ from klnumba.tables import counting, drafting, rules, stored
 from klnumba.tables.cells import Array, Cells
 from klnumba.tables.chunks import wanted_names
 from klnumba.tables.columns import Column, Unusable
-from klnumba.tables.counting import Progress, Tally
+from klnumba.tables.counting import Progress
+from klnumba.tables.tally import Tally, empty
 from klnumba.tables.weighting import check_apart, name_or_rows
 
 if TYPE_CHECKING:
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
 class Profile:
     """The frozen cells of the columns of a table and how many rows each cell has.
 
-    A profile holds counts, edges and the names of categories, and no row. Counts are exact integers: however the rows
-    are split over batches, processes and merges, the profile is the same, bit for bit. (With weights, up to the
-    rounding of their sums.)
+    A profile holds counts, edges and the names of categories, and no row. Counts are exact integers, and sums of
+    weights are kept without rounding: however the rows are split over batches, processes and merges, the profile is
+    the same, bit for bit.
 
     Attributes
     ----------
@@ -101,7 +102,7 @@ class Profile:
         return cls(cells, {}, problems)
 
     def _empty(self, weighted: bool) -> Profile:
-        tallies = {name: counting.empty(one, weighted) for name, one in self.cells.items()}
+        tallies = {name: empty(one, weighted) for name, one in self.cells.items()}
         return Profile(dict(self.cells), tallies, dict(self.problems))
 
     def empty(self) -> Profile:

@@ -12,9 +12,10 @@ import numpy as np
 
 from klnumba.optional import type_name
 from klnumba.tables import cells as cell
-from klnumba.tables.cells import Cells
-from klnumba.tables.counting import Tally
+from klnumba.tables import sums
+from klnumba.tables.cells import Array, Cells
 from klnumba.tables.hashing import BUCKETS
+from klnumba.tables.tally import Tally
 
 VERSION = 1
 KINDS = {"bins": ("number", "datetime", "timedelta"), "categories": ("number", "boolean", "category")}
@@ -28,16 +29,31 @@ def written(
     """The parts of a profile as plain values."""
     columns = {}
     for name, one in cells.items():
-        tally = tallies[name]
-        columns[name] = one.to_dict() | {
-            "rows": tally.rows,
-            "counts": tally.counts.tolist(),
-            "squares": None if tally.squares is None else tally.squares.tolist(),
-            "unseen": None if tally.unseen is None else sorted(map(list, tally.unseen.items()), key=repr),
-            "buckets": None if tally.buckets is None else tally.buckets.tolist(),
-            "known": name in known,
-        }
+        columns[name] = one.to_dict() | {"rows": tallies[name].rows} | _sums(tallies[name]) | {"known": name in known}
     return {"klnumba_profile": VERSION, "columns": columns, "problems": dict(problems)}
+
+
+def _sums(tally: Tally) -> dict[str, Any]:
+    """Counts, or sums of weights as the nearest numbers; `rests` has what these lack, where any lacks something."""
+    labels = None if tally.unseen is None else sorted(tally.unseen, key=lambda label: repr([label, 0]))
+    found = _lists(tally, labels)
+    rests = {}
+    if tally.exact is not None:
+        exact = _lists(tally.exact, labels)
+        rests = {key: None if one is None else [*map(sums.rests, one)] for key, one in exact.items()}
+    if tally.unseen is not None and labels is not None:
+        found["unseen"] = [[label, tally.unseen[label]] for label in labels]
+    return found | ({"rests": rests} if any(any(one or ()) for one in rests.values()) else {})
+
+
+def _lists(tally: Tally, labels: list[Any] | None) -> dict[str, Any]:
+    """The numbers of a tally, those of the categories without a cell in the order of these labels."""
+    return {
+        "counts": tally.counts.tolist(),
+        "squares": None if tally.squares is None else tally.squares.tolist(),
+        "unseen": None if labels is None or tally.unseen is None else [tally.unseen[label] for label in labels],
+        "buckets": None if tally.buckets is None else tally.buckets.tolist(),
+    }
 
 
 def read(text: str) -> Parts:
@@ -65,17 +81,41 @@ def _parts(found: dict[str, Any]) -> Parts:
         _check_cells(name, column)
         one = cell.from_dict(column)
         _check_tally(name, column, one.size)
-        weighted = column["squares"] is not None
-        kind: Any = np.float64 if weighted or column["known"] else np.int64
-        counts = np.array(column["counts"], kind)
-        squares = np.array(column["squares"], np.float64) if weighted else None
-        unseen = None if column["unseen"] is None else dict(column["unseen"])
-        buckets = None if column.get("buckets") is None else np.array(column["buckets"], kind)
-        cells[name], tallies[name] = one, Tally(counts, squares, column["rows"], unseen, buckets)
+        cells[name], tallies[name] = one, _tally(name, column)
     known = frozenset(name for name, column in found["columns"].items() if column["known"])
     problems = found["problems"]
     _check(all(isinstance(reason, str) for reason in problems.values()), "problems are texts, by column")
     return cells, tallies, dict(problems), known
+
+
+def _tally(name: str, column: dict[str, Any]) -> Tally:
+    weighted = column["squares"] is not None
+    kind: Any = np.float64 if weighted or column["known"] else np.int64
+    counts = np.array(column["counts"], kind)
+    squares = np.array(column["squares"], np.float64) if weighted else None
+    unseen = None if column["unseen"] is None else dict(column["unseen"])
+    buckets = None if column.get("buckets") is None else np.array(column["buckets"], kind)
+    found = Tally(counts, squares, column["rows"], unseen, buckets)
+    if not weighted or "rests" not in column:  # of sums without rounding, or written when these were rounded
+        return found
+    rests, labels = column["rests"], [*(unseen or {})]
+    whole = _lists(found, None if unseen is None else labels)
+    counts = _added(name, whole["counts"], rests["counts"])
+    more, named, others = (
+        None if whole[key] is None else _added(name, whole[key], rests[key]) for key in ("squares", "unseen", "buckets")
+    )
+    names = None if named is None else dict(zip(labels, named, strict=True))
+    return Tally(counts, more, column["rows"], names, others).rounded()
+
+
+def _added(name: str, numbers: list[float], rests: list[list[float]]) -> Array:
+    """Sums of weights with what rounding took, believed only if it could."""
+    fine = len(rests) == len(numbers) and all(all(map(_number, one)) for one in rests)
+    _check(fine, f'column {name!r}: "rests" are lists of numbers, one for each sum')
+    found = sums.listed(sum(map(sums.of_float, [one, *more])) for one, more in zip(numbers, rests, strict=True))
+    fine = sums.rounded(found).tolist() == [*map(float, numbers)]
+    _check(fine, f'column {name!r}: "rests" are less than what rounding takes')
+    return found
 
 
 def _check(held: bool, rule: str) -> None:

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from klnumba.tables.cells import Array, Bins, Categories, Cells, Label
-from klnumba.tables.counting import Tally
 from klnumba.tables.hashing import order_of
 from klnumba.tables.pooling import ROUNDING, Pair, Squares, fewer
 from klnumba.tables.statistics import RARE, SPARSE
+from klnumba.tables.tally import Tally
 from klnumba.tables.unseen import in_buckets
 
 CHANCE = 1e-4  # what chance does more seldom than this is told apart
