@@ -6,13 +6,15 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+
 from klnumba.labels import outside
 from klnumba.tables import drafting, likeness, options
 from klnumba.tables.cells import Categories
 from klnumba.tables.chunks import Chunks, wanted_names
 from klnumba.tables.comparison import Comparison, Result, Settings
 from klnumba.tables.drafting import chosen
-from klnumba.tables.pairing import pair_of
+from klnumba.tables.pairing import pairs_of
 from klnumba.tables.profile import Profile, check_bins
 from klnumba.tables.statistics import adjusted, measure
 from klnumba.tables.tally import Tally
@@ -214,17 +216,20 @@ def _measured(
 ) -> Comparison:  # fmt: skip
     names = [name for name in profile.cells if name in tallies and name not in problems]
     statuses = dict(profile.problems) | problems | dict.fromkeys(others, "is not in reference")
-    pair = pair_of(profile, tallies, names, settings.missing)
-    found = measure(pair, settings.smoothing, settings.confidence, settings.unit)
-    found.columns["p_adjusted"] = adjusted(found.columns["p_value"], settings.correction)
-    results, used = {}, pair.used
-    for k, name in enumerate(names):
-        size = profile.cells[name].size
-        results[name] = Result(
-            cells=profile.cells[name], reference=profile.tallies[name], current=tallies[name], used=used[k, :size],
-            effective=(float(pair.n[k]), float(pair.m[k])), p=found.p[k, :size], q=found.q[k, :size],
-            shares=found.shares[k, :size], values={key: value[k].item() for key, value in found.columns.items()},
-        )  # fmt: skip
+    found: dict[str, Result] = {}
+    for places, pair in pairs_of(profile, tallies, names, settings.missing):
+        measured, used = measure(pair, settings.smoothing, settings.confidence, settings.unit), pair.used
+        for k, place in enumerate(places):
+            name = names[place]
+            found[name] = Result(
+                cells=profile.cells[name], reference=profile.tallies[name], current=tallies[name], used=used[k],
+                effective=(float(pair.n[k]), float(pair.m[k])), p=measured.p[k], q=measured.q[k],
+                shares=measured.shares[k], values={key: one[k].item() for key, one in measured.columns.items()},
+            )  # fmt: skip
+    results = {name: found[name] for name in names}
+    p_values = np.array([one.values["p_value"] for one in results.values()])
+    for one, p_adjusted in zip(results.values(), adjusted(p_values, settings.correction).tolist(), strict=True):
+        one.values["p_adjusted"] = p_adjusted
     order = [*profile.cells, *profile.problems, *others]
     lost = {name: statuses[name] for name in order if name in statuses}
     return Comparison(profile, results, lost, settings, extra, notes)

@@ -186,6 +186,9 @@ def _cdf(x: Array, df: Array, noncentrality: Array) -> Array:
     """
     special: Any = load("scipy.special")
     large = x > LARGE
+    if not large.any():
+        plain: Array = special.chndtr(x, df, noncentrality)
+        return plain
     found: Array = np.empty_like(x)
     found[~large] = special.chndtr(x[~large], df[~large], noncentrality[~large])
     y, k, shift = x[large], df[large], noncentrality[large]

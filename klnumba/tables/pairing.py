@@ -2,51 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from klnumba.tables import telling
-from klnumba.tables.cells import MISSING, Array
+from klnumba.tables.cells import MISSING, Cells
 from klnumba.tables.pooling import Pair, Squares
 from klnumba.tables.profile import Profile
 from klnumba.tables.tally import Tally
 
 
-def pair_of(profile: Profile, tallies: dict[str, Tally], names: list[str], missing: str) -> Pair:
-    """The counts of both sides as rows of one length, scaled to the effective numbers of rows."""
-    n, m = np.zeros(len(names)), np.zeros(len(names))
-    left: list[Array] = []
-    right: list[Array] = []
-    groups: list[Array] = []
-    told: list[telling.Told] = []
-    tables = profile.tallies, tallies
-    for k, name in enumerate(names):
-        one, first, second = profile.cells[name], profile.tallies[name], tallies[name]
-        groups.append(one.groups())
-        kept = groups[k] != MISSING if missing == "drop" else np.ones(one.size, bool)
-        n[k] = first.effective(kept)
-        m[k] = second.effective(kept)
-        left.append(first.scaled(kept))
-        right.append(second.scaled(kept))
-        told.append(telling.told(one, telling.Side(first, left[k], n[k]), telling.Side(second, right[k], m[k])))
+@dataclass
+class Column:
+    """The counts of one column on both sides, scaled to the effective numbers of rows; `place` is its among others."""
+
+    place: int
+    cells: Cells
+    reference: telling.Side
+    current: telling.Side
+    told: telling.Told
+
+    @property
+    def kind(self) -> tuple[int, int, bool]:
+        """How many cells it has, how many the evidence looks at, and whether rows have weights."""
+        weighted = any(side.tally.squares is not None for side in (self.reference, self.current))
+        return self.reference.counts.size, self.told.reference.size, weighted
+
+
+def pairs_of(
+    profile: Profile, tallies: dict[str, Tally], names: list[str], missing: str
+) -> Iterator[tuple[list[int], Pair]]:
+    """The counts of both sides, of columns with as many cells together, and the places of these among the names.
+
+    The order of a sum depends on its length: padded to the length of another column, a column would not have the bits
+    that it has alone.
+    """
+    columns = [
+        _column(k, profile.cells[name], profile.tallies[name], tallies[name], missing) for k, name in enumerate(names)
+    ]
+    for _, alike in itertools.groupby(sorted(columns, key=lambda one: one.kind), lambda one: one.kind):
+        held = [*alike]
+        yield [one.place for one in held], _pair(held)
+
+
+def _column(place: int, cells: Cells, first: Tally, second: Tally, missing: str) -> Column:
+    kept = cells.groups() != MISSING if missing == "drop" else np.ones(cells.size, bool)
+    left, right = (telling.Side(one, one.scaled(kept), one.effective(kept)) for one in (first, second))
+    return Column(place, cells, left, right, telling.told(cells, left, right))
+
+
+def _pair(columns: list[Column]) -> Pair:
+    told = [one.told for one in columns]
+    n, m = (np.array([one.rows for one in side]) for side in _sides(columns))
     evidence = Pair(
-        _rows([one.reference for one in told]), n, _rows([one.current for one in told]), m,
-        _rows([np.zeros(one.reference.size) for one in told], np.int64),
-        _rows([one.doubtful for one in told], bool), _rows([one.sure for one in told], bool),
-        _squares(told) if any(table[name].squares is not None for table in tables for name in names) else None,
-        order=_rows([one.order for one in told]),
+        np.stack([one.reference for one in told]), n, np.stack([one.current for one in told]), m,
+        np.zeros((len(told), told[0].reference.size), np.int64),
+        np.stack([one.doubtful for one in told]), np.stack([one.sure for one in told]),
+        _squares(told) if columns[0].kind[-1] else None, order=np.stack([one.order for one in told]),
     )  # fmt: skip
-    return Pair(_rows(left), n, _rows(right), m, _rows(groups, np.int64), told=evidence)
+    left, right = (np.stack([one.counts for one in side]) for side in _sides(columns))
+    return Pair(left, n, right, m, np.stack([one.cells.groups() for one in columns]), told=evidence)
+
+
+def _sides(columns: list[Column]) -> tuple[list[telling.Side], list[telling.Side]]:
+    return [one.reference for one in columns], [one.current for one in columns]
 
 
 def _squares(told: list[telling.Told]) -> Squares:
-    return _rows([one.squares[0] for one in told]), _rows([one.squares[1] for one in told])
-
-
-def _rows(lists: Sequence[Array], kind: type = np.float64) -> Array:
-    """Rows of one length, padded with zeros."""
-    found: Array = np.zeros((len(lists), max((one.size for one in lists), default=1)), kind)
-    for k, one in enumerate(lists):
-        found[k, : one.size] = one
-    return found
+    return np.stack([one.squares[0] for one in told]), np.stack([one.squares[1] for one in told])

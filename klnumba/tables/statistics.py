@@ -1,4 +1,4 @@
-"""All statistics of all columns at once: a row for each column, its cells side by side, padded with zeros."""
+"""All statistics of some columns at once: a row for each column, its cells side by side."""
 
 from __future__ import annotations
 
