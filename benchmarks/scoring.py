@@ -12,6 +12,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -96,11 +97,15 @@ def write(folder: Path, size: int) -> list[str]:
     rows = max(1, size // (4 * CELLS))
     rng = np.random.default_rng(0)
     paths = [folder / "p.npy", folder / "q.npy"]
-    maps = [np.lib.format.open_memmap(path, "w+", np.float32, (rows, CELLS)) for path in paths]
-    for first in range(0, rows, 256):
-        part = rng.standard_normal((min(256, rows - first), CELLS), np.float32) * 3
-        maps[0][first : first + len(part)] = part
-        maps[1][first : first + len(part)] = part + rng.standard_normal(part.shape, np.float32) * 0.3
+    with ExitStack() as stack:  # written as files are: through a map the kernel would keep them in its smallest pages
+        files = [stack.enter_context(path.open("wb")) for path in paths]
+        header = {"descr": "<f4", "fortran_order": False, "shape": (rows, CELLS)}
+        for file in files:
+            np.lib.format.write_array_header_1_0(file, header)
+        for first in range(0, rows, 256):
+            part = rng.standard_normal((min(256, rows - first), CELLS), np.float32) * 3
+            part.tofile(files[0])
+            (part + rng.standard_normal(part.shape, np.float32) * 0.3).tofile(files[1])
     return [str(path) for path in paths]
 
 
