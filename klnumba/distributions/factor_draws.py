@@ -16,13 +16,16 @@ from klnumba.distributions.wishart import Wishart
 Array = np.ndarray[Any, Any]
 
 
-def bartlett(rng: np.random.Generator, count: int, df: float, rows: int) -> Array:
-    """Lower factors of Wishart matrices of scale 1 (Bartlett 1933)."""
+def bartlett(rng: np.random.Generator, count: int, df: float, rows: int) -> tuple[Array, Array]:
+    """Lower factors of Wishart matrices of scale 1 (Bartlett 1933), and the logarithms of their diagonals.
+
+    Next to the least degrees of freedom a number on the diagonal may be below all numbers.
+    """
     found = np.tril(rng.standard_normal((count, rows, rows)), -1)
     at = np.arange(rows)
-    squares = gamma(rng, (count, rows), 0.5 * (df - at))  # logarithms of half of them: they may be below all numbers
-    found[:, at, at] = np.exp(0.5 * (math.log(2.0) + squares))
-    return found
+    logs = 0.5 * (math.log(2.0) + gamma(rng, (count, rows), 0.5 * (df - at)))
+    found[:, at, at] = np.exp(logs)
+    return found, logs
 
 
 def solved(factors: Array, right: Array) -> Array:
@@ -44,13 +47,16 @@ class WishartDraws:
 
     def rvs(self, count: int, rng: np.random.Generator) -> Draws:
         """So many factors."""
-        return Draws.around(0.0, self.factor @ bartlett(rng, count, self.df, self.rows))
+        factors, logs = bartlett(rng, count, self.df, self.rows)
+        draws, at = Draws.around(0.0, self.factor @ factors), np.arange(self.rows)
+        draws.log[:, at, at] = logs + np.log(np.diagonal(self.factor))
+        return draws
 
     def log(self, draws: Draws) -> Array:
         """The logarithm of the density at the matrices with these factors."""
         factors = draws.numbers()
         means = np.square(solved(np.broadcast_to(self.factor, factors.shape), factors)).sum((-2, -1))
-        return np.asarray((self.df - self.rows - 1.0) * log_det(factors) - 0.5 * means - self.constant)
+        return np.asarray((self.df - self.rows - 1.0) * log_det(draws) - 0.5 * means - self.constant)
 
 
 class InverseWishartDraws:
@@ -63,23 +69,23 @@ class InverseWishartDraws:
 
     def rvs(self, count: int, rng: np.random.Generator) -> Draws:
         """So many factors."""
-        upper = bartlett(rng, count, self.df, self.rows)[:, ::-1, ::-1]  # rows in reverse are as likely
+        upper = bartlett(rng, count, self.df, self.rows)[0][:, ::-1, ::-1]  # rows in reverse are as likely
         return Draws.around(0.0, self.factor @ solved(np.swapaxes(upper, 1, 2), np.eye(self.rows)))
 
     def log(self, draws: Draws) -> Array:
         """The logarithm of the density at the matrices with these factors."""
         factors = draws.numbers()
         means = np.square(solved(factors, self.factor)).sum((-2, -1))
-        return np.asarray(-(self.df + self.rows + 1.0) * log_det(factors) - 0.5 * means - self.constant)
+        return np.asarray(-(self.df + self.rows + 1.0) * log_det(draws) - 0.5 * means - self.constant)
 
 
-def log_det(factors: Array) -> Array:
+def log_det(factors: Draws) -> Array:
     """The logarithm of the determinant of a lower factor, half that of the matrix."""
-    return np.asarray(np.log(np.diagonal(factors, axis1=-2, axis2=-1)).sum(-1))
+    return np.asarray(factors.each(lambda x: np.diagonal(x, axis1=-2, axis2=-1)).logs().sum(-1))
 
 
 def constant(df: float, factor: Array, *, inverse: bool = False) -> float:
     """What both densities are divided by, a logarithm."""
     rows = len(factor)
     whole = 0.5 * df * rows * math.log(2.0) + special.multigammaln(0.5 * df, rows)
-    return float(whole + (-df if inverse else df) * log_det(factor))
+    return float(whole + (-df if inverse else df) * log_det(Draws.around(0.0, factor)))

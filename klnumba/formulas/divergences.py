@@ -108,7 +108,7 @@ def series_in_pairs(z: float) -> float:
 def powers(shift: np.int64) -> np.int64:
     """A difference of the bits of two numbers, rounded towards zero to one of their exponents.
 
-    The shift without a sign takes a vector's place of a selection, for which it would have a mask made.
+    What makes a negative one round up is shifted out of its sign: a selection is made of masks, which take longer.
     """
     return (shift + np.int64(np.uint64(shift >> np.int64(63)) >> np.uint64(12))) & ~MANTISSA
 
@@ -163,11 +163,9 @@ def kl_cell_scaled(p: float, q: float, c: float) -> tuple[float, np.int64]:
     y = c * v
     bits_p = np.float64(x).view(np.int64)
     bits_q = np.float64(y).view(np.int64)
-    shift = bits_p - bits_q
-    shift += (shift >> np.int64(63)) & MANTISSA
-    power = shift & ~MANTISSA
+    power = powers(bits_p - bits_q)
     q2 = np.int64(bits_q + power).view(np.float64)
-    pk = x * float(shift >> np.int64(52))
+    pk = x * float(power >> np.int64(52))
     near = power == np.int64(0)
     d = fma(-c, v, x) if near else x - q2
     both, lost = two_sum(x, q2)
@@ -408,12 +406,11 @@ def rel_entr_plain(p: float, q: float) -> tuple[float, bool]:
     x = q if p == 0.0 else p
     bits_p = np.float64(x).view(np.int64)
     bits_q = np.float64(q).view(np.int64)
-    shift = bits_p - bits_q
-    shift += (shift >> np.int64(63)) & MANTISSA
-    q2 = np.int64(bits_q + (shift & ~MANTISSA)).view(np.float64)
+    power = powers(bits_p - bits_q)
+    q2 = np.int64(bits_q + power).view(np.float64)
     s = (x - q2) / (x + q2)
     z = s * s
-    pk = x * float(shift >> np.int64(52))
+    pk = x * float(power >> np.int64(52))
     value = pk * LN2_HI + (x * (2.0 * s + s * (z * series(z))) + pk * LN2_LO)
     return 0.0 if p == 0.0 else value, plain(p, q)
 
@@ -458,9 +455,8 @@ def kl_div(log_q: float, p: float) -> float:
 def kl_div_plain(log_q: float, p: float) -> tuple[float, bool]:
     """`kl_div` of a `plain` target."""
     x = 1.0 if p == 0.0 else p
-    shift = np.float64(x).view(np.int64) - ONE_BITS
-    shift += (shift >> np.int64(63)) & MANTISSA
-    power = np.int64(ONE_BITS + (shift & ~MANTISSA)).view(np.float64)
+    shift = powers(np.float64(x).view(np.int64) - ONE_BITS)
+    power = np.int64(ONE_BITS + shift).view(np.float64)
     s = (x - power) / (x + power)
     z = s * s
     k = float(shift >> np.int64(52))

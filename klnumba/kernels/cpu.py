@@ -104,7 +104,7 @@ def js_rows(dtype: str, short: bool, normalize: bool) -> Any:
     kind = np.dtype(dtype)
     last = finish.js_finish(ALIKE[dtype]) if normalize else finish.js_finish_plain
     if short:
-        built = fast_js.short_rows(divergences.js_cells, last)
+        built = fast_js.short_rows(divergences.js_cells, last, ALIKE[dtype] if normalize else None)
     else:
         built = fast_js.long_rows(divergences.js_cells if dtype == "float64" else divergences.js_cells_f32, last, kind)
     name = _name("js" if normalize else "plain-js", "short" if short else "long", dtype)

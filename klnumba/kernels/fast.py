@@ -25,6 +25,8 @@ from klnumba.kernels.lane_sums import AHEAD, LANES, add_four, difference_gathere
 from klnumba.kernels.shares import flagged, take
 from klnumba.kernels.tiles import BUFFER, SCRATCH, SPACE, STEP, TILE, ask, copy, fill, side_by_side, vector_sum
 
+SUMS = 3  # of cells, p and q, or of cells, p - q and what this sum lost
+LOW = low(SUMS)
 SHORT = 256  # rows shorter than this are computed many at a time
 GROUP = 1024  # cells of these that are computed together: they, what becomes of them and the next fit the nearest cache
 assert 4 * GROUP + STEP <= SPACE
@@ -45,10 +47,6 @@ def plain_floor(dtype: Any) -> float:
 
 
 # --- long rows --------------------------------------------------------------------------------------------------------
-
-
-SUMS = 3  # of cells, p and q, or of cells, p - q and what this sum lost
-LOW = low(SUMS)
 
 
 def four_of(cell: Callable[..., Any], pair: Callable[..., Any]) -> Any:

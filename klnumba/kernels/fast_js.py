@@ -73,19 +73,41 @@ def flat_loop(cells: Callable[..., Any], top: Any) -> Any:
     return flat
 
 
-def short_rows(cells: Callable[..., Any], finish: Callable[..., Any]) -> Callable[..., Any]:
-    """Rows of fewer than `fast.SHORT` cells, in float64."""
+def some_serve(alike: float | None) -> Any:
+    """Whether any of the rows with these sums may be served, if their masses may differ by `alike` alone."""
+    if alike is None:
+        return part(lambda p, q, count: True)
+    most = 2.0 * alike
+
+    @part
+    def serve(p: Any, q: Any, count: Any) -> Any:
+        found = False
+        for r in range(count):
+            found |= abs(p[r] - q[r]) <= most * (p[r] + q[r])
+        return found
+
+    return serve
+
+
+def short_rows(cells: Callable[..., Any], finish: Callable[..., Any], alike: float | None) -> Callable[..., Any]:
+    """Rows of fewer than `fast.SHORT` cells, in float64.
+
+    Of a group whose masses are all too far apart for `finish`, the cells would be for nothing.
+    """
     top, normal, floor, large = constants(np.float64)
-    flat = flat_loop(cells, top)
+    flat, serve = flat_loop(cells, top), some_serve(alike)
     finish = scalar(finish)
 
     @part
     def added(x: Any, o: Any, y: Any, u: Any, count: Any, d: Any, whole: Any, space: Any) -> Any:
-        guard = flat(x, o, y, u, whole, space)
-        sums(frozen(space), np.int64(FIRST), count, d, space[0:TILE])
-        sums(frozen(space), np.int64(SECOND), count, d, space[TILE : 2 * TILE])
-        sums(x, o, count, d, space[2 * TILE : 3 * TILE])
-        sums(y, u, count, d, space[3 * TILE : 4 * TILE])
+        p, q = space[2 * TILE : 3 * TILE], space[3 * TILE : 4 * TILE]
+        sums(x, o, count, d, p)
+        sums(y, u, count, d, q)
+        guard = top
+        if serve(p, q, count):
+            guard = flat(x, o, y, u, whole, space)
+            sums(frozen(space), np.int64(FIRST), count, d, space[0:TILE])
+            sums(frozen(space), np.int64(SECOND), count, d, space[TILE : 2 * TILE])
         return guard
 
     @part

@@ -180,6 +180,8 @@ def test_draws_and_densities_at_the_ends_of_the_range(p, q):
     [
         (D.Wishart(1.5, scale_tril=np.eye(2)), D.Wishart(2.5, scale_tril=np.eye(2))),
         (D.Wishart(2.1, SPREAD), D.Wishart(4.0, precision_matrix=SPREAD)),
+        (D.Wishart(2.001, SPREAD), D.Wishart(4.0, np.eye(3))),
+        (D.Wishart(1e-3, np.eye(1)), D.Wishart(2e-3, np.eye(1))),
         (D.InverseWishart(2.1, SPREAD), D.InverseWishart(4.0, np.eye(3))),
         (D.Independent(D.Wishart([1.5, 1.1], np.eye(2)), 1), D.Independent(D.Wishart([2.5, 3.0], np.eye(2)), 1)),
     ],
@@ -199,9 +201,11 @@ def test_the_density_of_matrices_is_that_of_scipy():
         assert abs(value - ratios.mean()) <= 5.0 * (spread + ratios.std() / math.sqrt(20_000))
 
 
-def test_matrices_of_two_kinds():
-    with pytest.raises(ValueError, match="one is over positive definite matrices and the other over numbers"):
-        by_draws(D.Wishart(3.0, np.eye(2)), D.MatrixNormal(np.eye(2), np.eye(2), np.eye(2)))
+def test_inverse_matrices_whose_factors_are_no_numbers():
+    with pytest.warns(RuntimeWarning, match="beyond the range of numbers"):
+        value, spread = by_draws(D.InverseWishart(2.001, SPREAD), D.InverseWishart(4.0, np.eye(3)))
+    assert math.isnan(value)
+    assert spread == math.inf
 
 
 @pytest.mark.parametrize(
@@ -226,10 +230,16 @@ def test_counts_that_are_not_all_numbers():
     [
         (D.Dirichlet([1.0, 2.0]), D.Independent(D.Beta([1.0, 1.0], 1.0), 1), "over a simplex .* over numbers"),
         (D.SphericalUniform(2), D.MultivariateNormal([0.0, 0.0], np.eye(2)), "over a sphere .* over numbers"),
-        (D.Wishart(3.0, np.eye(2)), D.MatrixNormal(np.zeros((2, 2)), np.eye(2), np.eye(2)), "over positive definite"),
+        (D.Wishart(3.0, np.eye(2)), D.MatrixNormal(np.eye(2), np.eye(2), np.eye(2)), "over positive definite matrices"),
     ],
     ids=["simplex", "sphere", "matrices"],
 )
 def test_densities_over_other_things_have_nothing_to_do_with_each_other(p, q, words):
     with pytest.raises(ValueError, match=words):
         by_draws(p, q)
+
+
+def test_the_error_counts_the_rounding_of_the_logarithms():
+    """Of two uniform distributions log(p/q) is the same at every draw."""
+    value, spread = by_draws(D.Uniform(0.0, 1.0), D.Uniform(-1.0, 1.0))
+    assert abs(value - math.log(2.0)) <= spread <= 1e-15
