@@ -1,15 +1,15 @@
 """Which loops a call needs, and running them over blocks of rows.
 
-KL of probabilities takes one read (`kernels.fast`). The normalised rows that
-this flags are brought to a common mass and read again, and those that this
-flags too, or that are taken as they are, go the exact way (`kernels.exact`).
-So do rows that the loop for JS with equal weights flags (`kernels.fast_js`),
-and every other divergence of probabilities. KL of normalised logarithms
-has its own quick way (`kernels.logits`), and so have entropy, cross-entropy,
-JS and the largest log-ratio (`kernels.log_sums`); what these flag, and all
-else of logarithms, goes through `kernels.logs`. Short rows have loops that
-take many at a time. Rows longer than `CHUNK` are for `long_rows`. Jeffreys of
-normalised rows is KL there and back.
+KL of probabilities takes one read (`kernels.fast`), and so do JS with equal
+weights and cross-entropy (`kernels.fast_pairs`). The normalised rows that this
+flags are brought to a common mass and read again, and those that this flags
+too, or that are taken as they are, go the exact way (`kernels.exact`). So do
+the divergences that have no quick way. Entropy is the cross-entropy of p with
+itself, and Jeffreys is KL there and back. KL of normalised logarithms has its
+own quick way (`kernels.logits`), and so have entropy, cross-entropy, JS and
+the largest log-ratio (`kernels.log_sums`); what these flag, and all else of
+logarithms, goes through `kernels.logs`. Short rows have loops that take many
+at a time. Rows longer than `CHUNK` are for `long_rows`.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from klnumba.formulas.finish import limit
 from klnumba.formulas.primitives import fma
 from klnumba.kernels import cpu, exact_short, fast, log_sums_short, logits, shares, threads
 
+QUICK = ("kl", "js", "jeffreys", "cross_entropy", "entropy")  # of probabilities; JS with equal weights
+EXACT_PLAIN = (("kl", True), ("rel_entr", False))  # KL of rows taken as they are: its forms, until one is no NaN
 NAMES = {"d": "float64", "f": "float32"}
 AGREE = "argmax_agree"
 # Of normalised logarithms; JS with equal weights.
@@ -71,10 +73,10 @@ def values(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarr
         _both_ways(task, block, d, dtype, out, count)
     elif task.logs:
         _logs(task, block, d, dtype, out, count)
-    elif task.name == "kl":
-        _kl(task, block, d, dtype, out, count)
+    elif task.name == "entropy":
+        values(replace(task, name="cross_entropy"), block.ordered("pp"), d, dtype, out, count)
     elif is_quick(task):
-        _js(task, block, d, dtype, out, count)
+        _quick(task, block, d, dtype, out, count)
     else:
         _exact(task.name, task, block, d, dtype, np.arange(block.count), out)
     most = limit(task.name, task.normalize)
@@ -85,8 +87,7 @@ def values(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarr
 def is_quick(task: Task) -> bool:
     """Whether a loop for nearly every row lets threads share the rows."""
     if not task.logs:
-        halves = task.name == "js" and task.weight == 0.5
-        return task.name == "kl" or halves or (task.name == "jeffreys" and task.normalize)
+        return task.name in QUICK and (task.name != "js" or task.weight == 0.5)
     listed = task.name in QUICK_LOGS and (task.name != "js" or task.weight == 0.5)
     return listed and task.normalize and math.frexp(task.inverse_temperature()[0])[0] == 0.5
 
@@ -112,41 +113,45 @@ def _shared(
     threads.together(work, count)
 
 
-def _kl(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarray, count: int) -> None:
+def _quick(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarray, count: int) -> None:
+    """KL, JS with equal weights and cross-entropy of probabilities."""
     short, name = d < fast.SHORT, NAMES[dtype.char]
 
     def scaled(index: np.ndarray, flag: np.ndarray) -> None:
         room = threads.scratch(FLOAT64 if short else dtype)
-        cpu.kl_rows_scaled(name, short)(*block.sides(), _frozen(index), d, out, flag, *room)
-        rest = index[flag[index] != 0]
-        if rest.size:
-            _exact("kl", task, block, d, dtype, rest, out)
+        cpu.scaled_rows(task.name, name, short)(*block.sides(), _frozen(index), d, out, flag, *room)
+        exact(index[flag[index] != 0])
 
-    def plain(index: np.ndarray, flag: np.ndarray) -> None:
-        _exact("kl", task, block, d, dtype, index, out, difference=True)
-        rest = index[np.isnan(out[index])]
-        if rest.size:
-            _exact("rel_entr", task, block, d, dtype, rest, out)
+    def exact(index: np.ndarray, flag: Any = None) -> None:
+        for form, difference in EXACT_PLAIN if task.name == "kl" and not task.normalize else ((task.name, False),):
+            if not index.size:
+                return
+            _exact(form, task, block, d, dtype, index, out, difference=difference)
+            index = index[np.isnan(out[index])]
 
-    loop, careful = cpu.kl_rows(name, short, task.normalize), scaled if task.normalize else plain
-    _shared(loop, lambda: threads.scratch(dtype), careful, block, d, out, count)
-
-
-def _js(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarray, count: int) -> None:
-    def careful(index: np.ndarray, flag: np.ndarray) -> None:
-        _exact("js", task, block, d, dtype, index, out)
-
-    loop = cpu.js_rows(NAMES[dtype.char], d < fast.SHORT, task.normalize)
+    if task.name == "kl":
+        loop = cpu.kl_rows(name, short, task.normalize)
+    else:
+        loop = cpu.pair_rows(task.name, name, short, task.normalize)
+    careful = scaled if task.normalize else exact
     _shared(loop, lambda: threads.scratch(dtype), careful, block, d, out, count)
 
 
 def _both_ways(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarray, count: int) -> None:
-    """Jeffreys of normalised rows: KL there and back, neither of which is negative."""
+    """Jeffreys as KL there and back. Of rows taken as they are one may be negative; these go the exact way."""
     one_way = replace(task, name="kl")
     values(one_way, block, d, dtype, out, count)
     back = np.empty_like(out)
     values(one_way, block.ordered("qp"), d, dtype, back, count)
-    out += back
+    if task.normalize:
+        out += back
+        return
+    cancels = np.minimum(out, back) < 0.0
+    with np.errstate(invalid="ignore"):  # of infinities, in rows that go the exact way
+        out += back
+    (rest,) = ((cancels & (out < math.inf)) | np.isnan(out)).nonzero()
+    if rest.size:
+        _exact(task.name, task, block, d, dtype, rest, out)
 
 
 def _exact(

@@ -93,7 +93,7 @@ def warmup(dtypes: tuple[Any, ...] = (np.float64, np.float32)) -> None:
     for name in names:
         for short in (True, False):
             cpu.kl_rows(name, short, True)
-            cpu.kl_rows_scaled(name, short)
+            cpu.scaled_rows("kl", name, short)
             cpu.exact_rows("kl", name, False, short)
         cpu.short_logit_rows(name)
         cpu.logit_rows(name)

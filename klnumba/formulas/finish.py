@@ -57,6 +57,12 @@ def split_difference(p: float, q: float, grid: float) -> tuple[float, float, np.
     return high, (d - high) + lost, np.float64(d).view(np.int64) & MAGNITUDE
 
 
+def bend(t: float) -> float:
+    """t - log1p(t) for |t| up to 2**-5."""
+    tail = 1.0 / 7.0 - t * (1.0 / 8.0 - t * (1.0 / 9.0 - t * (1.0 / 10.0 - t * (1.0 / 11.0))))
+    return t * t * (0.5 - t * (1.0 / 3.0 - t * (0.25 - t * (0.2 - t * (1.0 / 6.0 - t * tail)))))
+
+
 def kl_finish(g: float, p: float, q: float, floor: float, large: float) -> float:
     """The KL of the normalised rows from G = sum(cells), P and Q; -1 where that loses digits.
 
@@ -67,9 +73,7 @@ def kl_finish(g: float, p: float, q: float, floor: float, large: float) -> float
     and above its inverse. Else the row wants a common scale first.
     """
     t = (q - p) / p
-    tail = 1.0 / 7.0 - t * (1.0 / 8.0 - t * (1.0 / 9.0 - t * (1.0 / 10.0 - t * (1.0 / 11.0))))
-    phi = t * t * (0.5 - t * (1.0 / 3.0 - t * (0.25 - t * (0.2 - t * (1.0 / 6.0 - t * tail)))))
-    r = g / p - phi
+    r = g / p - bend(t)
     small = (abs(t) <= 2.0**-5) & (r >= 8.0 * abs(t) + floor) & (p < large) & (q < large) & (p > 1.0 / large)
     equal = (g == 0.0) & (p == q) & (p > 0.0) & (p < large)
     return 0.0 if equal else (r if small else -1.0)
@@ -92,8 +96,30 @@ def kl_finish_scaled(g: float, p: float, q: float, c: float) -> float:
     What is left of the difference in mass is t = (c*Q - P)/P, a few u, and KL = G/P - t*t/2.
     """
     r = g / p
-    near_one = (p < 2.0**500) & (q < 2.0**500) & (p > 2.0**-500) & (q > 2.0**-500)
-    return r if (r >= 2.0**-44) & near_one else -1.0
+    return r if (r >= 2.0**-44) & middling(p, q) else -1.0
+
+
+def to_mass_of_p(p: float, q: float) -> float:
+    """What takes q to the sum of p."""
+    return p / q
+
+
+def to_larger_mass(p: float, q: float) -> float:
+    """What takes q to the sum of p or, where that is the smaller one, p to that of q; then it is negative.
+
+    JS of p and q is that of q and p in every bit.
+    """
+    return p / q if p >= q else -q / p
+
+
+def to_one(p: float, q: float) -> float:
+    """What takes q to the sum 1."""
+    return 1.0 / q
+
+
+def middling(p: float, q: float) -> bool:
+    """Whether both sums are far from where products overflow or underflow."""
+    return bool((p < 2.0**500) & (q < 2.0**500) & (p > 2.0**-500) & (q > 2.0**-500))
 
 
 def js_finish(alike: float) -> Callable[[float, float, float, float, float, float], float]:
@@ -117,12 +143,56 @@ def js_finish(alike: float) -> Callable[[float, float, float, float, float, floa
     return finish
 
 
+def js_finish_scaled(a: float, b: float, p: float, q: float, c: float) -> float:
+    """The JS of rows that c has brought to the larger mass, as `kl_finish_scaled`.
+
+    What is left of the difference in mass, t, changes A + B by a share of up to t.
+    """
+    r = 0.5 * (a + b) / (p if c > 0.0 else q)
+    return r if (r >= 2.0**-44) & middling(p, q) else -1.0
+
+
 def js_finish_plain(a: float, b: float, p: float, q: float, floor: float, large: float) -> float:
     """The same of rows taken as they are: what p and q lack of their means is the same."""
     mass, value = 0.5 * p + 0.5 * q, 0.5 * (a + b)
     sound = (value >= floor * mass) & (mass < large) & (mass > 1.0 / large)
     equal = (value == 0.0) & (p == q) & (p < large)
     return 0.0 if equal else (value if sound else -1.0)
+
+
+def cross_entropy_finish(a: float, b: float, p: float, q: float, floor: float, large: float) -> float:
+    """The cross-entropy of the normalised rows from the sums A and B of `cross_entropy_cells`, P and Q; or -1.
+
+    It is A/P + log(Q). Q - 1 = e is what B is off an integer, right to a few roundings of the cells below 1/2, the sum
+    of which is no larger than the cross-entropy. The answer stands where |e| is so much smaller that nothing cancels.
+    """
+    value = cross_entropy_of(a, b, p, q)
+    inside = (p < large) & (p > 1.0 / large) & ((a * large >= 2.0**24) | (value == 0.0))  # no cell underflows
+    return value if inside else -1.0
+
+
+def cross_entropy_finish_scaled(a: float, b: float, p: float, q: float, c: float) -> float:
+    """The same of p and c*q, where c = 1/Q up to roundings."""
+    value = cross_entropy_of(a, b, p, c * q)
+    return value if middling(p, q) else -1.0
+
+
+def cross_entropy_of(a: float, b: float, p: float, q: float) -> float:
+    """The value of `cross_entropy_finish`, or -1, for a P in range."""
+    many = math.floor((q - b) + 0.5)
+    e = b + (many - 1.0)
+    value = a / p + (e - bend(e))
+    sound = (abs(e) <= 2.0**-5) & (value >= 8.0 * abs(e))
+    equal = (a == 0.0) & (e == 0.0)
+    return 0.0 if equal else (value if sound else -1.0)
+
+
+def cross_entropy_finish_plain(a: float, b: float, p: float, q: float, floor: float, large: float) -> float:
+    """The same of rows taken as they are, A itself: where no q is above 1, no term of it is negative."""
+    inside = (q <= 1.0 + 2.0**-18) & (p < large) & (p > 1.0 / large)
+    sound = inside & (a >= 2.0**-12 * p) & (a * large >= 2.0**24)
+    nothing = (a == 0.0) & (q <= 1.0) & (inside | (p == 0.0))
+    return 0.0 if nothing else (a if sound else -1.0)
 
 
 def finish_sum(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,10 @@ from klnumba.kernels import (
     exact,
     exact_short,
     fast,
-    fast_js,
+    fast_pairs,
     fast_plain,
     groups,
+    infinite,
     log_sums,
     log_sums_short,
     logits,
@@ -98,28 +100,71 @@ def _shared(name: str, rows: Callable[..., Any], cells: Any, *rest: Any) -> Any:
     return loop(name, rows, INT(cells, INT, INT, cells, INT, INT, INT, INT, VALUES, FLAGS, shares.TURN, *rest))
 
 
+@dataclass(frozen=True)
+class Pair:
+    """A divergence whose rows `fast_pairs` computes: its cells and how their sums become a value."""
+
+    cells: Callable[..., Any]
+    cells_f32: Callable[..., Any]
+    unfit: Callable[..., bool]
+    infinite: Callable[..., bool]
+    finish: Callable[[str], Callable[..., float]]
+    plain: Callable[..., float]
+    scaled: Callable[..., Any]
+    scaled_unfit: Callable[..., bool]
+    scale: Callable[..., float]
+    scaled_finish: Callable[..., float]
+    alike: dict[str, float] | None = None
+
+
+PAIRS = {
+    "js": Pair(
+        divergences.js_cells, divergences.js_cells_f32, divergences.js_unfit, infinite.never,
+        lambda dtype: finish.js_finish(ALIKE[dtype]), finish.js_finish_plain,
+        divergences.js_cells_scaled, divergences.js_unfit_scaled, finish.to_larger_mass, finish.js_finish_scaled,
+        ALIKE,
+    ),
+    "cross_entropy": Pair(
+        divergences.cross_entropy_cells, divergences.cross_entropy_cells_f32, divergences.kl_unfit,
+        infinite.is_infinite, lambda dtype: finish.cross_entropy_finish, finish.cross_entropy_finish_plain,
+        divergences.cross_entropy_cells_scaled, divergences.kl_unfit_scaled, finish.to_one,
+        finish.cross_entropy_finish_scaled,
+    ),
+}  # fmt: skip
+
+
 @once
-def js_rows(dtype: str, short: bool, normalize: bool) -> Any:
-    """JS of rows with equal weights in the same way."""
-    kind = np.dtype(dtype)
-    last = finish.js_finish(ALIKE[dtype]) if normalize else finish.js_finish_plain
+def pair_rows(name: str, dtype: str, short: bool, normalize: bool) -> Any:
+    """A divergence among `PAIRS` in the same way."""
+    kind, pair = np.dtype(dtype), PAIRS[name]
+    last = pair.finish(dtype) if normalize else pair.plain
     if short:
-        built = fast_js.short_rows(divergences.js_cells, last, ALIKE[dtype] if normalize else None)
+        alike = pair.alike[dtype] if pair.alike and normalize else None
+        built = fast_pairs.short_rows(pair.cells, last, pair.unfit, pair.infinite, alike)
     else:
-        built = fast_js.long_rows(divergences.js_cells if dtype == "float64" else divergences.js_cells_f32, last, kind)
-    name = _name("js" if normalize else "plain-js", "short" if short else "long", dtype)
-    return _shared(name, built, cells_of(kind), *room_of(kind))
+        cells = pair.cells if dtype == "float64" else pair.cells_f32
+        built = fast_pairs.long_rows(cells, last, pair.infinite, kind)
+    title = _name(name if normalize else f"plain-{name}", "short" if short else "long", dtype)
+    return _shared(title, built, cells_of(kind), *room_of(kind))
 
 
 @once
-def kl_rows_scaled(dtype: str, short: bool) -> Any:
-    """KL of the rows in `index` after they are brought to a common mass; a flagged row is for `exact_rows`."""
+def scaled_rows(name: str, dtype: str, short: bool) -> Any:
+    """KL or a divergence among `PAIRS` of the rows in `index`, q scaled first; a flagged row is for `exact_rows`."""
     kind = np.dtype(dtype)
     cells, room = cells_of(kind), ROOM if short else room_of(kind)
     signature = types.void(cells, INT, INT, cells, INT, INT, INDEX, INT, VALUES, FLAGS, *room)
-    build = fast.scaled_short_rows if short else fast.scaled_long_rows
-    name = _name("kl", "scaled-short" if short else "scaled-long", dtype)
-    return loop(name, build(divergences.kl_cell_scaled, finish.kl_finish_scaled, kind), signature)
+    return loop(_name(name, "scaled-short" if short else "scaled-long", dtype), _scaled(name, kind, short), signature)
+
+
+def _scaled(name: str, kind: Any, short: bool) -> Callable[..., None]:
+    if name == "kl":
+        cell, last = divergences.kl_cell_scaled, finish.kl_finish_scaled
+        return fast.scaled_short(cell, last) if short else fast.scaled_long(cell, last, kind)
+    pair = PAIRS[name]
+    if short:
+        return fast_pairs.scaled_short(pair.scaled, pair.scaled_finish, pair.scale, pair.scaled_unfit)
+    return fast_pairs.scaled_long(pair.scaled, pair.scaled_finish, pair.scale, kind)
 
 
 @once

@@ -18,12 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.formulas.divergences import kl_unfit, no_cell
-from klnumba.formulas.finish import differences, masses
+from klnumba.formulas.divergences import kl_unfit, kl_unfit_scaled, no_cell
+from klnumba.formulas.finish import differences, masses, to_mass_of_p
 from klnumba.kernels.compiler import as_written, frozen, helper, part, scalar
+from klnumba.kernels.infinite import is_infinite
 from klnumba.kernels.lane_sums import AHEAD, LANES, add_four, difference_gatherer, low, row_loop, rows_loop, together
 from klnumba.kernels.shares import flagged, take
-from klnumba.kernels.tiles import BUFFER, SCRATCH, SPACE, STEP, TILE, ask, copy, fill, side_by_side, vector_sum
+from klnumba.kernels.tiles import BUFFER, SCRATCH, SPACE, STEP, TILE, ask, fill, listed, side_by_side, vector_sum
 
 SUMS = 3  # of cells, p and q, or of cells, p - q and what this sum lost
 LOW = low(SUMS)
@@ -88,7 +89,7 @@ def long_rows(
     def finished(sums: Any, i: Any) -> Any:
         return finish(sums[3 * i], sums[3 * i + 1], sums[3 * i + 2], floor, large)
 
-    return rows_loop(row, SUMS, finished, normal, lowest)
+    return rows_loop(row, SUMS, finished, is_infinite, normal, lowest)
 
 
 def pieces(cell: Callable[..., Any], dtype: Any, pair: Callable[..., Any]) -> Callable[..., None]:
@@ -109,12 +110,17 @@ def pieces(cell: Callable[..., Any], dtype: Any, pair: Callable[..., Any]) -> Ca
     return loop
 
 
-def scaled_long_rows(cell: Callable[..., Any], finish: Callable[..., Any], dtype: Any) -> Callable[..., None]:
-    """The rows in `index`, whose sums differ, brought to a common mass first; in float64 throughout."""
+def scaled_long_rows(
+    four: Any, sums: int, finished: Callable[..., Any], scale: Callable[..., Any], dtype: Any
+) -> Callable[..., None]:
+    """The rows in `index`, whose sums differ, in float64 throughout; ``scale(P, Q)`` is what one of them is scaled by.
+
+    ``finished(sums, P, Q, c)`` gives the value of a row.
+    """
     top, normal, _, _ = constants(np.float64)
     both = _row_loop(no_cell, dtype, np.float64, top)
-    row = _row_loop(cell, dtype, np.float64, top)
-    finish = scalar(finish)
+    row = row_loop(four, sums, dtype, np.float64, top)
+    lows, scale = low(sums), scalar(scale)
 
     def rows(
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, index: Any, d: Any,
@@ -124,13 +130,23 @@ def scaled_long_rows(cell: Callable[..., Any], finish: Callable[..., Any], dtype
             both(p, a + r * ps, q, b + r * qs, d, 1.0, work, view, space, 0)
             together(SUMS * LANES, LOW, space)
             mass, other = space[1] + space[LOW + 1], space[2] + space[LOW + 2]
-            guard = row(p, a + r * ps, q, b + r * qs, d, mass / other, work, view, space, 0)
-            together(SUMS * LANES, LOW, space)
-            value = finish(space[0] + space[LOW], mass, other, mass / other)
+            c = scale(mass, other)
+            guard = row(p, a + r * ps, q, b + r * qs, d, c, work, view, space, 0)
+            together(sums * LANES, lows, space)
+            for k in range(sums):
+                space[k] += space[lows + k]
+            value = finished(space, mass, other, c)
             out[r] = value
             flag[r] = guard < normal or not value >= 0.0
 
     return rows
+
+
+def scaled_long(cell: Callable[..., Any], finish: Callable[..., Any], dtype: Any) -> Callable[..., None]:
+    """KL of long rows that are brought to a common mass."""
+    finish = scalar(finish)
+    finished = part(lambda sums, p, q, c: finish(sums[0], p, q, c))
+    return scaled_long_rows(four_of(cell, masses), SUMS, finished, to_mass_of_p, dtype)
 
 
 # --- short rows: one flat pass over many, then the sums of each -----------------------------------------------------
@@ -257,19 +273,34 @@ def short_rows(cell: Callable[..., Any], finish: Callable[..., Any]) -> Callable
     def finished(sums: Any, r: Any) -> Any:
         return finish(sums[r], sums[GROUP + r], sums[2 * GROUP + r], floor, large)
 
-    return groups_loop(GROUP, added, finished, kl_unfit, normal)
+    return groups_loop(GROUP, added, finished, kl_unfit, is_infinite, normal)
+
+
+def any_of(unfit: Callable[..., bool]) -> Any:
+    """A piece that says whether any cell of a row is `unfit`."""
+    unfit = scalar(unfit)
+    least = float(np.finfo(np.float64).tiny)
+
+    @part
+    def any_unfit(x: Any, y: Any) -> Any:
+        found = np.int64(0)  # a count, which is added up many at a time
+        for k in range(x.size):
+            found += unfit(x[k], y[k], least)
+        return found > 0
+
+    return any_unfit
 
 
 def groups_loop(
-    cells: int, added: Callable[..., Any], finished: Callable[..., Any], unfit: Callable[..., bool], normal: Any
-) -> Callable[..., Any]:
+    cells: int, added: Callable[..., Any], finished: Callable[..., Any], unfit: Callable[..., bool], infinite: Any,
+    normal: Any,
+) -> Callable[..., Any]:  # fmt: skip
     """Short rows, so many cells at a time: their sums, and what they come to.
 
     ``added`` writes the sums of a group and returns its guard, and ``finished(sums, r)`` gives the value of row r.
     Where the guard fails, each row of the group is looked at alone, so that no row's answer depends on its neighbours.
     """
-    unfit = scalar(unfit)
-    least = float(np.finfo(np.float64).tiny)
+    any_unfit = any_of(unfit)
 
     def rows(
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, n: Any, d: Any,
@@ -291,61 +322,77 @@ def groups_loop(
                 for r in range(count):
                     marks[r] = 0 if values[r] >= 0.0 else turn[3]
                 if guard < normal:
-                    for k in range(count * d):
-                        if unfit(x[o + k], y[u + k], least):
-                            flag[first + k // d] = turn[3]
+                    for r in range(count):
+                        at, to = o + r * d, u + r * d
+                        if infinite(x, at, y, to, d):
+                            values[r], marks[r] = np.inf, 0
+                        elif any_unfit(x[at : at + d], y[to : to + d]):
+                            marks[r] = turn[3]
         return flagged(turn, flag)
 
     return rows
 
 
-def scaled_short_rows(cell: Callable[..., Any], finish: Callable[..., Any], dtype: Any) -> Callable[..., None]:
-    """The rows in `index`, of fewer than `SHORT` cells, brought to a common mass first; in float64 throughout."""
-    top, normal, _, _ = constants(np.float64)
-    cell, finish, unfit = scalar(cell), scalar(finish), scalar(kl_unfit)
-    least = float(np.finfo(np.float64).tiny)
+def scaled_short_rows(
+    flat: Any, added: Any, finished: Callable[..., Any], scale: Callable[..., Any], unfit: Callable[..., bool]
+) -> Callable[..., None]:
+    """The rows in `index`, of fewer than `SHORT` cells, in float64; ``scale(P, Q)`` is what one of them is scaled by.
 
-    @part
-    def flat(view: Any, count: Any, out: Any) -> Any:
-        """The cells of the rows in the buffers: p, q and, in the fourth, c."""
-        x = view[0:count]
-        y = view[BUFFER : BUFFER + count]
-        c = view[3 * BUFFER : 3 * BUFFER + count]
-        guard = top
-        for k in range(count):
-            out[k], check = cell(x[k], y[k], c[k])
-            guard = min(guard, check)
-        return guard
+    ``flat`` computes the cells of the rows in the buffers: p, q and, in the fourth, c. ``added`` writes their sums,
+    and ``finished(sums, r, P, Q, c)`` gives the value of row r.
+    """
+    _, normal, _, _ = constants(np.float64)
+    scale, unfit = scalar(scale), scalar(unfit)
+    least = float(np.finfo(np.float64).tiny)
 
     def rows(
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, index: Any, d: Any,
         out: Any, flag: Any, work: Any, view: Any, space: Any,
     ) -> None:  # fmt: skip
         most = TILE // d
-        gs, xs, ys = space[0:TILE], space[TILE : 2 * TILE], space[2 * TILE : 3 * TILE]
+        xs, ys = space[2 * TILE : 3 * TILE], space[3 * TILE : 4 * TILE]
         for first in range(0, index.size, most):
             count = min(most, index.size - first)
-            for r in range(count):
-                copy(p, a + index[first + r] * ps, d, work, r * d)
-                copy(q, b + index[first + r] * qs, d, work, BUFFER + r * d)
+            listed(p, a, ps, index[first : first + count], d, work, np.int64(0))
+            listed(q, b, qs, index[first : first + count], d, work, np.int64(BUFFER))
             sums(view, np.int64(0), count, d, xs)
             sums(view, np.int64(BUFFER), count, d, ys)
             for r in range(count):
-                fill(work, 3 * BUFFER + r * d, d, xs[r] / ys[r])
+                fill(work, 3 * BUFFER + r * d, d, scale(xs[r], ys[r]))
             cells = count * d
             rest = -cells % STEP
             fill(work, cells, rest, 0.0)
             fill(work, BUFFER + cells, rest, 0.0)
             fill(work, 3 * BUFFER + cells, rest, 1.0)
-            guard = flat(view, cells + rest, work[2 * BUFFER : 3 * BUFFER])
-            sums(view, np.int64(2 * BUFFER), count, d, gs)
+            guard = flat(view, cells + rest, work)
+            added(view, count, d, space)
             for r in range(count):
-                value = finish(gs[r], xs[r], ys[r], xs[r] / ys[r])
+                value = finished(space, r, xs[r], ys[r], work[3 * BUFFER + r * d])
                 out[index[first + r]] = value
                 flag[index[first + r]] = not value >= 0.0
             if guard < normal:
                 for k in range(cells):
-                    if unfit(view[k], view[BUFFER + k] * view[3 * BUFFER + k], least):
+                    if unfit(view[k], view[BUFFER + k], view[3 * BUFFER + k], least):
                         flag[index[first + k // d]] = 1
 
     return rows
+
+
+def scaled_short(cell: Callable[..., Any], finish: Callable[..., Any]) -> Callable[..., None]:
+    """KL of short rows that are brought to a common mass."""
+    top, _, _, _ = constants(np.float64)
+    cell, finish = scalar(cell), scalar(finish)
+
+    @part
+    def flat(view: Any, count: Any, work: Any) -> Any:
+        x, y, c = view[0:count], view[BUFFER : BUFFER + count], view[3 * BUFFER : 3 * BUFFER + count]
+        out = work[2 * BUFFER : 2 * BUFFER + count]
+        guard = top
+        for k in range(count):
+            out[k], check = cell(x[k], y[k], c[k])
+            guard = min(guard, check)
+        return guard
+
+    added = part(lambda view, count, d, space: sums(view, np.int64(2 * BUFFER), count, d, space[0:TILE]))
+    finished = part(lambda sums, r, p, q, c: finish(sums[r], p, q, c))
+    return scaled_short_rows(flat, added, finished, to_mass_of_p, kl_unfit_scaled)

@@ -15,6 +15,7 @@ from klnumba.formulas.divergences import kl_unfit
 from klnumba.formulas.finish import GRID, MAGNITUDE, kl_finish_difference, split_difference
 from klnumba.kernels.compiler import frozen, helper, part, scalar
 from klnumba.kernels.fast import constants, group, sums
+from klnumba.kernels.infinite import is_infinite
 from klnumba.kernels.lane_sums import AHEAD
 from klnumba.kernels.shares import flagged, take
 from klnumba.kernels.tiles import SPACE, STEP, TILE, ask
@@ -80,7 +81,7 @@ def _alone(
     serves, size = _look(p, a, q, b, d)
     steps = ((size - widest) >> np.int64(52)) + np.int64(1)  # size < widest * 2**steps
     if not serves or steps > STEPS:
-        return np.nan
+        return np.inf if is_infinite(p, a, q, b, d) else np.nan
     if steps <= 0 and value == value:
         return value
     scale = np.int64((max(steps, np.int64(-STEPS)) + np.int64(1023)) << np.int64(52)).view(np.float64)

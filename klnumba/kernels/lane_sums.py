@@ -19,6 +19,7 @@ from klnumba.kernels.tiles import SCRATCH, SPACE, STEP, ask, copy, fill
 MOST = 8  # blocks of `STEP` cells of a long row whose sums a buffer holds; four times as many in float32
 LANES = STEP // 4  # parts of a sum that run side by side, in an order that is the same on every processor
 ROWS = 8  # rows whose lanes are brought together at a time: those of one would wait for each other
+INFINITE = -1  # a mark for a moment
 AHEAD = 8192  # bytes ahead of the cells at work that are asked for: hardware loses the stream where a row ends
 
 add_four = scalar(sum_of_four)
@@ -189,11 +190,12 @@ def row_loop(four: Callable[..., Any], sums: int, dtype: Any, kind: Any, top: An
 
 
 def rows_loop(
-    row: Callable[..., Any], sums: int, finish: Callable[..., Any], normal: Any, lowest: float
+    row: Callable[..., Any], sums: int, finish: Callable[..., Any], infinite: Any, normal: Any, lowest: float
 ) -> Callable[..., Any]:
     """Rows of at least `fast.SHORT` cells. `p` starts at `a` and steps by `ps` a row; so does `q`.
 
-    ``finish(sums, i)`` gives the value of row i, and a row whose value is below `lowest` is flagged.
+    ``finish(sums, i)`` gives the value of row i, and a row whose value is below `lowest` is flagged. One whose guard
+    fails is `infinite`, or flagged.
     """
     lows = low(sums)
 
@@ -212,14 +214,18 @@ def rows_loop(
                 for i in range(count):
                     r = first + i
                     guard = row(p, a + r * ps, q, b + r * qs, d, 1.0, work, view, space, i)
-                    marks[i] = turn[3] if guard < normal else 0
+                    marks[i] = 0
+                    if guard < normal:
+                        marks[i] = INFINITE if infinite(p, a + r * ps, q, b + r * qs, d) else turn[3]
                 together(count * sums * LANES, lows, space)
                 for k in range(sums * count):
                     found[k] += space[lows + k]
                 for i in range(count):
                     values[i] = finish(found, i)
                 for i in range(count):
-                    marks[i] = marks[i] if values[i] >= lowest else turn[3]
+                    known = marks[i] == INFINITE
+                    values[i] = np.inf if known else values[i]
+                    marks[i] = 0 if known else (marks[i] if values[i] >= lowest else turn[3])
         return flagged(turn, flag)
 
     return rows

@@ -106,6 +106,17 @@ def side_by_side(a: Any, start: Any, step: Any, rows: Any, d: Any, target: Any, 
             copy(a, start + r * step, d, target, at + r * d)
 
 
+@helper
+def listed(a: Any, start: Any, step: Any, rows: Any, d: Any, target: Any, at: Any) -> None:
+    """Copy the rows of `d` cells that are listed, in rising order, of those that start every `step` cells."""
+    count = rows.size
+    if rows[count - 1] - rows[0] == count - 1:
+        side_by_side(a, start + rows[0] * step, step, count, d, target, at)
+    else:
+        for r in range(count):
+            copy(a, start + rows[r] * step, d, target, at + r * d)
+
+
 @reordering
 def vector_sum(cells: Any) -> Any:
     """The sum in float64 of a few cells, spread over a vector: the order follows their number and the processor."""

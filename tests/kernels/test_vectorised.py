@@ -37,9 +37,12 @@ ROWS, PLAIN_ROWS = (
     [("kl_rows", dtype, short, normalize) for dtype in ("float64", "float32") for short in (True, False)]
     for normalize in (True, False)
 )
-JS_ROWS = [
-    ("js_rows", dtype, short, True) for dtype, short in (("float64", True), ("float64", False), ("float32", False))
+PAIR_ROWS = [
+    ("pair_rows", name, dtype, short, True)
+    for name in ("js", "cross_entropy")
+    for dtype, short in (("float64", True), ("float64", False), ("float32", False))
 ]
+SCALED = [("scaled_rows", name, "float64", short) for name in ("js", "cross_entropy") for short in (True, False)]
 EXACT = [("exact_rows", name, "float64", False, short) for name in ("kl", "js") for short in (True, False)]
 LOGS = [("log_rows", "kl", "float64"), ("log_rows", "js", "float64")]
 LOGITS = [("logit_rows", "float32"), ("logit_rows", "float64"), ("short_logit_rows", "float64")]
@@ -55,7 +58,8 @@ NO_DIVISION = {("log_rows", "kl", "float64"), *LOGITS, *LOG_SUMS}
 JOBS = {
     "here": [
         *(rows[k] for rows in (ROWS, PLAIN_ROWS) for k in (0, 1, 3)),
-        *JS_ROWS,
+        *PAIR_ROWS,
+        *SCALED,
         *EXACT,
         *LOGS,
         *LOGITS,

@@ -43,8 +43,8 @@ class Hard:
     @property
     def name(self) -> str:
         """For a table and for the names of tests."""
-        js = ", Jensen-Shannon" if self.function == "js_divergence" else ""
-        return f"{self.dtype} {self.kind}, {self.least:,} to {self.greatest:,} cells{js}"
+        of = {"js_divergence": ", Jensen-Shannon", "cross_entropy": ", cross-entropy"}.get(self.function, "")
+        return f"{self.dtype} {self.kind}, {self.least:,} to {self.greatest:,} cells{of}"
 
 
 HARD = (
@@ -61,6 +61,9 @@ HARD = (
     Hard("float64", "prob", 2, 255, 6.0, "js_divergence"),
     Hard("float64", "prob", 256, 3_000, 4.0, "js_divergence"),
     Hard("float32", "prob", 256, 3_000, 3.0, "js_divergence"),
+    Hard("float64", "prob", 2, 255, 9.0, "cross_entropy"),
+    Hard("float64", "prob", 256, 3_000, 4.0, "cross_entropy"),
+    Hard("float32", "prob", 256, 3_000, 3.0, "cross_entropy"),
 )
 
 
@@ -76,7 +79,7 @@ def draw(case: Hard, rng: np.random.Generator) -> tuple[Any, Any]:
     if case.kind == "logit":
         shift = rng.choice([0.0, 0.0, 5.0, 60.0, -35.0])
         p, q = np.log(p) + shift, np.log(q) + shift
-    if case.function == "js_divergence" and rng.random() < 0.7:  # of other masses it takes the exact loop
+    if case.function != "kl_divergence" and rng.random() < 0.7:  # of other masses it takes the scaled loop
         p, q = p / p.sum(), q / q.sum()
     return p.astype(case.dtype), q.astype(case.dtype)
 

@@ -1,4 +1,8 @@
-"""JS of rows in one read, as KL in `kernels.fast`: with two cells in place of one, of p and of q against their mean."""
+"""JS and cross-entropy of rows in one read, as KL in `kernels.fast`: of each cell two numbers are added up.
+
+For JS these are the cells of p and of q against their mean; for cross-entropy, beside its own cell, what q adds to
+what its sum lacks of 1.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.formulas.divergences import js_unfit
 from klnumba.formulas.finish import masses
 from klnumba.kernels.compiler import as_written, frozen, part, scalar
-from klnumba.kernels.fast import constants, groups_loop, sums
+from klnumba.kernels.fast import constants, groups_loop, scaled_long_rows, scaled_short_rows, sums
 from klnumba.kernels.lane_sums import AHEAD, LANES, add_four, row_loop, rows_loop
 from klnumba.kernels.tiles import BUFFER, SPACE, STEP, TILE, ask
 
-SUMS = 4  # of both cells, p and q
+SUMS = 4  # of the two numbers, p and q
 FIRST, SECOND = SUMS * TILE, SUMS * TILE + BUFFER  # where the cells of a group of short rows lie, after their sums
 assert SECOND + BUFFER <= SPACE
 
@@ -39,7 +42,7 @@ def four_of(cells: Callable[..., Any]) -> Any:
     return four
 
 
-def long_rows(cells: Callable[..., Any], finish: Callable[..., Any], dtype: Any) -> Callable[..., Any]:
+def long_rows(cells: Callable[..., Any], finish: Callable[..., Any], infinite: Any, dtype: Any) -> Callable[..., Any]:
     """Rows of at least `fast.SHORT` cells."""
     top, normal, floor, large = constants(dtype)
     row = row_loop(four_of(cells), SUMS, dtype, dtype.type, top)
@@ -49,7 +52,7 @@ def long_rows(cells: Callable[..., Any], finish: Callable[..., Any], dtype: Any)
     def finished(sums: Any, i: Any) -> Any:
         return finish(sums[4 * i], sums[4 * i + 1], sums[4 * i + 2], sums[4 * i + 3], floor, large)
 
-    return rows_loop(row, SUMS, finished, normal, 0.0)
+    return rows_loop(row, SUMS, finished, infinite, normal, 0.0)
 
 
 def flat_loop(cells: Callable[..., Any], top: Any) -> Any:
@@ -89,10 +92,13 @@ def some_serve(alike: float | None) -> Any:
     return serve
 
 
-def short_rows(cells: Callable[..., Any], finish: Callable[..., Any], alike: float | None) -> Callable[..., Any]:
+def short_rows(
+    cells: Callable[..., Any], finish: Callable[..., Any], unfit: Callable[..., bool], infinite: Any,
+    alike: float | None,
+) -> Callable[..., Any]:  # fmt: skip
     """Rows of fewer than `fast.SHORT` cells, in float64.
 
-    Of a group whose masses are all too far apart for `finish`, the cells would be for nothing.
+    With `alike`, of a group whose masses are all too far apart for `finish`, the cells would be for nothing.
     """
     top, normal, floor, large = constants(np.float64)
     flat, serve = flat_loop(cells, top), some_serve(alike)
@@ -114,4 +120,40 @@ def short_rows(cells: Callable[..., Any], finish: Callable[..., Any], alike: flo
     def finished(sums: Any, r: Any) -> Any:
         return finish(sums[r], sums[TILE + r], sums[2 * TILE + r], sums[3 * TILE + r], floor, large)
 
-    return groups_loop(TILE, added, finished, js_unfit, normal)
+    return groups_loop(TILE, added, finished, unfit, infinite, normal)
+
+
+def scaled_long(
+    cells: Callable[..., Any], finish: Callable[..., Any], scale: Callable[..., Any], dtype: Any
+) -> Callable[..., None]:
+    """Long rows one of which is scaled first."""
+    finish = scalar(finish)
+    finished = part(lambda sums, p, q, c: finish(sums[0], sums[1], p, q, c))
+    return scaled_long_rows(four_of(cells), SUMS, finished, scale, dtype)
+
+
+def scaled_short(
+    cells: Callable[..., Any], finish: Callable[..., Any], scale: Callable[..., Any], unfit: Callable[..., bool]
+) -> Callable[..., None]:
+    """Short rows one of which is scaled first."""
+    top, _, _, _ = constants(np.float64)
+    cells, finish = scalar(cells), scalar(finish)
+    one, two = 2 * BUFFER, 4 * BUFFER  # where the cells lie
+
+    @part
+    def flat(view: Any, count: Any, work: Any) -> Any:
+        x, y, c = view[0:count], view[BUFFER : BUFFER + count], view[3 * BUFFER : 3 * BUFFER + count]
+        first, second = work[one : one + count], work[two : two + count]
+        guard = top
+        for k in range(count):
+            first[k], second[k], check = cells(x[k], y[k], c[k])
+            guard = min(guard, check)
+        return guard
+
+    @part
+    def added(view: Any, count: Any, d: Any, space: Any) -> None:
+        sums(view, np.int64(one), count, d, space[0:TILE])
+        sums(view, np.int64(two), count, d, space[TILE : 2 * TILE])
+
+    finished = part(lambda sums, r, p, q, c: finish(sums[r], sums[TILE + r], p, q, c))
+    return scaled_short_rows(flat, added, finished, scale, unfit)
