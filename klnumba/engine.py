@@ -7,9 +7,10 @@ too, or that are taken as they are, go the exact way (`kernels.exact`). So do
 the divergences that have no quick way. Entropy is the cross-entropy of p with
 itself, and Jeffreys is KL there and back. KL of normalised logarithms has its
 own quick way (`kernels.logits`), and so have entropy, cross-entropy, JS and
-the largest log-ratio (`kernels.log_sums`); what these flag, and all else of
-logarithms, goes through `kernels.logs`. Short rows have loops that take many
-at a time. Rows longer than `CHUNK` are for `long_rows`.
+the largest log-ratio (`kernels.log_sums`); of logarithms that are taken as
+they are one read is enough (`kernels.logs_plain`). What these flag, and all
+else of logarithms, goes through `kernels.logs`. Short rows have loops that
+take many at a time. Rows longer than `CHUNK` are for `long_rows`.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import numpy as np
 from klnumba.arrays import FLOAT64, Block
 from klnumba.formulas.finish import limit
 from klnumba.formulas.primitives import fma
-from klnumba.kernels import cpu, exact_short, fast, log_sums_short, logits, shares, threads
+from klnumba.kernels import cpu, exact_short, fast, log_sums_short, logits, logs_plain, logs_short, shares, threads
 
 QUICK = ("kl", "js", "jeffreys", "cross_entropy", "entropy")  # of probabilities; JS with equal weights
 EXACT_PLAIN = (("kl", True), ("rel_entr", False))  # KL of rows taken as they are: its forms, until one is no NaN
@@ -69,7 +70,7 @@ def values(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarr
     if task.name == AGREE:
         out[:] = agreement(task, block, d)
         return
-    if task.name == "jeffreys" and is_quick(task):
+    if task.name == "jeffreys" and task.normalize and is_quick(task):
         _both_ways(task, block, d, dtype, out, count)
     elif task.logs:
         _logs(task, block, d, dtype, out, count)
@@ -87,9 +88,13 @@ def values(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarr
 def is_quick(task: Task) -> bool:
     """Whether a loop for nearly every row lets threads share the rows."""
     if not task.logs:
-        return task.name in QUICK and (task.name != "js" or task.weight == 0.5)
-    listed = task.name in QUICK_LOGS and (task.name != "js" or task.weight == 0.5)
-    return listed and task.normalize and math.frexp(task.inverse_temperature()[0])[0] == 0.5
+    if task.name == "js" and task.weight != 0.5:
+        return False
+    if not task.logs:
+        return task.name in QUICK
+    if not task.normalize:
+        return task.name in logs_plain.CELLS
+    return task.name in QUICK_LOGS and math.frexp(task.inverse_temperature()[0])[0] == 0.5
 
 
 def _shared(
@@ -168,7 +173,7 @@ def _logs(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarra
 
     def careful(index: np.ndarray, flag: Any = None) -> None:
         for name, weight in attempts(task):
-            loop = cpu.log_rows(name, NAMES[dtype.char])
+            loop = cpu.log_rows(name, NAMES[dtype.char], d < logs_short.SHORT)
             numbers = task.normalize, inverse, tail, weight
             loop(*block.sides(), _frozen(index), d, *numbers, out, *threads.scratch(FLOAT64))
             index = index[np.isnan(out[index])]
@@ -177,6 +182,9 @@ def _logs(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarra
 
     if not is_quick(task):
         careful(np.arange(block.count))
+    elif not task.normalize:
+        loop = cpu.plain_log_rows(task.name, NAMES[dtype.char], d < fast.SHORT)
+        _shared(loop, lambda: threads.scratch(dtype), careful, block, d, out, count)
     elif task.name != "kl":
         short = d < log_sums_short.SHORT
         loop = cpu.log_sum_rows(task.name, NAMES[dtype.char], short)

@@ -95,6 +95,6 @@ def warmup(dtypes: tuple[Any, ...] = (np.float64, np.float32)) -> None:
             cpu.kl_rows(name, short, True)
             cpu.scaled_rows("kl", name, short)
             cpu.exact_rows("kl", name, False, short)
+            cpu.log_rows("kl", name, short)
         cpu.short_logit_rows(name)
         cpu.logit_rows(name)
-        cpu.log_rows("kl", name)

@@ -129,6 +129,16 @@ def log1p_near(w: float) -> float:
     return w * (K0 + w * (K1 + w * (K2 + w * (K3 + w * (K4 + w * high)))))
 
 
+def js_of_gap(large: float, size: float, low: float) -> float:
+    """A cell of JS, from half the larger one of p and q and the size of delta with its low part."""
+    z = size * size + (size + size) * low
+    w = power(-size)
+    w -= w * low
+    near = (1.0 + w) * (z * js_near(z))
+    far = (1.0 + w) * (LN2 - log1p_near(w)) - w * size
+    return large * (near if size < NEAR else far)
+
+
 def js(
     x: float, y: float, top_p: float, top_q: float, deep: float, inverse: float, shift: float, half_p: float,
     half_q: float,
@@ -145,12 +155,7 @@ def js(
     large = power(-(s if more else t))
     large = (large - large * (low_s if more else low_t)) * (half_p if more else half_q)
     large = LEAST if large < LEAST else large  # so that the sum is zero only where all deltas are
-    size, z = abs(delta), delta * delta + (delta + delta) * low
-    w = power(-size)
-    w -= w * (low if more else -low)
-    near = (1.0 + w) * (z * js_near(z))
-    far = (1.0 + w) * (LN2 - log1p_near(w)) - w * size
-    return large * (near if size < NEAR else far)
+    return js_of_gap(large, abs(delta), low if more else -low)
 
 
 def js_finished(rest_p: float, rest_q: float, sum_of_cells: float) -> tuple[float, bool]:

@@ -25,6 +25,8 @@ from klnumba.kernels import (
     logits,
     logits_short,
     logs,
+    logs_plain,
+    logs_short,
     pointwise,
     shares,
     weight_sums,
@@ -204,13 +206,12 @@ def exact_piece_cells(name: str, dtype: str) -> Any:
 
 
 @once
-def log_rows(name: str, dtype: str) -> Any:
+def log_rows(name: str, dtype: str, short: bool) -> Any:
     """Any divergence of rows of log-probabilities or logits."""
-    cells = cells_of(np.dtype(dtype))
+    cells, build = cells_of(np.dtype(dtype)), logs_short.rows if short else logs.rows
     signature = types.void(cells, INT, INT, cells, INT, INT, INDEX, INT, BOOL, FLOAT, FLOAT, FLOAT, VALUES, *ROOM)
-    return loop(
-        _name(name, "logs", dtype), logs.rows(CELLS[name][1], plain=name == "kl", largest=name == LARGEST), signature
-    )
+    title = _name(name, "short-logs" if short else "logs", dtype)
+    return loop(title, build(CELLS[name][1], plain=name == "kl", largest=name == LARGEST), signature)
 
 
 @once
@@ -235,6 +236,14 @@ def log_sum_rows(name: str, dtype: str, short: bool) -> Any:
     rows = log_sums_short.rows(name) if short else log_sums.rows(name, kind)
     title = _name(name, "short-sums" if short else "sums", dtype)
     return _shared(title, rows, cells_of(kind), FLOAT, *(ROOM if short else room_of(kind)))
+
+
+@once
+def plain_log_rows(name: str, dtype: str, short: bool) -> Any:
+    """A divergence of rows of log-probabilities that are taken as they are; a flagged row is for `log_rows`."""
+    kind = np.dtype(dtype)
+    rows = logs_plain.short_rows(name) if short else logs_plain.long_rows(name)
+    return _shared(_name(name, "plain-logs", "short" if short else "long", dtype), rows, cells_of(kind), *room_of(kind))
 
 
 @once

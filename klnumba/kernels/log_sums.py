@@ -76,7 +76,7 @@ def _placed(cells: Any, start: Any, count: Any, work: Any, at: Any) -> Any:
 
 
 @helper
-def _tile_of(p: Any, o: Any, q: Any, u: Any, count: Any, alone: Any, work: Any, view: Any) -> Any:
+def tile_of(p: Any, o: Any, q: Any, u: Any, count: Any, alone: Any, work: Any, view: Any) -> Any:
     """The cells from o and u on: in `work`, where they are few."""
     if count % WHOLE == 0:
         return p[o : o + count], q[u : u + count]
@@ -164,7 +164,7 @@ def rows(name: str, dtype: Any) -> Callable[..., Any]:
         space[4] = least
         ties = other_ties = 0
         for start in range(0, d, TILE):
-            x, y = _tile_of(p, o + start, q, u + start, min(TILE, d - start), alone, work, view)
+            x, y = tile_of(p, o + start, q, u + start, min(TILE, d - start), alone, work, view)
             more, others = sums(x, y, top_p, top_q, deep, inverse, space)
             ties, other_ties = ties + more, other_ties + others
         rest = other = (space[0] + space[1]) + (ties - 1)
@@ -174,7 +174,7 @@ def rows(name: str, dtype: Any) -> Callable[..., Any]:
             return finish(rest, other, space[4] + space[5])
         shift, half_p, half_q = between(rest, other)
         for start in range(0, d, TILE):
-            x, y = _tile_of(p, o + start, q, u + start, min(TILE, d - start), alone, work, view)
+            x, y = tile_of(p, o + start, q, u + start, min(TILE, d - start), alone, work, view)
             _js_sum(x, y, top_p, top_q, deep, inverse, shift, half_p, half_q, space)
         return finish(rest, other, space[4] + space[5])
 

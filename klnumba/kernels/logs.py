@@ -56,6 +56,16 @@ def top_of(a: Any, start: Any, d: Any, tree: Any) -> Any:
     return top
 
 
+@part
+def arguments(
+    x: Any, y: Any, mp: Any, mq: Any, inverse: Any, tail: Any, shift: Any, log_p: Any, log_q: Any, shift_low: Any
+) -> Any:
+    """What a cell takes, but for the weight."""
+    u, low_u, t, v, low_v, delta, low = _relative(x, y, mp, mq, inverse, tail, shift, shift_low)
+    pk, qk, dk, g = _lift(u, low_u, v, low_v, delta, low)
+    return pk, qk, dk, g, delta, (log_p - u) - low_u, log_q - t
+
+
 def sweep_loop(cell: Callable[..., Any], *, largest: bool) -> Any:
     sizes = cell is rel_entr  # its third sum is that of the sizes of the cells
     cell = scalar(cell)
@@ -79,10 +89,10 @@ def sweep_loop(cell: Callable[..., Any], *, largest: bool) -> Any:
             ps = work[3 * BUFFER : 3 * BUFFER + count]
             ds = work[4 * BUFFER : 4 * BUFFER + count]
             for k in range(count):
-                x, y = xs[k], ys[k]
-                u, low_u, t, v, low_v, delta, low = _relative(x, y, mp, mq, inverse, tail, shift, shift_low)
-                pk, qk, dk, g = _lift(u, low_u, v, low_v, delta, low)
-                fs[k] = cell(pk, qk, dk, g, delta, (log_p - u) - low_u, log_q - t, weight)
+                pk, qk, dk, g, delta, nu, nv = arguments(
+                    xs[k], ys[k], mp, mq, inverse, tail, shift, log_p, log_q, shift_low
+                )
+                fs[k] = cell(pk, qk, dk, g, delta, nu, nv, weight)
                 ps[k] = pk
                 ds[k] = abs(fs[k]) if sizes else -dk
             if top:
@@ -111,6 +121,13 @@ def value_of(hi: Any, lo: Any) -> Any:
     return hi if abs(hi) == math.inf else hi + lo
 
 
+@part
+def below_top(x: Any, top: Any, inverse: Any, tail: Any) -> Any:
+    """(the exponential of a cell, where it is below the largest, else 0; whether it is the largest)."""
+    w, e = _two_sum(x, -top)
+    return (0.0 if w == 0.0 else _power_over(w, e, inverse, tail)), w == 0.0
+
+
 @helper
 def rest_of(
     a: Any, start: Any, d: Any, top: Any, inverse: Any, tail: Any, work: Any, view: Any, tree: Any, state: Any
@@ -123,9 +140,8 @@ def rest_of(
         xs = view[0:count]
         out = work[BUFFER : BUFFER + count]
         for k in range(count):
-            w, e = _two_sum(xs[k], -top)
-            out[k] = 0.0 if w == 0.0 else _power_over(w, e, inverse, tail)
-            ties += w == 0.0
+            out[k], tie = below_top(xs[k], top, inverse, tail)
+            ties += tie
         add(state, np.int64(0), total(view, np.int64(BUFFER), count, tree))
     state[2] = ties
 
@@ -184,10 +200,16 @@ def judge(
     return value, value != -1.0
 
 
+def first_attempt(cell: Callable[..., Any]) -> int:
+    """The last one at once where a cell depends on the normalisers but not on the guess of their ratio."""
+    return ROUNDS - 1 if cell in SURPRISES else 0
+
+
 def rows(cell: Callable[..., Any], *, plain: bool, largest: bool = False) -> Callable[..., None]:
     """Whole rows. `plain` marks KL itself, whose cells are those of G and need no exact guess."""
     sweep = sweep_loop(cell, largest=largest)
     sizes, surprises = cell is rel_entr, cell in SURPRISES
+    first = first_attempt(cell)
 
     def loop(
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, index: Any, d: Any,
@@ -203,7 +225,10 @@ def rows(cell: Callable[..., Any], *, plain: bool, largest: bool = False) -> Cal
             out[r] = math.nan
             if barred(c, normalize):
                 continue
-            for attempt in range(ROUNDS):
+            if surprises and normalize:
+                c[5] = normaliser(p, a + r * ps, d, c[0], inverse, tail, work, view, tree, state)
+                c[6] = normaliser(q, b + r * qs, d, c[1], inverse, tail, work, view, tree, state)
+            for attempt in range(first, ROUNDS):
                 sweep(p, a + r * ps, q, b + r * qs, d, c, weight, work, view, tree, state)
                 f, mass, gap = value_of(state[0], state[1]), state[2] + state[3], state[4] + state[5]
                 value, done = judge(f, mass, gap, normalize, plain, largest, sizes, weight, attempt)
@@ -211,9 +236,6 @@ def rows(cell: Callable[..., Any], *, plain: bool, largest: bool = False) -> Cal
                 if done:
                     break
                 sharpen(c, mass, gap)
-                if surprises:
-                    c[5] = normaliser(p, a + r * ps, d, c[0], inverse, tail, work, view, tree, state)
-                    c[6] = normaliser(q, b + r * qs, d, c[1], inverse, tail, work, view, tree, state)
 
     return loop
 

@@ -44,14 +44,15 @@ PAIR_ROWS = [
 ]
 SCALED = [("scaled_rows", name, "float64", short) for name in ("js", "cross_entropy") for short in (True, False)]
 EXACT = [("exact_rows", name, "float64", False, short) for name in ("kl", "js") for short in (True, False)]
-LOGS = [("log_rows", "kl", "float64"), ("log_rows", "js", "float64")]
+LOGS = [("log_rows", name, "float64", short) for name in ("kl", "js") for short in (False, True)]
 LOGITS = [("logit_rows", "float32"), ("logit_rows", "float64"), ("short_logit_rows", "float64")]
 LOG_SUMS = [
     ("log_sum_rows", name, "float64", short) for name in ("entropy", "cross_entropy", "js") for short in (True, False)
 ]
+PLAIN_LOGS = [("plain_log_rows", name, "float64", short) for name in ("kl", "js") for short in (True, False)]
 CELLS = [("cells_pointwise", name, "float64") for name in ("rel_entr", "generalized_kl")]
 PAIRS = [("pair", family) for family in ("Normal", "Gamma", "Beta", "Dirichlet")]
-NO_DIVISION = {("log_rows", "kl", "float64"), *LOGITS, *LOG_SUMS}
+NO_DIVISION = {*LOGS[:2], *LOGITS, *LOG_SUMS, *PLAIN_LOGS}
 
 # Without AVX2 a processor has no comparison of 64-bit integers, which the float64 cells are made of, and no fused
 # multiply-add, which the exact loops call.
@@ -64,6 +65,7 @@ JOBS = {
         *LOGS,
         *LOGITS,
         *LOG_SUMS,
+        *PLAIN_LOGS,
         *CELLS,
         *PAIRS,
     ],
