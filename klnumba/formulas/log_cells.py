@@ -136,6 +136,11 @@ def kl(p: float, q: float, d: float, g: float, delta: float, nu: float, nv: floa
     return g
 
 
+def no_cell(p: float, q: float, d: float, g: float, delta: float, nu: float, nv: float, weight: float) -> float:
+    """For a read that takes the sums of p and q - p alone."""
+    return 0.0
+
+
 def rel_entr(p: float, q: float, d: float, g: float, delta: float, nu: float, nv: float, weight: float) -> float:
     return 0.0 if p == 0.0 else p * delta
 

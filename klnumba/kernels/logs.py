@@ -17,7 +17,16 @@ from typing import Any
 import numpy as np
 
 from klnumba.formulas.elementary import log, log1p, two_sum
-from klnumba.formulas.log_cells import cross_entropy_log, entropy_log, lift, phi, power_over, rel_entr, relative
+from klnumba.formulas.log_cells import (
+    cross_entropy_log,
+    entropy_log,
+    lift,
+    no_cell,
+    phi,
+    power_over,
+    rel_entr,
+    relative,
+)
 from klnumba.kernels.compiler import as_written, helper, part, scalar
 from klnumba.kernels.tiles import BUFFER, STEP, TILE, TREE, add, pad, raise_to, total
 
@@ -25,6 +34,7 @@ from klnumba.kernels.tiles import BUFFER, STEP, TILE, TREE, add, pad, raise_to, 
 SIZE = 7
 SCALES = 8
 ROUNDS = 4
+READY = 2  # the attempt from which on the guess is right enough for every cell
 SURPRISES = (cross_entropy_log, entropy_log)  # cells that hold -log p or -log q
 
 _lift = scalar(lift)
@@ -193,7 +203,7 @@ def judge(
         size = f + abs(gap) if plain else (gap if sizes else 0.0)
         return (math.nan if size > limit * abs(value) else value), True
     if not plain:
-        return f if top else f / mass, attempt > 1
+        return f if top else f / mass, attempt >= READY
     value = _sound(f, mass, gap)
     if value == -1.0 and attempt == ROUNDS - 1:  # the guess is right to the last digit and still shows
         return max(0.0, f / mass - _phi(gap / mass)), True
@@ -202,12 +212,12 @@ def judge(
 
 def first_attempt(cell: Callable[..., Any]) -> int:
     """The last one at once where a cell depends on the normalisers but not on the guess of their ratio."""
-    return ROUNDS - 1 if cell in SURPRISES else 0
+    return READY if cell in SURPRISES else 0
 
 
 def rows(cell: Callable[..., Any], *, plain: bool, largest: bool = False) -> Callable[..., None]:
     """Whole rows. `plain` marks KL itself, whose cells are those of G and need no exact guess."""
-    sweep = sweep_loop(cell, largest=largest)
+    sweep, masses = sweep_loop(cell, largest=largest), sweep_loop(no_cell, largest=False)
     sizes, surprises = cell is rel_entr, cell in SURPRISES
     first = first_attempt(cell)
 
@@ -229,7 +239,10 @@ def rows(cell: Callable[..., Any], *, plain: bool, largest: bool = False) -> Cal
                 c[5] = normaliser(p, a + r * ps, d, c[0], inverse, tail, work, view, tree, state)
                 c[6] = normaliser(q, b + r * qs, d, c[1], inverse, tail, work, view, tree, state)
             for attempt in range(first, ROUNDS):
-                sweep(p, a + r * ps, q, b + r * qs, d, c, weight, work, view, tree, state)
+                if normalize and not plain and attempt < READY:  # no cell is of use yet
+                    masses(p, a + r * ps, q, b + r * qs, d, c, weight, work, view, tree, state)
+                else:
+                    sweep(p, a + r * ps, q, b + r * qs, d, c, weight, work, view, tree, state)
                 f, mass, gap = value_of(state[0], state[1]), state[2] + state[3], state[4] + state[5]
                 value, done = judge(f, mass, gap, normalize, plain, largest, sizes, weight, attempt)
                 out[r] = value

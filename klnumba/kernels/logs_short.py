@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.formulas.log_cells import rel_entr
+from klnumba.formulas.log_cells import no_cell, rel_entr
 from klnumba.kernels.compiler import frozen, part, scalar
 from klnumba.kernels.fast import sums
 from klnumba.kernels.logs import (
+    READY,
     ROUNDS,
     SCALES,
     SURPRISES,
@@ -41,9 +42,9 @@ assert 3 * TILE <= SCALE
 assert BRANCH + TREE <= SPACE
 
 
-def rows(cell: Callable[..., Any], *, plain: bool, largest: bool = False) -> Callable[..., None]:
-    """Rows of fewer than `SHORT` cells, those named in `index`."""
-    sizes, surprises, first = cell is rel_entr, cell in SURPRISES, first_attempt(cell)
+def flat_loop(cell: Callable[..., Any]) -> Any:
+    """The cells of a group of rows, p and q - p."""
+    sizes = cell is rel_entr
     cell = scalar(cell)
 
     @part
@@ -61,6 +62,14 @@ def rows(cell: Callable[..., Any], *, plain: bool, largest: bool = False) -> Cal
             fs[k] = cell(pk, qk, dk, g, delta, nu, nv, weight)
             ps[k] = pk
             ds[k] = abs(fs[k]) if sizes else -dk
+
+    return flat
+
+
+def rows(cell: Callable[..., Any], *, plain: bool, largest: bool = False) -> Callable[..., None]:
+    """Rows of fewer than `SHORT` cells, those named in `index`."""
+    sizes, surprises, first = cell is rel_entr, cell in SURPRISES, first_attempt(cell)
+    flat, masses = flat_loop(cell), flat_loop(no_cell)
 
     @part
     def place(p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, count: Any, d: Any, work: Any, space: Any) -> Any:
@@ -126,7 +135,10 @@ def rows(cell: Callable[..., Any], *, plain: bool, largest: bool = False) -> Cal
                 whole = place(p, a, ps, q, b, qs, count, d, work, space)
                 if surprises and normalize:
                     normalisers(count, d, whole, inverse, tail, work, view, space)
-                flat(view, whole, inverse, tail, weight, work, space)
+                if normalize and not plain and attempt < READY:  # no cell is of use yet
+                    masses(view, whole, inverse, tail, weight, work, space)
+                else:
+                    flat(view, whole, inverse, tail, weight, work, space)
                 added(count, d, work, view, space)
                 left = 0
                 for r in range(count):
