@@ -70,7 +70,7 @@ def values(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarr
     if task.name == AGREE:
         out[:] = agreement(task, block, d)
         return
-    if task.name == "jeffreys" and task.normalize and is_quick(task):
+    if task.name == "jeffreys" and is_quick(task) and (task.normalize or not task.logs):
         _both_ways(task, block, d, dtype, out, count)
     elif task.logs:
         _logs(task, block, d, dtype, out, count)
@@ -87,7 +87,6 @@ def values(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarr
 
 def is_quick(task: Task) -> bool:
     """Whether a loop for nearly every row lets threads share the rows."""
-    if not task.logs:
     if task.name == "js" and task.weight != 0.5:
         return False
     if not task.logs:
