@@ -12,7 +12,7 @@ from klnumba.scoring.errors import InputError, needs
 EXIT_CODE = 2
 DEFECT = 3  # the status after a traceback: Python's own, 1, says that something changed
 
-__all__ = ["DEFECT", "EXIT_CODE", "InputError", "needs", "one_line"]
+__all__ = ["DEFECT", "EXIT_CODE", "InputError", "needs", "one_line", "tell"]
 
 
 @contextmanager
@@ -23,13 +23,16 @@ def one_line() -> Iterator[None]:
     """
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = lambda message, *_, **__: _tell(f"warning: {message}")
+            warnings.showwarning = lambda message, *_, **__: tell(f"warning: {message}")
             yield
     except (InputError, OSError, MemoryError) as error:
-        _tell(str(error).strip() or type(error).__name__)
+        tell(str(error).strip() or type(error).__name__)
         raise SystemExit(EXIT_CODE) from error
 
 
-def _tell(text: str) -> None:
-    with suppress(OSError):  # where nobody reads it, the status is there still
+def tell(text: str) -> None:
+    """Print a line on standard error; where nobody reads it, the status is there still."""
+    if sys.stderr is None:  # closed before Python began, and `print` would take standard output
+        return
+    with suppress(OSError):
         print(f"klnumba: {' '.join(text.split())}", file=sys.stderr)

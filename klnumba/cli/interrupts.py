@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from klnumba.cli.errors import tell
 from klnumba.scoring import Interrupted
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -27,8 +27,22 @@ def stopping() -> Iterator[Callable[[], bool]]:
     try:
         yield lambda: bool(came)
     except Interrupted as error:
-        print(f"klnumba: {error}", file=sys.stderr)
+        tell(str(error))
         raise SystemExit(128 + came[0]) from error
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def leaving() -> Iterator[None]:
+    """SIGTERM inside ends the process by way of an exception, so that files which are half written are removed."""
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

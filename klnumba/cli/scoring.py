@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from klnumba.cli.errors import InputError, one_line
-from klnumba.cli.interrupts import stopping
+from klnumba.cli.errors import InputError, one_line, tell
+from klnumba.cli.interrupts import leaving, stopping
 from klnumba.cli.printing import printing
 from klnumba.cli.show import print_json, print_report
+from klnumba.reduction import SOURCES
 from klnumba.scoring import cache_reference, memory, score
 from klnumba.scoring.blocks import EVERY
 from klnumba.scoring.options import THRESHOLDS
@@ -68,7 +68,7 @@ def score_files(
     normalize: Annotated[bool, typer.Option(help="Divide each row by its sum first.")] = True,
     base: Annotated[float | None, typer.Option(help="Base of the logarithm.", show_default="e: nats")] = None,
     temperature: Annotated[float, TEMPERATURE] = 1.0,
-    stats: Annotated[str, typer.Option(help="Statistics of a row, with commas between.")] = "kl",
+    stats: Annotated[str, typer.Option(help=f"Statistics of a row, with commas between: {', '.join(SOURCES)}.")] = "kl",
     mask: Annotated[
         str | None, typer.Option(help="Cells that count, as truth values or 0 and 1.", metavar="FILE")
     ] = None,
@@ -105,7 +105,7 @@ def score_files(
             threads=threads, progress=progress, header=header, stop=stop,
         )  # fmt: skip
     if found.first_invalid is not None:
-        print(f"klnumba: {found.first_invalid}", file=sys.stderr)
+        tell(found.first_invalid)
     with printing():
         if to_json:
             print_json(found.to_dict())
@@ -131,7 +131,7 @@ def cache_files(
     progress: Annotated[bool | None, PROGRESS] = None,
 ) -> None:
     """Store the log-probabilities of a reference once, for `klnumba score --reference`."""
-    with one_line():
+    with one_line(), leaving():
         cache_reference(
             logits, output, kind=kind.value, temperature=temperature, top_k=top_k, dtype=dtype.value,
             valid_width=valid_width, memory=_left(limit), threads=threads, progress=progress,

@@ -64,7 +64,7 @@ class Summary:
         """As plain numbers and dicts; quantiles are named "0.1%", thresholds as they were given."""
         found = dict(self.__dict__)
         found["quantiles"] = {f"{100 * q:g}%": x for q, x in self.quantiles.items()}
-        found["above"] = {f"{t:g}": x for t, x in self.above.items()}
+        found["above"] = {_short(t): x for t, x in self.above.items()}
         return found
 
     def lines(self) -> list[tuple[str, str]]:
@@ -77,7 +77,7 @@ class Summary:
         lines += [(f"{100 * q:g} %", _shown(x)) for q, x in self.quantiles.items()]
         lines += [("max", _shown(self.max))]
         lines += [(name, _shown(getattr(self, name))) for name in ("zero", "inf", "nan")]
-        lines += [(f"above {t:g}", f"{100 * x:.4g} %") for t, x in self.above.items()]
+        lines += [(f"above {_short(t)}", f"{100 * x:.4g} %") for t, x in self.above.items()]
         if self.agreement is not None:
             lines.append(("top-1 agreement", f"{100 * self.agreement:.4g} %"))
         return lines
@@ -104,6 +104,12 @@ class Summary:
             for name, value in self.lines()
         )
         return f"<table>{rows}</table>"
+
+
+def _short(threshold: float) -> str:
+    """A name that no other threshold has."""
+    text = f"{threshold:g}"
+    return text if float(text) == threshold else repr(threshold)
 
 
 def _shown(value: float) -> str:

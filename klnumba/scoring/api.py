@@ -211,8 +211,11 @@ class Places:
         place = values or numbers
         folder = Path(checkpoint) if checkpoint else place and place.with_name(place.name + ".unfinished")
         for other in [*inputs, values, numbers]:
-            if folder and other and folder.resolve() in other.resolve().parents:
-                raise InputError(f"{folder}: would hold {other}, but is removed at the end: name a folder of its own")
+            if folder and other and folder.resolve() in (other.resolve(), *other.resolve().parents):
+                would = "be" if folder.resolve() == other.resolve() else "hold"
+                raise InputError(
+                    f"{folder}: would {would} {other}, but is removed at the end: name a folder of its own"
+                )
         return cls(values, numbers, folder)
 
     @property

@@ -14,6 +14,7 @@ import numpy as np
 
 from klnumba.files import replacing
 from klnumba.labels import outside
+from klnumba.reduction import real
 from klnumba.scoring import memory as limits
 from klnumba.scoring.blocks import BLOCK, SHARE, Watch
 from klnumba.scoring.errors import InputError
@@ -61,7 +62,8 @@ def cache_reference(
         Keep only so many largest cells of a row, and the mass of all others together. Scores are then those of the
         coarsened distributions, which are never larger than the full ones.
     dtype : {"float32", "float16"}, default "float32"
-        Of the log-probabilities. They are computed in float64 and rounded once.
+        Of the log-probabilities. They are computed in float64 and rounded once; what lies beyond the range of the
+        dtype, below -65504 with float16, becomes -inf, which is no mass.
     valid_width : int, optional
         Only so many first cells of a row: padded vocabularies.
     memory, threads, progress, header
@@ -105,7 +107,8 @@ def cache_reference(
     rows = open_source(source, "source", header=header)
     if isinstance(rows, Reference):
         raise InputError(f"{rows.name}: is a cached reference already")
-    width = _checked(rows, target, kind, temperature, top_k, dtype, valid_width, threads)
+    top_k, valid_width, threads = _count(top_k, "top_k"), _count(valid_width, "valid_width"), _count(threads, "threads")
+    width = _checked(rows, target, kind, temperature, top_k, dtype, valid_width)
     check_place(target, rows.files())
     limit = limits.parse(memory)
     rows.within(limit)
@@ -120,8 +123,7 @@ def cache_reference(
 
 
 def _checked(
-    rows: Source, target: Path, kind: str, temperature: float, top_k: int | None, dtype: str, width: int | None,
-    threads: int | None,
+    rows: Source, target: Path, kind: str, temperature: float, top_k: int | None, dtype: str, width: int | None
 ) -> int:  # fmt: skip
     """The number of cells of a row that are cached, if all arguments are in their ranges."""
     if target.suffix.lower() != ".safetensors":
@@ -129,20 +131,36 @@ def _checked(
     if len(rows.shape) < 2:
         raise InputError(f"{rows.name}: shape {rows.shape}, which has no rows along the last axis")
     cells = int(rows.shape[-1] or 0)
+    if not cells:
+        raise InputError(f"{rows.name}: shape {rows.shape}, whose rows have no cells")
     if dtype not in CODES:
         raise InputError(f"dtype: one of {', '.join(CODES)}, not {dtype!r}")
     if kind not in ("prob", "log_prob", "logit"):
         raise InputError(f"kind: one of prob, log_prob, logit, not {kind!r}")
-    if not 0.0 < temperature < np.inf or (kind != "logit" and temperature != 1.0):
+    if not 0.0 < _number(temperature) < np.inf or (kind != "logit" and temperature != 1.0):
         raise InputError(f"temperature: a positive number, which only logits have, not {temperature!r} for {kind}")
     if width is not None and not 1 <= width <= cells:
         raise InputError(f"valid_width: from 1 to {cells:,}, the cells of {rows.name}, not {width:,}")
-    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
-        raise InputError(f"threads: a positive integer, not {threads!r}")
     width = width or cells
     if top_k is not None and (len(rows.shape) != 2 or not 1 <= top_k <= width):
         raise InputError(f"top_k: from 1 to {width:,}, the cells of a row, of two axes, not {top_k:,}")
     return width
+
+
+def _count(value: Any, name: str) -> int | None:
+    """A positive integer of Python's, or None."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise InputError(f"{name}: a positive integer, not {value!r}")
+    return int(value)
+
+
+def _number(temperature: Any) -> float:
+    try:
+        return real(temperature, "temperature")
+    except TypeError as error:
+        raise InputError(str(error)) from error
 
 
 class _Writer:
@@ -213,7 +231,9 @@ class _Writer:
         if self.top_k is not None:
             largest = largest_cells(logs, self.top_k)
             logs, places = coarsened(logs, largest), largest.astype("<i4").tobytes()
-        return logs.astype(self.dtype.newbyteorder("<")).tobytes(), places, bad
+        with np.errstate(over="ignore"):  # beyond the range of the dtype lies -inf: no mass
+            stored = logs.astype(self.dtype.newbyteorder("<"))
+        return stored.tobytes(), places, bad
 
     def _header(self, rows: int) -> bytes:
         inner = self.rows.row_shape[:-1]

@@ -75,7 +75,7 @@ class Sliced(Source):
         about: dict[str, Any] = {"shape": self.shape, "dtype": str(self.dtype)}
         if self.path is not None:
             found = [path.stat() for path in sorted(self.path.rglob("*")) if path.is_file()]
-            about |= {"file": str(self.path), "files": len(found), "bytes": sum(one.st_size for one in found)}
+            about |= {"file": self.name, "files": len(found), "bytes": sum(one.st_size for one in found)}
             about |= {"changed": max((one.st_mtime_ns for one in found), default=0)}
         return about
 

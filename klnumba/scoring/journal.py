@@ -53,12 +53,12 @@ class Journal:
 
     def begin(self, state: State, resume: bool) -> State:
         """Take the folder, and the state that it holds, or `state` where there is none."""
+        self._check_folder()
+        self._take()  # first: the folder of a run that is at work is nothing to go on with, nor to remove
         if self.file.exists() and not resume:
             raise InputError(
                 f"{self.folder}: holds a run that was interrupted: go on with --resume (resume=True), or remove it"
             )
-        self._check_folder()
-        self._take()
         self.begun = True
         found = self._load(state) if self.file.exists() else state
         counted = [self.file, *self.parts(found.parts)]
@@ -130,8 +130,8 @@ class Journal:
 
     def _compare(self, begun: dict[str, Any]) -> None:
         """Refuse to go on with other options or other inputs."""
-        for name, now in self.identity.items():
-            before = begun.get(name)
+        for name in {**self.identity, **begun}:  # a mask may be there only before, or only now
+            before, now = begun.get(name), self.identity.get(name)
             if before == now:
                 continue
             other = "other options" if name == "options" else f"another {name}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ READERS: dict[str, Opener] = {
     ".parquet": lambda path, member, header: Parquet(path),
     ".zarr": lambda path, member, header: open_zarr(path, member),
 }
-NAMED = (".npz", ".safetensors", ".zarr")  # these hold arrays by name
+MEMBER = re.compile(r"(.+?\.(?:npz|safetensors|zarr)):(.*)", re.IGNORECASE | re.DOTALL)  # these hold arrays by name
 ZARR = ("zarr.json", ".zarray", ".zgroup")  # what the folder of a Zarr store has
 
 
@@ -88,10 +89,8 @@ def _from_text(text: str, header: bool | None) -> Source:
 
 def split_member(text: str) -> tuple[Path, str | None]:
     """The path and the name in "archive.npz:name"."""
-    before, mark, member = text.rpartition(":")
-    if mark and before.lower().endswith(NAMED) and not Path(text).exists():
-        return Path(before), member
-    return Path(text), None
+    found = None if Path(text).exists() else MEMBER.fullmatch(text)
+    return (Path(found[1]), found[2]) if found else (Path(text), None)
 
 
 def _open(path: Path, member: str | None, header: bool | None) -> Source:

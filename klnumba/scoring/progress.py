@@ -16,10 +16,11 @@ PAUSE = 10.0  # seconds between lines
 @contextmanager
 def shown(wanted: bool | Watch | None) -> Iterator[Watch | None]:
     """A `Watch` that shows progress, or None; of its own accord, None, only a terminal gets one."""
-    terminal = sys.stderr.isatty()
+    there = sys.stderr is not None  # programs without a console have none
+    terminal = there and sys.stderr.isatty()
     if callable(wanted):
         yield wanted
-    elif wanted is False or (wanted is None and not terminal):
+    elif wanted is False or not there or (wanted is None and not terminal):
         yield None
     elif terminal:
         with _bar() as watch:

@@ -183,7 +183,9 @@ def _check(reference: Reference, model: Source, options: Options, masked: bool) 
         )
     if not options.normalize:
         raise InputError(f"normalize: {reference.name} holds normalised rows, so that the model's have to be too")
-    if options.axis not in (-1, len(model.shape) - 1) or len(model.shape) < 2:
+    if len(model.shape) < 2:
+        raise InputError(f"{model.name}: shape {model.shape}, which has no rows along the last axis")
+    if options.axis not in (-1, len(model.shape) - 1):
         raise InputError(f"axis: with a reference rows lie along the last axis, not {options.axis}")
     if reference.top_k is not None and (masked or len(model.shape) != 2):
         raise InputError(f"{reference.name}: the cells kept differ from row to row: two axes, and no mask")

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -102,3 +106,49 @@ def test_progress_goes_to_standard_error(logits: Path) -> None:
     assert json.loads(done.stdout)["rows"] == 40
     assert done.stderr.startswith("klnumba: 40 of 40 rows, ")
     assert invoke("score", "p.npy", "q.npy", "--json").stderr == ""
+
+
+def test_every_statistic_is_named_in_the_help(logits: Path) -> None:
+    shown = "".join(invoke("score", "--help").stdout.split())
+    for name in kl.reduction.SOURCES:
+        assert name in shown
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="closes a descriptor")
+def test_without_standard_error_nothing_else_comes_to_standard_output(logits: Path) -> None:
+    broken = Q.copy()
+    broken[7, 2] = np.nan
+    np.save("q.npy", broken)
+    for arguments, status in ((("p.npy", "q.npy", "--json"), 0), (("none.npy", "q.npy"), 2)):
+        command = [sys.executable, "-m", "klnumba", "score", *arguments]
+        done = subprocess.run(["sh", "-c", '"$@" 2>&-', "sh", *command], stdout=subprocess.PIPE, check=False)
+        assert done.returncode == status
+        assert not done.stdout if status else json.loads(done.stdout)["rows"] == 40
+
+
+SLOW = """
+import time
+from klnumba.scoring import cache
+true = cache._Writer._block
+def slow(self, *rest):
+    true(self, *rest)
+    time.sleep(60)
+cache._Writer._block = slow
+from klnumba.cli import main
+main()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+def test_a_cache_that_is_interrupted_leaves_nothing(number: signal.Signals, logits: Path) -> None:
+    command = [sys.executable, "-c", SLOW, "cache", "teacher.npy", "-o", "ref.safetensors"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    limit = time.monotonic() + 60
+    while not any(path.stat().st_size for path in logits.glob(".ref*")) and time.monotonic() < limit:
+        time.sleep(0.01)
+    process.send_signal(number)
+    _, error = process.communicate(timeout=60)
+    assert (process.returncode, error) == (128 + number, "")
+    assert not list(logits.glob("*ref*"))
+    assert not list(logits.glob(".ref*"))

@@ -151,3 +151,11 @@ def test_to_dict():
     assert found["quantiles"]["50%"] == pytest.approx(0.5, rel=0.01)
     assert found["above"] == {"0.75": 0.5}
     assert found["mean"] == 0.75
+
+
+def test_thresholds_that_look_alike_are_told_apart():
+    made = RunningStatistics(thresholds=[0.12345678, 0.12345679, 1.0, 0.1])
+    made.update([0.123456785, 0.2])
+    summary = made.summary()
+    assert summary.to_dict()["above"] == {"0.12345678": 1.0, "0.12345679": 0.5, "1": 0.0, "0.1": 1.0}
+    assert len(dict(summary.lines())) == len(summary.lines())

@@ -226,10 +226,32 @@ def test_refusals(tmp_path: Path) -> None:
         ({"path": target, "temperature": 0.0}, "temperature: a positive number"),
         ({"path": target, "valid_width": 12}, "valid_width: from 1 to 11"),
         ({"path": target, "memory": "much"}, "memory: bytes, or text"),
+        ({"path": target, "top_k": True}, "top_k: a positive integer, not True"),
+        ({"path": target, "valid_width": 2.5}, "valid_width: a positive integer, not 2.5"),
+        ({"path": target, "threads": 0}, "threads: a positive integer, not 0"),
+        ({"path": target, "temperature": "2"}, "temperature: a real number, not '2'"),
     ):
         with pytest.raises(InputError, match=words):
             cache_reference(LOGITS, **arguments)
+    with pytest.raises(InputError, match=r"source: shape .4, 0., whose rows have no cells"):
+        cache_reference(np.empty((4, 0)), target)
     assert not target.exists()
+    with pytest.raises(InputError, match=r"q: shape .11,., which has no rows along the last axis"):
+        kl.score(path, OTHERS[0], kind="logit", temperature=2.0)
+
+
+def test_options_may_be_numbers_of_numpy(tmp_path: Path) -> None:
+    whole, few = tmp_path / "whole.safetensors", tmp_path / "few.safetensors"
+    cache_reference(LOGITS, whole, top_k=3, valid_width=5, threads=1, temperature=2.0)
+    one, three, five = map(np.int64, (1, 3, 5))
+    cache_reference(LOGITS, few, top_k=three, valid_width=five, threads=one, temperature=np.float32(2.0))
+    assert few.read_bytes() == whole.read_bytes()
+
+
+def test_what_the_dtype_cannot_hold_is_no_mass(tmp_path: Path) -> None:
+    path = cache_reference([[0.0, -1e5, 0.0]], tmp_path / "ref.safetensors", dtype="float16")
+    assert open_source(path, "p").read(0, 1)[0, 1] == -np.inf
+    assert kl.score(path, [[0.0, -1e5, 0.0]], kind="logit")["kl"].mean == pytest.approx(0.0, abs=1e-6)
 
 
 def test_other_files_are_told_from_references(tmp_path: Path) -> None:

@@ -146,10 +146,31 @@ def test_other_options_and_other_inputs_are_refused(folder: Path) -> None:
     ):
         with pytest.raises(InputError, match=words):
             run(resume=True, **settings)
+    with pytest.raises(InputError, match=r"begun with another output .suffix was '.npy', is '.csv'"):
+        run(resume=True, output="out.csv", checkpoint="out.npy.unfinished")
     os.utime("q.npy", (1, 1))
     with pytest.raises(InputError, match=r"begun with another q .changed was .*: remove the folder to begin again"):
         run(resume=True)
     assert list(Path("out.npy.unfinished").glob("part-*"))
+
+
+def test_a_mask_that_is_left_out_is_another_input(folder: Path) -> None:
+    with pytest.raises(Interrupted):
+        run(stop=after(4), mask=np.arange(CELLS) < 5)
+    with pytest.raises(InputError, match="begun with another mask"):
+        run(resume=True)
+
+
+def test_another_array_of_a_zarr_group_is_another_input(folder: Path) -> None:
+    zarr = pytest.importorskip("zarr", reason="Zarr stores")
+    group = zarr.open_group("run.zarr", mode="w")
+    for name, rows in (("p", LOGITS), ("q", OTHERS), ("other", OTHERS + 1.0)):
+        group.create_array(name, data=rows)
+    settings = {"output": "out.npy", "checkpoint_every": 0.0, **SETTINGS}
+    with pytest.raises(Interrupted):
+        kl.score("run.zarr:p", "run.zarr:q", stop=after(1), **settings)
+    with pytest.raises(InputError, match=r"begun with another q .file was 'run.zarr:q', is 'run.zarr:other'"):
+        kl.score("run.zarr:p", "run.zarr:other", resume=True, **settings)
 
 
 def test_a_damaged_journal_is_refused(folder: Path) -> None:
@@ -185,6 +206,11 @@ def test_two_runs_at_once(folder: Path) -> None:
     first.begin(journal.State({}), resume=False)
     with pytest.raises(InputError, match="another run is at work here"):
         run()
+    first.save(journal.State({}), None)
+    for resume in (False, True):  # its folder is not to be removed, as that of an interrupted run may be
+        with pytest.raises(InputError, match="another run is at work here"):
+            run(resume=resume)
+    first.remove()
     first.release()
     run()
 
@@ -296,6 +322,9 @@ def test_a_checkpoint_around_what_is_read_or_written(folder: Path) -> None:
     for settings in ({"output": "shards/out.npy"}, {"report": "shards/out.json"}):
         with pytest.raises(InputError, match="shards: would hold shards/out"):
             run(checkpoint="shards", **settings)
+    for settings in ({"output": "out.npy"}, {"report": "out.npy"}):
+        with pytest.raises(InputError, match=r"out\.npy: would be out\.npy"):
+            run(checkpoint=folder / "out.npy", **{"output": None, **settings})
     np.save(folder / "shards" / "p.npy", LOGITS)
     with pytest.raises(InputError, match=r"shards: would hold shards/p\.npy"):
         kl.score("shards", "q.npy", output="out.npy", checkpoint="shards", **SETTINGS)

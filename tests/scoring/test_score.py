@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -379,3 +380,10 @@ def test_options_may_be_numbers_of_numpy(tmp_path):
     assert first.to_json() == second.to_json()
     first.save(str(tmp_path / "again.json"))
     assert (tmp_path / "again.json").read_text() == (tmp_path / "wrapped.json").read_text()
+
+
+def test_without_standard_error_there_is_no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in programs without a console."""
+    monkeypatch.setattr(sys, "stderr", None)
+    for progress in (False, None, True):
+        assert kl.score(np.eye(2), np.eye(2), progress=progress).rows == 2

@@ -414,3 +414,9 @@ def test_cells_in_hand() -> None:
     assert working(1 << 13, (2, 3)) == BYTES * 6
     assert working(1 << 13, (None, 3)) == BYTES << 13
     assert working(1 << 13, (0, 3)) == 0
+
+
+def test_names_of_arrays_may_hold_colons(tmp_path: Path) -> None:
+    np.savez(tmp_path / "run.npz", **{"dense:0": np.eye(2), "dense:1": np.eye(2) + 1.0})
+    found = open_source(f"{tmp_path}/run.npz:dense:1", "p")
+    np.testing.assert_array_equal(found.read(0, 2), np.eye(2) + 1.0)
