@@ -16,6 +16,7 @@ from klnumba.dask.rows import first_fault, whole_rows
 from klnumba.dask.trees import tree
 from klnumba.engine import AGREE, Task
 from klnumba.kernels.tiles import CHUNK
+from klnumba.metrics.batch import weights_fault
 from klnumba.metrics.metric import RowMetric
 from klnumba.reduction import unit_of
 
@@ -77,8 +78,7 @@ def accumulate(
     rows = columns[0].chunks[0]
     columns += [along_rows(x, name, rows) for x, name in ((weights, "weights"), (groups, "groups"))]
     blocks = [[None] * len(rows) if x is None else list(x.to_delayed().ravel()) for x in columns]
-    if update is _updated:
-        blocks.append([0, *accumulated(rows[:-1])])
+    blocks.append([0, *accumulated(rows[:-1])])
     kind, options = type(metric), metric.options()
     return tree([update(kind, options, *one) for one in zip(*blocks, strict=True)], _merged)
 
@@ -130,8 +130,13 @@ def _updated(
     try:
         made.update(p, q, weights, where, groups)
     except ValueError as error:
-        raise ValueError(_diagnosis(made, p, q, where, first) or str(error)) from None
+        raise ValueError(_diagnosis(made, p, q, where, first) or _fault(weights, first) or str(error)) from None
     return made
+
+
+def _fault(weights: Any, first: int) -> str | None:
+    """What is wrong with the weights of a block, by the number of the row in the whole."""
+    return None if weights is None else weights_fault(np.asarray(weights, np.float64).reshape(-1), first)
 
 
 def _diagnosis(metric: RowMetric, p: Any, q: Any, where: Any, first: int) -> str | None:
@@ -147,10 +152,13 @@ def _diagnosis(metric: RowMetric, p: Any, q: Any, where: Any, first: int) -> str
 
 @delayed(pure=True)
 def _updated_by_values(
-    kind: type[RowMetric], options: dict[str, Any], values: Any, agreed: Any, weights: Any, groups: Any
+    kind: type[RowMetric], options: dict[str, Any], values: Any, agreed: Any, weights: Any, groups: Any, first: int
 ) -> RowMetric:
     made = kind(threads=1, **options)
-    made.update_values(values, agreed, weights, groups)
+    try:
+        made.update_values(values, agreed, weights, groups)
+    except ValueError as error:
+        raise ValueError(_fault(weights, first) or str(error)) from None
     return made
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from klnumba.arrays import take
 from klnumba.gpu import borders
 from klnumba.gpu.values import DeviceValues
 from klnumba.metrics.labels import as_labels
@@ -69,22 +70,25 @@ def as_row_values(values: Any) -> Array | DeviceValues:
         return DeviceValues.of(values, "values")
     if isinstance(values, np.ma.MaskedArray):
         raise TypeError("values: a masked array; give those to leave out a weight of 0")
-    found = np.asarray(values)
-    if found.dtype.kind not in "fiub" and found.dtype.name != "bfloat16":
-        raise TypeError(f"values: real numbers, not {found.dtype}")
+    found = take(values, "values")[0]
     return frozen(np.asarray(found, np.float64).reshape(-1) + 0.0)  # -0.0 becomes 0.0
 
 
 def _weights(weights: Any, shape: tuple[int, ...]) -> Array:
     """A weight a row; raises naming the first row whose weight is none."""
-    found = np.asarray(weights)
-    if found.dtype.kind not in "fiub":
-        raise TypeError(f"weights: real numbers, not {found.dtype}")
+    found = take(weights, "weights")[0]
     if found.ndim and found.shape != shape:
         raise ValueError(f"weights: one a row, of shape {shape}, or one for all, not shape {found.shape}")
     flat = np.ascontiguousarray(np.broadcast_to(found.astype(np.float64), shape)).reshape(-1)
-    bad = np.flatnonzero(~((flat == 0.0) | ((flat >= LEAST_WEIGHT) & (flat <= LARGEST_WEIGHT))))
-    if bad.size:
-        row = int(bad[0])
-        raise ValueError(f"weights: row {row} weighs {flat[row]}; a weight is 0 or from 2**-32 to 2**32")
+    if (fault := weights_fault(flat)) is not None:
+        raise ValueError(fault)
     return flat
+
+
+def weights_fault(flat: Array, first: int = 0) -> str | None:
+    """What is wrong with the first weight that is none, if one is; `first` is the number of the first row."""
+    bad = np.flatnonzero(~((flat == 0.0) | ((flat >= LEAST_WEIGHT) & (flat <= LARGEST_WEIGHT))))
+    if not bad.size:
+        return None
+    row = int(bad[0])
+    return f"weights: row {first + row} weighs {flat[row]}; a weight is 0 or from 2**-32 to 2**32"

@@ -138,5 +138,6 @@ class JensenShannonDivergence(RowMetric):
         return super().options() | {"weight": self.weight}
 
 
-for _metric in (KLDivergence, CrossEntropy, JensenShannonDivergence):
+METRICS: tuple[type[RowMetric], ...] = (KLDivergence, CrossEntropy, JensenShannonDivergence)
+for _metric in METRICS:
     _metric.__doc__ = (_metric.__doc__ or "").replace("{parameters}", PARAMETERS.rstrip("\n"))

@@ -18,25 +18,44 @@ def as_labels(groups: Any, shape: tuple[int, ...]) -> Array:
     """The labels of a batch as a flat array of integers, booleans or text."""
     if isinstance(groups, np.ma.MaskedArray):
         raise TypeError("groups: a masked array; give rows to leave out a weight of 0")
-    if not hasattr(groups, "dtype") and len({_kind(x) for x in np.asarray(groups, object).reshape(-1)}) > 1:
-        raise TypeError("groups: labels of one kind, integers, booleans or text")
-    found = np.asarray(groups)
+    found = np.asarray(groups) if hasattr(groups, "dtype") else np.asarray(groups, object)
     if found.shape != shape:
         raise ValueError(f"groups: one label a row, of shape {shape}, not {found.shape}")
     if not found.size:
         return np.empty(0, np.int64)
-    if found.dtype.kind == "T" or (found.dtype.kind == "O" and all(isinstance(x, str) for x in found.flat)):
-        found = found.astype(str)
+    if found.dtype.kind in "OT":
+        found = _of_one_kind(found.astype(object))
     if found.dtype.kind not in "iubU":
         raise TypeError(f"groups: integers, booleans or text, not {found.dtype}")
     return found.reshape(-1)
 
 
-def _kind(label: Any) -> type:
+def _of_one_kind(labels: Array) -> Array:
+    """Python's objects as an array of what they are."""
+    kinds = {_kind(one) for one in set(map(type, labels.flat))}
+    if len(kinds) > 1 or not kinds <= {bool, int, str}:
+        names = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise TypeError(f"groups: integers, booleans or text, all of one kind, not {names}")
+    if kinds == {int}:
+        return labels.astype(_holding(min(labels.flat), max(labels.flat)))
+    if kinds == {str} and "\0" in "".join(labels.flat):
+        raise ValueError("groups: text with NUL characters, which NumPy drops where they come last")
+    return labels.astype(kinds.pop())
+
+
+def _kind(of: type) -> type:
     for kind, kinds in ((bool, (bool, np.bool_)), (int, (int, np.integer)), (str, str)):
-        if isinstance(label, kinds):
+        if issubclass(of, kinds):
             return kind
-    return type(label)
+    return of
+
+
+def _holding(low: int, high: int) -> type:
+    """The dtype that holds these integers."""
+    for kind in (np.int64, np.uint64):
+        if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max:
+            return kind
+    raise ValueError(f"groups: integers of 64 bits, not from {low} to {high}")
 
 
 class Labels:

@@ -1,15 +1,14 @@
-"""What every accumulator can do once it can give its state, take one, and merge: add up, copy itself, last on disk."""
+"""What every accumulator can do once it can give its state, take one, and merge: add up, and copy itself."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any, Self
 
-from klnumba.metrics import files
+from klnumba.metrics.lasting import Lasting
 
 
-class Mergeable:
+class Mergeable(Lasting):
     """The base of accumulators. Two that have the same `options` can be merged; `threads` is none of them."""
 
     threads: int | None
@@ -20,14 +19,6 @@ class Mergeable:
 
     def merge(self, *others: Any) -> None:
         """Add the rows of others."""
-        raise NotImplementedError
-
-    def state_dict(self) -> dict[str, Any]:
-        """All that is kept, `options` among it."""
-        raise NotImplementedError
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Put back what `state_dict` gave."""
         raise NotImplementedError
 
     def clone(self) -> Self:
@@ -51,27 +42,6 @@ class Mergeable:
         if unknown:
             raise ValueError(f"state: {min(unknown)!r} is no option of {cls.__name__}")
         return found
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything into a file, which replaces an old one only when it is whole and on disk."""
-        files.write(path, {"class": type(self).__name__, **self.state_dict()})
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """The accumulator that `save` wrote.
-
-        Raises
-        ------
-        ValueError
-            If the file is truncated, or was written by another class, by something else or by another version.
-        """
-        state = files.read(path)
-        if state.get("class") != cls.__name__:
-            raise ValueError(f"{path}: a {state.get('class')}, not a {cls.__name__}")
-        try:
-            return cls.from_state_dict(state)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{path}: {error}") from error
 
     def __add__(self, other: Any) -> Self:
         if not isinstance(other, Mergeable):

@@ -47,6 +47,17 @@ class GroupValues(NamedTuple):
     values: Any
 
 
+def _checked_axis(axis: Any) -> Axis:
+    """The axis or axes as Python's integers."""
+    try:
+        found: Axis = tuple(map(index, axis)) if isinstance(axis, tuple) else None if axis is None else index(axis)
+    except TypeError:
+        raise TypeError(f"axis: an integer or a tuple of integers, not {axis!r}") from None
+    if isinstance(found, tuple) and len(set(found)) < len(found):
+        raise ValueError(f"axis: one of {found} twice")
+    return found
+
+
 class RowMetric(Mergeable):
     """The mean, sum or list of a divergence of rows over batches; `klnumba.KLDivergence` tells of the parameters."""
 
@@ -71,9 +82,7 @@ class RowMetric(Mergeable):
         self.kind: Kind = kind or ("log_prob" if log_prob else "prob")
         self.normalize, self.temperature = bool(normalize), rows_of.real(temperature, "temperature")
         self.base = None if base is None else rows_of.real(base, "base")
-        self.axis: Axis = tuple(map(index, axis)) if isinstance(axis, tuple) else None if axis is None else index(axis)
-        if isinstance(self.axis, tuple) and len(set(self.axis)) < len(self.axis):
-            raise ValueError(f"axis: one of {self.axis} twice")
+        self.axis = _checked_axis(axis)
         self.agreement, self.invalid = bool(agreement), invalid
         if spill is not None and self.reduction != "none":
             raise ValueError(f"spill: rows are kept with reduction 'none' only, not {self.reduction!r}")
@@ -191,7 +200,11 @@ class RowMetric(Mergeable):
     def _check_mask(p: Any, where: Any) -> None:
         """Raise where a mask would make more rows."""
         shape, mask = shape_of(p, "p"), shape_of(where, "where")
-        if np.broadcast_shapes(mask, shape) != shape:
+        try:
+            fits = np.broadcast_shapes(mask, shape) == shape
+        except ValueError:
+            raise ValueError(f"where: shape {mask} does not go together with that of the rows, {shape}") from None
+        if not fits:
             raise ValueError(f"where: shape {mask} is more than the rows have, which is {shape}")
 
     def check_shapes(self, p: Any, q: Any) -> None:
@@ -414,7 +427,7 @@ class RowMetric(Mergeable):
     def state_dict(self) -> dict[str, Any]:
         """All that is kept, as nested dicts, in one form: the same rows give the same state."""
         with self._lock:
-            found: dict[str, Any] = {"options": self.options()}
+            found: dict[str, Any] = {"divergence": self.divergence, "options": self.options()}
             found |= {name: part.state_dict() for name, part in self._parts().items()}
             return found if self._kept is None else found | {"kept": np.array(self._list().values())}
 
@@ -424,9 +437,12 @@ class RowMetric(Mergeable):
         Raises
         ------
         ValueError
-            If it was given by a metric with other options, or is damaged; nothing is changed then.
+            If it was given by another metric, by one with other options, or is damaged; nothing is changed then.
         """
         self._check_state(state)
+        its = state.get("divergence", self.divergence)
+        if its != self.divergence:
+            raise ValueError(f"state: of the divergence {its!r}, not {self.divergence!r}")
         try:
             parts = {name: RunningStatistics.from_state_dict(state[name]) for name in self._parts()}
             for name, part in self._parts().items():

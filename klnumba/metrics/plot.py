@@ -36,7 +36,8 @@ def distribution(statistics: RunningStatistics, ax: Any, label: str) -> Any:
     ax.set(xscale="log", xlabel=label, ylabel="share of rows")
     rest = _not_drawn(summary)
     ax.set_title(f"{summary.rows:,} rows{rest}")
-    ax.legend(frameon=False)
+    if ax.get_legend_handles_labels()[0]:
+        ax.legend(frameon=False)
     return ax
 
 

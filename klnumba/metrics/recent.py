@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Self
 
 import numpy as np
 
 from klnumba.kernels.uninterrupted import uninterrupted
+from klnumba.metrics.divergences import METRICS
+from klnumba.metrics.lasting import Lasting
 from klnumba.metrics.metric import RowMetric
 from klnumba.metrics.summary import Summary
 from klnumba.metrics.turns import Turns
@@ -22,7 +25,7 @@ def _empty_twin(metric: Any) -> RowMetric:
     return type(metric)(threads=metric.threads, **metric.options())
 
 
-class Windowed:
+class Windowed(Lasting):
     """A metric over the last batches.
 
     Parameters
@@ -42,7 +45,8 @@ class Windowed:
     Notes
     -----
     Each batch keeps an exact state of its own, so that the window has the same bits as a new metric that saw its
-    batches only. Memory is that of `size` states.
+    batches only. Memory is that of `size` states. Updates and reads from several threads take turns. Windows have no
+    `merge`: two of them have no order in common, which would tell what came last.
 
     Examples
     --------
@@ -59,6 +63,12 @@ class Windowed:
             raise ValueError(f"size: a positive integer, not {size!r}")
         self._empty = _empty_twin(metric)
         self._batches: deque[RowMetric] = deque(maxlen=int(size))
+        self._lock = Turns()
+
+    @property
+    def size(self) -> int:
+        """How many batches the window holds."""
+        return int(self._batches.maxlen or 0)
 
     def update(self, *batch: Any, **options: Any) -> None:
         """Take in a batch, as `KLDivergence.update` does; the oldest leaves a full window."""
@@ -77,10 +87,11 @@ class Windowed:
 
     def _keep(self, one: RowMetric) -> None:
         """Put a batch into the window; raises, with nothing done, where it does not go with those that stay there."""
-        leaves = len(self._batches) == self._batches.maxlen
-        for other in list(self._batches)[leaves:] if one.rows else []:
-            other.statistics.check_groups(one.labels)
-        self._batches.append(one)
+        with self._lock:
+            leaves = len(self._batches) == self.size
+            for other in list(self._batches)[leaves:] if one.rows else []:
+                other.statistics.check_groups(one.labels)
+            self._batches.append(one)
 
     def compute(self) -> Any:
         """The value over the rows in the window."""
@@ -92,16 +103,71 @@ class Windowed:
 
     def metric(self) -> RowMetric:
         """The rows in the window as one metric."""
+        return self._copy()[0]
+
+    def _copy(self) -> tuple[RowMetric, int]:
+        """The rows as one metric, and how many batches they are."""
+        with self._lock:
+            batches = list(self._batches)  # none of them changes any more
         total = _empty_twin(self._empty)
-        total.merge(*self._batches)
-        return total
+        total.merge(*batches)
+        return total, len(batches)
 
     def reset(self) -> None:
         """Empty the window."""
-        self._batches.clear()
+        with self._lock:
+            self._batches.clear()
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that is kept: the state of each batch, and of a metric without rows."""
+        with self._lock:
+            batches = {str(k): one.state_dict() for k, one in enumerate(self._batches)}
+        kind = {"metric_class": type(self._empty).__name__, "metric": self._empty.state_dict()}
+        return kind | {"size": self.size, "batches": batches}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Put back what `state_dict` gave, in place of what is here.
+
+        Raises
+        ------
+        ValueError
+            If it was given by a window of another size or metric, or is damaged; nothing is changed then.
+        """
+        _, size, *states = _parts(state)
+        if size != self.size:
+            raise ValueError(f"state: size is {size!r} there and {self.size} here")
+        _, *batches = (self._loaded(one) for one in states)
+        with self._lock:
+            self._batches = deque(batches, self.size)
+
+    def _loaded(self, state: Mapping[str, Any]) -> RowMetric:
+        one = _empty_twin(self._empty)
+        one.load_state_dict(state)
+        return one
+
+    @classmethod
+    def from_state_dict(cls, state: Mapping[str, Any]) -> Self:
+        """The window whose `state_dict` this is; of a metric of your own, make a window and load the state there."""
+        name, size, metric, *_ = _parts(state)
+        kind = next((one for one in METRICS if one.__name__ == name), None)
+        if kind is None:
+            raise ValueError(f"state: of a metric {name!r}, which is none of {', '.join(m.__name__ for m in METRICS)}")
+        made = cls(kind.from_state_dict(metric), size)
+        made.load_state_dict(state)
+        return made
 
     def __repr__(self) -> str:
-        return f"<Windowed: {len(self._batches)} of {self._batches.maxlen} batches: {self.metric()!r}>"
+        total, batches = self._copy()
+        return f"<Windowed: {batches} of {self.size} batches: {total!r}>"
+
+
+def _parts(state: Mapping[str, Any]) -> list[Any]:
+    """Of the state of a window: the class of its metric, its size, the metric without rows, and all batches."""
+    try:
+        batches = [state["batches"][str(k)] for k in range(len(state["batches"]))]
+        return [state["metric_class"], state["size"], state["metric"], *batches]
+    except KeyError as error:
+        raise ValueError(f"state: no {error.args[0]!r}") from None
 
 
 class Decayed:

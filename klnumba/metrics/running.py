@@ -316,6 +316,8 @@ class RunningStatistics(Mergeable):
             if self._labels is None:
                 return {}
             names = self._labels.names()
+            if len(set(names)) < len(names):
+                raise ValueError("groups: True and 1, or False and 0, are both labels here, and one key of a dict")
             return {names[k]: Read(self._state, k).summary(self.quantile_error) for k in self._labels.ordered()}
 
     def quantile(self, share: float) -> float:
@@ -380,6 +382,8 @@ class RunningStatistics(Mergeable):
                 raise ValueError(f"state: labels are a list, not {names!r}")
             labels = Labels()
             labels.add(names)
+            if len(labels) < len(names):
+                raise ValueError(f"state: labels {names!r}, of which some are there twice")
         if found.groups != (1 if labels is None else len(labels)):
             raise ValueError(f"state: {found.groups} groups, labels {names!r}")
         with self.turns:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import klnumba as kl
+from klnumba.kernels.tiles import CHUNK
 from tests.metrics.states import assert_same
 
 da = pytest.importorskip("dask.array", reason="dask is not installed")
@@ -90,6 +91,14 @@ def test_rows_that_are_none_are_named_by_their_place(metric, kind):
     with pytest.raises(ValueError, match="weights: ") as raised:  # another error stays what it is
         lazy.accumulate(metric(invalid="raise"), P, Q, -np.ones(4000)).compute(scheduler="threads")
     assert "row 2750" not in str(raised.value)
+
+
+@pytest.mark.parametrize("cells", [6, CHUNK + 1])
+def test_a_wrong_weight_is_named_by_its_place(cells):
+    p = da.ones((9, cells), chunks=(2, cells))
+    weights = np.array([1.0] * 7 + [-1.0, 1.0])
+    with pytest.raises(ValueError, match=r"^weights: row 7 weighs -1\.0; "):
+        lazy.accumulate(kl.KLDivergence(), p, p, weights).compute(scheduler="threads")
 
 
 def test_rows_stay_in_order():

@@ -105,7 +105,9 @@ def test_plus_something_else():
     (lambda state: state["statistics"].update(counts=np.zeros((1, 5))), "counts: int64 of shape"),
     (lambda state: state["statistics"].update(windows=np.array([[0, -1], [0, 0]])), "windows: two pairs"),
     (lambda state: state["statistics"].update(labels=["a", "b"]), "labels"),
+    (lambda state: state["statistics"].update(labels=["a", "a"]), "labels .*twice"),
     (lambda state: state["options"].update(base=10), "base is 10"),
+    (lambda state: state.update(divergence="js"), "of the divergence 'js', not 'kl'"),
 ])  # fmt: skip
 def test_damaged_states(change, text):
     made = metric()
@@ -114,6 +116,23 @@ def test_damaged_states(change, text):
     with pytest.raises(ValueError, match=text):
         made.load_state_dict(state)
     assert_same(made.state_dict(), before)
+
+
+@pytest.mark.parametrize("other", [kl.CrossEntropy, kl.JensenShannonDivergence])
+def test_a_state_of_another_metric(other):
+    """All three have the options of the first."""
+    made, its = metric(), metric(other).state_dict()
+    before = made.state_dict()
+    with pytest.raises(ValueError, match="state: of the divergence"):
+        made.load_state_dict(its)
+    assert_same(made.state_dict(), before)
+
+
+def test_a_state_from_before_divergences_were_told():
+    made = metric()
+    state = made.state_dict()
+    del state["divergence"]
+    assert_same(kl.KLDivergence.from_state_dict(state).state_dict(), made.state_dict())
 
 
 def test_truncated_files(tmp_path):

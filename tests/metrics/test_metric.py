@@ -1,8 +1,10 @@
 """The metrics: torchmetrics' cases, ours, and updates that fail."""
 
+import collections
 import copy
 import pickle
 import threading
+import time
 import warnings
 
 import numpy as np
@@ -125,6 +127,8 @@ def test_groups_of_every_kind():
         ([3, -1, 3, 2**40], [-1, 3, 2**40]), (np.array([1, 2, 2, 1], np.uint8), [1, 2]),
         ([True, False] * 2, [False, True]),
         (np.array(["x", "y", "x", "x"], object), ["x", "y"]), (np.array([2**63] * 4, np.uint64), [2**63]),
+        (np.array([2, 1, 1, 2], object), [1, 2]), ([2**63, 1, 1, 1], [1, 2**63]), (range(4), [0, 1, 2, 3]),
+        (np.array(["x", "long enough to lie elsewhere", "x", "x"], "T"), ["long enough to lie elsewhere", "x"]),
     ]:  # fmt: skip
         made = kl.KLDivergence()
         made.update(p, q, groups=names)
@@ -145,6 +149,8 @@ def test_groups_of_every_kind():
     ({"thresholds": "1"}, TypeError, "thresholds: a sequence"),
     ({"spill": "x.npy"}, ValueError, "spill: rows are kept with reduction 'none' only"),
     ({"threads": 0}, ValueError, "threads: a positive integer"),
+    ({"axis": "rows"}, TypeError, "axis: an integer or a tuple of integers, not 'rows'"),
+    ({"axis": (0, 1.5)}, TypeError, "axis: an integer or a tuple of integers, not"),
 ])  # fmt: skip
 def test_wrong_options(arguments, error, text):
     with pytest.raises(error, match=text):
@@ -172,7 +178,7 @@ FAILING = [
         ValueError,
         "weights: one a row, of shape .3,., or one for all",
     ),
-    ((ROWS, ROWS), {"weights": ["a", "b", "c"]}, TypeError, "weights: real numbers"),
+    ((ROWS, ROWS), {"weights": ["a", "b", "c"]}, TypeError, "weights: dtype <U1 is not a real number"),
     ((ROWS, ROWS), {"groups": [1, 2]}, ValueError, "groups: one label a row"),
     ((ROWS, ROWS), {"groups": [1.5, 2.0, 1.0]}, TypeError, "groups: integers, booleans or text"),
     ((ROWS, ROWS), {"groups": None}, ValueError, "groups: missing; the rows so far have labels"),
@@ -335,8 +341,100 @@ class TestWindows:
         with pytest.raises(error, match=text):
             call()
 
+    def test_two_threads_cannot_bring_together_what_does_not_go_together(self):
+        """Both look at the window before either has put its batch there."""
+
+        class Slow(collections.deque):
+            def __len__(self):
+                length = super().__len__()
+                time.sleep(0.1)
+                return length
+
+        window, refused = Windowed(kl.KLDivergence(), 3), []
+        window._batches = Slow(maxlen=3)
+
+        def work(groups):
+            try:
+                window.update(ROWS, ROWS, groups=groups)
+            except ValueError as error:
+                refused.append(str(error))
+
+        workers = [threading.Thread(target=work, args=(groups,)) for groups in (None, [1, 2, 3])]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        assert len(refused) == 1
+        assert window.metric().rows == 3
+
+
+class TestKeptWindows:
+    @staticmethod
+    def made(count=3, **options):
+        p, q, parts = batches()
+        window = Windowed(kl.JensenShannonDivergence(weight=0.25, **options), 2)
+        for part in parts[:count]:
+            window.update(p[part], q[part], groups=np.arange(len(p[part])) % 3 if "thresholds" in options else None)
+        return window
+
+    @pytest.mark.parametrize("count", [0, 1, 3])
+    @pytest.mark.parametrize("options", [{}, {"reduction": "none"}, {"thresholds": (0.1,), "agreement": True}], ids=str)
+    def test_come_back(self, count, options, tmp_path):
+        window = self.made(count, **options)
+        window.save(tmp_path / "window.npz")
+        other = Windowed(kl.JensenShannonDivergence(weight=0.25, **options), 2)
+        other.load_state_dict(window.state_dict())
+        for twin in (Windowed.load(tmp_path / "window.npz"), Windowed.from_state_dict(window.state_dict()), other):
+            assert_same(twin.state_dict(), window.state_dict())
+            assert repr(twin) == repr(window)
+
+    def test_a_window_goes_on_where_it_was(self, tmp_path):
+        window = self.made()
+        window.save(tmp_path / "window.npz")
+        twin = Windowed.load(tmp_path / "window.npz")
+        p, q, parts = batches()
+        for one in (window, twin):
+            one.update(p[parts[0]], q[parts[0]])
+        assert_same(twin.metric().state_dict(), window.metric().state_dict())
+
+    @pytest.mark.parametrize(("window", "text"), [
+        (lambda: Windowed(kl.JensenShannonDivergence(weight=0.25), 3), "size is 2 there and 3 here"),
+        (lambda: Windowed(kl.JensenShannonDivergence(), 2), "weight is 0.25 there and 0.5 here"),
+        (lambda: Windowed(kl.KLDivergence(), 2), "of the divergence 'js', not 'kl'"),
+    ])  # fmt: skip
+    def test_others_are_refused(self, window, text):
+        other = window()
+        other.update(ROWS, ROWS)
+        before = other.state_dict()
+        with pytest.raises(ValueError, match=text):
+            other.load_state_dict(self.made().state_dict())
+        assert_same(other.state_dict(), before)
+
+    @pytest.mark.parametrize("name", ["size", "metric", "metric_class", "batches"])
+    def test_damaged_states_are_refused(self, name):
+        window, state = self.made(), self.made().state_dict()
+        del state[name]
+        with pytest.raises(ValueError, match=f"state: no '{name}'"):
+            window.load_state_dict(state)
+
+    def test_a_metric_of_ones_own(self):
+        class Mine(kl.KLDivergence):
+            pass
+
+        state = Windowed(Mine(), 2).state_dict()
+        with pytest.raises(ValueError, match="state: of a metric 'Mine', which is none of KLDivergence"):
+            Windowed.from_state_dict(state)
+        Windowed(Mine(), 2).load_state_dict(state)
+
 
 class TestPlot:
+    def test_values_below_zero_only(self):
+        """Nothing stands for mean and median, nor in a legend."""
+        pytest.importorskip("matplotlib", reason="matplotlib is not installed: nothing to draw with").use("agg")
+        made = kl.KLDivergence()
+        made.update_values([-2.0, -3.0, 1.0])
+        assert made.plot().get_legend() is None
+
     def test_axes_in_axes_out(self):
         pytest.importorskip("matplotlib", reason="matplotlib is not installed: nothing to draw with").use("agg")
         p, q, _ = batches()

@@ -339,8 +339,9 @@ def test_weights_of_another_shape():
             made.update(p, q, **{name: column})
     made.update(p, q, weights=np.ones((3, 4)), groups=np.arange(12).reshape(3, 4))
     assert made.rows == 12
-    with pytest.raises(ValueError, match="where: shape"):
-        kl.KLDivergence().update(P, Q, where=np.ones((5, 12, 4), bool))
+    for shape, words in (((5, 12, 4), "is more than the rows have"), ((5, 4), "does not go together with")):
+        with pytest.raises(ValueError, match=rf"where: shape .* {words}"):
+            kl.KLDivergence().update(P, Q, where=np.ones(shape, bool))
 
 
 def test_the_sign_of_zero_and_the_kind_of_labels_have_no_order():
@@ -349,12 +350,35 @@ def test_the_sign_of_zero_and_the_kind_of_labels_have_no_order():
     for total in (first + second, second + first):
         assert [(type(x), x) for x in total.labels] == [(bool, True), (int, 1)]
         assert total.mean().tolist() == [1.0, 2.0]
+        with pytest.raises(ValueError, match="groups: True and 1, or False and 0, are both labels here"):
+            total.summaries()  # a dict would have lost one
 
 
-@pytest.mark.parametrize("labels", [[1, "1"], [1.5, "a"], [True, 2], np.ma.array([1, 2], mask=[0, 1])], ids=str)
+@pytest.mark.parametrize("labels", [
+    [1, "1"], [1.5, "a"], [True, 2], np.ma.array([1, 2], mask=[0, 1]), ["a", None], [None, None], [1, float("nan")],
+    np.array([1, "a"], object),
+], ids=str)  # fmt: skip
 def test_labels_of_several_kinds(labels):
     with pytest.raises(TypeError, match="groups: "):
         of_rows([1.0, 2.0], groups=labels)
+
+
+@pytest.mark.parametrize(("labels", "words"), [
+    (["a", "a\0"], "NUL characters"), ([1, 2**64], f"integers of 64 bits, not from 1 to {2**64}"),
+    ([-1, 2**63], "integers of 64 bits"),
+])  # fmt: skip
+def test_labels_that_would_not_be_told_apart(labels, words):
+    with pytest.raises(ValueError, match=f"groups: .*{words}"):
+        of_rows([1.0, 2.0], groups=labels)
+
+
+@pytest.mark.parametrize("name", ["values", "weights"])
+def test_tensors(name):
+    torch = pytest.importorskip("torch", reason="tensors of PyTorch")
+    columns = {"values": [1.0, 3.0], "weights": [1.0, 3.0]}
+    assert of_rows(**columns | {name: torch.tensor([1.0, 3.0], dtype=torch.bfloat16)}).mean() == 2.5
+    with pytest.raises(RuntimeError, match=f"{name}: a tensor that requires grad"):
+        of_rows(**columns | {name: torch.ones(2, requires_grad=True)})
 
 
 def test_masked_values():

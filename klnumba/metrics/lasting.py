@@ -1,0 +1,47 @@
+"""What lasts beyond a process: a state as plain dicts, and on disk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, Self
+
+from klnumba.metrics import files
+
+
+class Lasting:
+    """The base of what gives its state and takes one."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that is kept, and the options that decide on values."""
+        raise NotImplementedError
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Put back what `state_dict` gave."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_state_dict(cls, state: Mapping[str, Any]) -> Self:
+        """The object whose `state_dict` this is."""
+        raise NotImplementedError
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything into a file, which replaces an old one only when it is whole and on disk."""
+        files.write(path, {"class": type(self).__name__, **self.state_dict()})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """The object that `save` wrote.
+
+        Raises
+        ------
+        ValueError
+            If the file is truncated, or was written by another class, by something else or by another version.
+        """
+        state = files.read(path)
+        if state.get("class") != cls.__name__:
+            raise ValueError(f"{path}: a {state.get('class')}, not a {cls.__name__}")
+        try:
+            return cls.from_state_dict(state)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{path}: {error}") from error
