@@ -5,6 +5,7 @@ pandas is never imported here: where an argument is one of its objects, it is lo
 
 from __future__ import annotations
 
+import itertools
 import sys
 from dataclasses import dataclass
 from typing import Any
@@ -133,6 +134,18 @@ def check_rows(p: Any, q: Any, axis: Any, **columns: Any) -> None:
     for name, column in columns.items():
         if _labelled(column) and not same(column.index, labels):
             raise ValueError(f"{name}: with the labels of the rows of p, in their order, or as an array")
+
+
+def check_places(**tables: Any) -> None:
+    """Refuse tables with other labels, or in another order, where rows and cells go by their places."""
+    named = [(name, x) for name, x in tables.items() if _labelled(x)]
+    for (name, x), (other, y) in itertools.combinations(named, 2):
+        for ours, theirs in zip(reversed(x.axes), reversed(y.axes), strict=False):
+            if len(ours) == len(theirs) and not same(ours, theirs):
+                raise ValueError(
+                    f"{name} and {other}: their labels differ, or are in another order; rows and cells go by their "
+                    "places here: give both in one order, or as arrays"
+                )
 
 
 def of_cells(p: Any, q: Any, where: Any, align: str) -> tuple[np.ndarray, np.ndarray, Any, Named]:

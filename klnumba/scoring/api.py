@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from klnumba.files import same
+from klnumba.labelled import check_places
 from klnumba.scoring import measure, outputs
 from klnumba.scoring import memory as limits
 from klnumba.scoring.blocks import EVERY, Run, Watch, Work
@@ -48,7 +49,8 @@ def score(
     p, q : path, list of paths, array_like, or iterator of arrays
         The data or the reference first. A path is a .npy, .npz, .safetensors, .csv, .parquet or .zarr file, with
         ``:name`` behind it where it holds several arrays, a folder of shards, or a pattern with ``*``. One row of `q`
-        serves for all rows of `p`, and the other way round. As `p`, a file that `cache_reference` wrote.
+        serves for all rows of `p`, and the other way round. As `p`, a file that `cache_reference` wrote. Tables of
+        pandas go by the places of their rows and columns, and have to have the same labels in the same order.
     kind : {"prob", "log_prob", "logit"}, default "prob"
         What a cell holds: a probability (or a count), its logarithm, or a logit.
     axis : int, tuple of int or None, default -1
@@ -136,6 +138,10 @@ def score(
     state = State(options.check(threads))
     limit = limits.parse(memory)
     every = _seconds(checkpoint_every)
+    try:
+        check_places(p=p, q=q, mask=mask)
+    except ValueError as error:
+        raise InputError(str(error)) from error
     sources = {"p": open_source(p, "p", header=header), "q": open_source(q, "q", header=header)}
     if mask is not None:
         sources["mask"] = open_source(mask, "mask", header=header)

@@ -27,6 +27,8 @@ class Held(Source):
         found = take(array, name)[0]
         self.array = found if found.ndim else found.reshape(1)
         super().__init__(name, self.array.dtype, self.array.shape)
+        names = tuple(getattr(array, "columns", ()))
+        self.columns = names if names and all(isinstance(one, str) for one in names) else None
 
     def read(self, start: int, stop: int) -> Array:
         return self.array[start:stop]

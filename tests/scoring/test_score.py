@@ -341,6 +341,26 @@ def test_columns_that_differ(tmp_path: Path) -> None:
         kl.score(tmp_path / "rows.csv", tmp_path / "other.csv")
 
 
+def test_tables_whose_labels_are_in_another_order(tmp_path: Path) -> None:
+    """Functions of arrays match them; here they would be taken by their places."""
+    pd = pytest.importorskip("pandas", reason="tables of pandas")
+    names = [f"word {k}" for k in range(LOGITS.shape[1])]
+    p, q = pd.DataFrame(LOGITS, columns=names), pd.DataFrame(OTHERS, columns=names)
+    whole = kl.score(LOGITS, OTHERS, kind="logit")["kl"]
+    assert kl.score(p, q, kind="logit")["kl"] == kl.score(p, OTHERS, kind="logit")["kl"] == whole
+    assert kl.score(p, q[:1], kind="logit").rows == len(p)
+    mask = pd.DataFrame(np.ones(p.shape, bool), columns=names)
+    for arguments, words in (
+        ((p, q[names[::-1]]), "p and q"), ((p, q[::-1]), "p and q"), ((p, q, mask[::-1]), "p and mask"),
+        ((p.loc[0], q.loc[0, names[::-1]]), "p and q"), ((p, q.loc[0, names[::-1]]), "p and q"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=f"{words}: their labels differ, or are in another order"):
+            kl.score(*arguments[:2], kind="logit", mask=arguments[2] if len(arguments) > 2 else None)
+    q.to_csv(tmp_path / "q.csv", index=False)
+    with pytest.raises(InputError, match="the columns differ: column 0 is 'word 10' in P and 'word 0' in Q"):
+        kl.score(p[names[::-1]], tmp_path / "q.csv", kind="logit")
+
+
 @pytest.mark.parametrize("suffix", ["npy", "parquet"])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int64"])
 def test_a_result_without_rows_has_the_dtypes_of_one_with_rows(suffix, dtype, tmp_path) -> None:
