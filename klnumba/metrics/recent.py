@@ -25,6 +25,48 @@ def _empty_twin(metric: Any) -> RowMetric:
     return type(metric)(threads=metric.threads, **metric.options())
 
 
+# what fades, by its name in a state
+_FADING = {
+    "weight": "weight", "mean": "mean", "variance": "_variance", "not_finite": "not_finite", "limit": "_limit"
+}  # fmt: skip
+
+
+def _told(empty: RowMetric) -> dict[str, Any]:
+    """What a state says of a metric without rows."""
+    return {"metric_class": type(empty).__name__, "metric": empty.state_dict()}
+
+
+def _metric_of(state: Mapping[str, Any]) -> RowMetric:
+    """The metric of which a state tells."""
+    name, metric = _parts(state, "metric_class", "metric")
+    kind = next((one for one in METRICS if one.__name__ == name), None)
+    if kind is None:
+        raise ValueError(f"state: of a metric {name!r}, which is none of {', '.join(m.__name__ for m in METRICS)}")
+    return kind.from_state_dict(metric)
+
+
+def _check_like(empty: RowMetric, state: Mapping[str, Any], name: str, its: Any, mine: Any) -> None:
+    """Refuse the state of another metric, or with another option."""
+    _loaded(empty, *_parts(state, "metric"))
+    if its != mine:
+        raise ValueError(f"state: {name} is {its!r} there and {mine!r} here")
+
+
+def _loaded(empty: RowMetric, state: Mapping[str, Any]) -> RowMetric:
+    """A metric like an empty one, with the rows of a state."""
+    one = _empty_twin(empty)
+    one.load_state_dict(state)
+    return one
+
+
+def _parts(state: Mapping[str, Any], *names: str) -> list[Any]:
+    """Some parts of a state."""
+    try:
+        return [state[name] for name in names]
+    except KeyError as error:
+        raise ValueError(f"state: no {error.args[0]!r}") from None
+
+
 class Windowed(Lasting):
     """A metric over the last batches.
 
@@ -122,8 +164,7 @@ class Windowed(Lasting):
         """All that is kept: the state of each batch, and of a metric without rows."""
         with self._lock:
             batches = {str(k): one.state_dict() for k, one in enumerate(self._batches)}
-        kind = {"metric_class": type(self._empty).__name__, "metric": self._empty.state_dict()}
-        return kind | {"size": self.size, "batches": batches}
+        return _told(self._empty) | {"size": self.size, "batches": batches}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Put back what `state_dict` gave, in place of what is here.
@@ -133,26 +174,16 @@ class Windowed(Lasting):
         ValueError
             If it was given by a window of another size or metric, or is damaged; nothing is changed then.
         """
-        _, size, *states = _parts(state)
-        if size != self.size:
-            raise ValueError(f"state: size is {size!r} there and {self.size} here")
-        _, *batches = (self._loaded(one) for one in states)
+        size, batches = _parts(state, "size", "batches")
+        _check_like(self._empty, state, "size", size, self.size)
+        found = [_loaded(self._empty, one) for one in _parts(batches, *map(str, range(len(batches))))]
         with self._lock:
-            self._batches = deque(batches, self.size)
-
-    def _loaded(self, state: Mapping[str, Any]) -> RowMetric:
-        one = _empty_twin(self._empty)
-        one.load_state_dict(state)
-        return one
+            self._batches = deque(found, self.size)
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any]) -> Self:
         """The window whose `state_dict` this is; of a metric of your own, make a window and load the state there."""
-        name, size, metric, *_ = _parts(state)
-        kind = next((one for one in METRICS if one.__name__ == name), None)
-        if kind is None:
-            raise ValueError(f"state: of a metric {name!r}, which is none of {', '.join(m.__name__ for m in METRICS)}")
-        made = cls(kind.from_state_dict(metric), size)
+        made = cls(_metric_of(state), *_parts(state, "size"))
         made.load_state_dict(state)
         return made
 
@@ -161,16 +192,7 @@ class Windowed(Lasting):
         return f"<Windowed: {batches} of {self.size} batches: {total!r}>"
 
 
-def _parts(state: Mapping[str, Any]) -> list[Any]:
-    """Of the state of a window: the class of its metric, its size, the metric without rows, and all batches."""
-    try:
-        batches = [state["batches"][str(k)] for k in range(len(state["batches"]))]
-        return [state["metric_class"], state["size"], state["metric"], *batches]
-    except KeyError as error:
-        raise ValueError(f"state: no {error.args[0]!r}") from None
-
-
-class Decayed:
+class Decayed(Lasting):
     """The mean of a metric in which older batches weigh less and less.
 
     Parameters
@@ -218,7 +240,8 @@ class Decayed:
         self._empty = _empty_twin(metric)
         if self._empty.reduction != "mean":
             raise ValueError(f"metric: its reduction must be 'mean', not {self._empty.reduction!r}")
-        self._fade = 2.0 ** (-1.0 / half_life)
+        self.half_life = float(half_life)
+        self._fade = 2.0 ** (-1.0 / self.half_life)
         self._lock = Turns()
         self.reset()
 
@@ -259,6 +282,35 @@ class Decayed:
     def compute(self) -> float:
         """The mean over all rows: infinite or NaN once a row was."""
         return self._limit if self.not_finite else self.mean
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that is kept: a few numbers, and the state of a metric without rows."""
+        with self._lock:
+            found = {name: getattr(self, kept) for name, kept in _FADING.items()}
+        return _told(self._empty) | {"half_life": self.half_life} | found
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Put back what `state_dict` gave, in place of what is here.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If it was given by one of another half-life or metric, or is damaged; nothing is changed then.
+        """
+        half_life, *found = _parts(state, "half_life", *_FADING)
+        _check_like(self._empty, state, "half_life", half_life, self.half_life)
+        for name, value in zip(_FADING, found, strict=True):
+            real(value, f"state: {name}")
+        with self._lock, uninterrupted():
+            for kept, value in zip(_FADING.values(), found, strict=True):
+                setattr(self, kept, value)
+
+    @classmethod
+    def from_state_dict(cls, state: Mapping[str, Any]) -> Self:
+        """What had this `state_dict`; of a metric of your own, make one and load the state there."""
+        made = cls(_metric_of(state), *_parts(state, "half_life"))
+        made.load_state_dict(state)
+        return made
 
     def __repr__(self) -> str:
         return f"<Decayed: mean {self.compute():.6g}, weight {self.weight:.6g}>"

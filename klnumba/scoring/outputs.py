@@ -30,7 +30,7 @@ def check_output(path: Path, inputs: Sequence[Path] = ()) -> None:
 
 
 def check_place(path: Path, inputs: Sequence[Path] = ()) -> None:
-    """Refuse a file that has no folder, is one, or is an input."""
+    """Refuse a file that has no folder, is one, or is an input or a part of one."""
     if not path.parent.is_dir():
         raise InputError(f"{path}: no such folder: {path.parent}")
     if path.is_dir():
@@ -40,6 +40,8 @@ def check_place(path: Path, inputs: Sequence[Path] = ()) -> None:
     for source in inputs:
         if path.exists() and source.exists() and path.samefile(source):
             raise InputError(f"{path}: is an input, and would be replaced")
+        if source.is_dir() and source.resolve() in path.resolve().parents:
+            raise InputError(f"{path}: would lie in {source}, which is an input")
 
 
 def write_columns(path: Path, columns: dict[str, Array]) -> None:

@@ -412,10 +412,39 @@ class TestKeptWindows:
 
     @pytest.mark.parametrize("name", ["size", "metric", "metric_class", "batches"])
     def test_damaged_states_are_refused(self, name):
-        window, state = self.made(), self.made().state_dict()
+        state = self.made().state_dict()
         del state[name]
         with pytest.raises(ValueError, match=f"state: no '{name}'"):
-            window.load_state_dict(state)
+            Windowed.from_state_dict(state)
+
+    @pytest.mark.parametrize("count", [0, 3])
+    def test_what_fades_comes_back(self, count, tmp_path):
+        p, q, parts = batches()
+        made = Decayed(kl.KLDivergence(base=2), half_life=1.5)
+        for part in parts[:count]:
+            made.update(p[part], q[part])
+        made.save(tmp_path / "fading.npz")
+        for twin in (Decayed.load(tmp_path / "fading.npz"), Decayed.from_state_dict(made.state_dict())):
+            assert repr(twin.state_dict()) == repr(made.state_dict())
+            for one in (made, twin):
+                one.update(p[parts[4]], q[parts[4]])
+            assert (twin.compute(), twin.std, twin.weight) == (made.compute(), made.std, made.weight)
+            made.load_state_dict(Decayed.load(tmp_path / "fading.npz").state_dict())
+
+    def test_others_that_fade_are_refused(self):
+        made = Decayed(kl.KLDivergence(), half_life=2)
+        made.update(ROWS, ROWS[:, ::-1])
+        before = made.state_dict()
+        for other, text in (
+            (Decayed(kl.KLDivergence(), 3), "half_life is 3.0 there and 2.0 here"),
+            (Decayed(kl.KLDivergence(base=2), 2), "base is 2.0 there and None here"),
+            (Decayed(kl.CrossEntropy(), 2), "of the divergence 'cross_entropy'"),
+        ):
+            with pytest.raises(ValueError, match=text):
+                made.load_state_dict(other.state_dict())
+        with pytest.raises(TypeError, match="state: limit: a real number, not 'none'"):
+            made.load_state_dict(before | {"weight": 7.0, "limit": "none"})
+        assert repr(made.state_dict()) == repr(before)
 
     def test_a_metric_of_ones_own(self):
         class Mine(kl.KLDivergence):

@@ -333,6 +333,16 @@ def test_an_input_is_never_replaced(tmp_path: Path) -> None:
         kl.score(tmp_path / "shards", OTHERS, output=tmp_path / "shards" / "part-3.npy")
 
 
+def test_nothing_is_written_into_a_store_that_is_read(tmp_path: Path) -> None:
+    zarr = pytest.importorskip("zarr", reason="Zarr stores")
+    zarr.create_array(tmp_path / "p.zarr", data=LOGITS)
+    before = (tmp_path / "p.zarr" / "zarr.json").read_bytes()
+    for settings in ({"report": tmp_path / "p.zarr" / "zarr.json"}, {"output": tmp_path / "p.zarr" / "kl.npy"}):
+        with pytest.raises(InputError, match=r"p\.zarr.*: would lie in .*p\.zarr, which is an input"):
+            kl.score(tmp_path / "p.zarr", OTHERS, kind="logit", **settings)
+    assert (tmp_path / "p.zarr" / "zarr.json").read_bytes() == before
+
+
 def test_columns_that_differ(tmp_path: Path) -> None:
     samples.csv(tmp_path, LOGITS)
     text = (tmp_path / "rows.csv").read_text()
