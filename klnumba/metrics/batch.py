@@ -10,6 +10,7 @@ import numpy as np
 from klnumba.arrays import take
 from klnumba.gpu import borders
 from klnumba.gpu.values import DeviceValues
+from klnumba.labelled import check_places
 from klnumba.metrics.labels import as_labels
 from klnumba.metrics.state import frozen
 
@@ -29,6 +30,7 @@ class Batch:
     @classmethod
     def of(cls, values: Any, weights: Any = None, groups: Any = None) -> Batch:
         """Check the three."""
+        check_places(values=values, weights=weights, groups=groups)
         return cls.holding(as_row_values(values), weights, groups, borders.shape_of(values, "values"))
 
     @classmethod

@@ -141,6 +141,7 @@ class RowMetric(Mergeable):
             self._check_mask(p, where)
         if labelled.present(p, q):
             labelled.check_rows(p, q, self.axis, weights=weights, groups=groups)
+        labelled.check_places(weights=weights, groups=groups)
         values, shape, back = self._rows_values(p, q, where, self.axis)
         agreed = None if self._agreed is None else self._agreement(p, q, where)
         return self._take_values(values, agreed, weights, groups, shape, back)
@@ -155,13 +156,14 @@ class RowMetric(Mergeable):
         agreed : array_like of bool, (rows,), optional
             Whether the largest cells agree, where the metric keeps that.
         weights, groups : array_like, optional
-            As of `update`.
+            As of `update`. Of several Series, all have the same labels in the same order.
 
         Raises
         ------
         ValueError
             If an argument does not fit, or `agreed` is missing; nothing is changed then.
         """
+        labelled.check_places(values=values, agreed=agreed, weights=weights, groups=groups)
         shape, agreed = shape_of(values, "values"), on_host(agreed, "agreed")
         if self._agreed is not None and (np.shape(agreed) != shape or np.asarray(agreed).dtype != bool):
             raise ValueError(f"agreed: booleans, whether the largest cells of each row agree, of shape {shape}")

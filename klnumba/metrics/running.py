@@ -164,7 +164,7 @@ class RunningStatistics(Mergeable):
             left out.
         groups : array_like, optional
             A label a row, in the shape of `values`: integers, booleans or text. Either all updates have labels or none
-            has.
+            has. Of several Series, all have the same index in the same order.
 
         Raises
         ------

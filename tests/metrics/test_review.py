@@ -372,6 +372,21 @@ def test_labels_that_would_not_be_told_apart(labels, words):
         of_rows([1.0, 2.0], groups=labels)
 
 
+def test_series_in_other_orders():
+    """By their places they would give another number than by their labels."""
+    pd = pytest.importorskip("pandas", reason="Series of pandas")
+    values, weights, groups = (pd.Series(x) for x in ([1.0, 2.0], [1.0, 3.0], ["a", "b"]))
+    made, metric = of_rows(values, weights, groups), kl.KLDivergence()
+    for columns in ((values, weights[::-1]), (values, None, groups[::-1]), (P[:2, 0], weights, groups[::-1])):
+        with pytest.raises(ValueError, match=r"(values|weights) and (weights|groups): their labels differ"):
+            made.update(*columns)
+    with pytest.raises(ValueError, match="values and weights: their labels differ"):
+        metric.update_values(values, weights=weights[::-1])
+    with pytest.raises(ValueError, match="weights and groups: their labels differ"):
+        metric.update(P[:2], Q[:2], weights=weights, groups=groups[::-1])
+    assert (made.rows, metric.rows) == (2, 0)
+
+
 @pytest.mark.parametrize("name", ["values", "weights"])
 def test_tensors(name):
     torch = pytest.importorskip("torch", reason="tensors of PyTorch")
