@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from klnumba.scoring.blocks import Watch
 from klnumba.scoring.errors import needs
@@ -54,7 +54,8 @@ def lines() -> Watch:
         if rows == total or now - last[0] >= PAUSE:
             last[0] = now
             left = clock.left(rows, total)
-            print(f"klnumba: {text}{'' if left is None else f', {left:.0f} s left'}", file=sys.stderr, flush=True)
+            with suppress(OSError):  # whoever read them may have left, which is no reason to end the work
+                print(f"klnumba: {text}{'' if left is None else f', {left:.0f} s left'}", file=sys.stderr, flush=True)
 
     return watch
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import os
 import sys
 from pathlib import Path
 
@@ -410,6 +412,16 @@ def test_options_may_be_numbers_of_numpy(tmp_path):
     assert first.to_json() == second.to_json()
     first.save(str(tmp_path / "again.json"))
     assert (tmp_path / "again.json").read_text() == (tmp_path / "wrapped.json").read_text()
+
+
+def test_work_goes_on_where_nobody_reads_its_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "w", buffering=1, encoding="utf-8") as closed:  # noqa: PTH123 - a descriptor
+        monkeypatch.setattr(sys, "stderr", closed)
+        assert kl.score(np.eye(2), np.eye(2), progress=True).rows == 2
+        with contextlib.suppress(OSError):
+            closed.close()
 
 
 def test_without_standard_error_there_is_no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
