@@ -32,7 +32,7 @@ PARAMETERS = """log_prob : bool, default False
     threads : int, optional
         How many threads may work.
     spill : path-like, optional
-        With reduction "none": a new .npy file for the values, instead of memory.
+        With reduction "none": a new .npy file for the values, instead of memory, where copies keep theirs.
 """
 
 

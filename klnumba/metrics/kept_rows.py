@@ -58,11 +58,12 @@ class Spill:
             self.path.open("xb").close()
         except FileExistsError:
             raise ValueError(f"spill: {self.path} exists") from None
-        self.size = 0
+        self.size, self._process = 0, os.getpid()
         self.append(np.empty(0))
 
     def append(self, values: Array) -> None:
         """Values behind those that count, and then a header that counts them too."""
+        self._check_process()
         with self.path.open("r+b") as file:
             file.seek(_HEADER_BYTES + 8 * self.size)
             file.write((values + 0.0).astype("<f8", copy=False).tobytes())
@@ -78,7 +79,15 @@ class Spill:
         found: Array = np.load(self.path, mmap_mode="r")
         return found
 
+    def _check_process(self) -> None:
+        """A forked process has the metric too, and would write where its parent writes."""
+        if os.getpid() != self._process:
+            raise RuntimeError(
+                f"spill: {self.path} is the file of another process; a clone() of the metric can be changed here"
+            )
+
     def clear(self) -> None:
+        self._check_process()
         fresh = self.path.with_name(f".{self.path.name}.fresh")  # what was given out keeps the old file
         fresh.write_bytes(_header(0))
         fresh.replace(self.path)

@@ -377,11 +377,11 @@ class RowMetric(Mergeable):
     def reset(self) -> None:
         """Forget all rows."""
         with self._lock:
+            if self._kept is not None:
+                self._kept.clear()  # first: it may fail
+            self._waiting.clear()
             for part in self._parts().values():
                 part.reset()
-            self._waiting.clear()
-            if self._kept is not None:
-                self._kept.clear()
 
     def _parts(self) -> dict[str, RunningStatistics]:
         found = {"statistics": self.statistics}

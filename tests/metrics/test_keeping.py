@@ -243,7 +243,36 @@ def test_killed_while_saving(tmp_path):
         assert kl.KLDivergence.load(path).rows in {200, 50_000}
 
 
+SPILLED = """
+import os, sys
+import numpy as np
+import klnumba as kl
+p = np.random.default_rng(0).dirichlet(np.ones(4), 30)
+made = kl.KLDivergence(reduction="none", spill=sys.argv[1])
+made.update(p, p[::-1])
+if not os.fork():
+    for change in (lambda: made.update(p, p), made.reset):
+        try:
+            change()
+        except RuntimeError as error:
+            print(error, flush=True)
+    twin = made.clone()
+    twin.update(p, p)
+    print(made.rows, made.compute().size, twin.rows, twin.compute().size, flush=True)
+    os._exit(0)
+os.wait()
+print(made.rows, made.compute().size)
+"""
+
+
 class TestSpill:
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+    def test_a_forked_process_does_not_write_there(self, tmp_path):
+        path = tmp_path / "rows.npy"
+        done = subprocess.run([sys.executable, "-c", SPILLED, str(path)], capture_output=True, text=True, check=True)
+        refused = f"spill: {path} is the file of another process; a clone() of the metric can be changed here"
+        assert done.stdout.splitlines() == [refused, refused, "30 30 60 60", "30 30"]
+
     def test_values(self, tmp_path):
         path = tmp_path / "rows.npy"
         made = kl.KLDivergence(reduction="none", spill=path)
