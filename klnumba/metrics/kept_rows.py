@@ -35,8 +35,10 @@ class Buffer:
         """A copy of all values."""
         return self._room[: self.size].copy()
 
-    def clear(self) -> None:
+    def hold(self, values: Array) -> None:
+        """These values, in place of those that are here."""
         self.__init__()  # type: ignore[misc]
+        self.append(values)
 
 
 class Spill:
@@ -66,7 +68,7 @@ class Spill:
         self._check_process()
         with self.path.open("r+b") as file:
             file.seek(_HEADER_BYTES + 8 * self.size)
-            file.write((values + 0.0).astype("<f8", copy=False).tobytes())
+            file.write(_bytes(values))
             file.flush()
             file.seek(0)
             file.write(_header(self.size + values.size))
@@ -86,12 +88,21 @@ class Spill:
                 f"spill: {self.path} is the file of another process; a clone() of the metric can be changed here"
             )
 
-    def clear(self) -> None:
+    def hold(self, values: Array) -> None:
+        """These values, in place of those that are here; what was given out keeps the old file."""
         self._check_process()
-        fresh = self.path.with_name(f".{self.path.name}.fresh")  # what was given out keeps the old file
-        fresh.write_bytes(_header(0))
+        fresh = self.path.with_name(f".{self.path.name}.fresh")
+        try:
+            fresh.write_bytes(_header(values.size) + _bytes(values))
+        except OSError:
+            fresh.unlink(missing_ok=True)
+            raise
         fresh.replace(self.path)
-        self.size = 0
+        self.size = values.size
+
+
+def _bytes(values: Array) -> bytes:
+    return (values + 0.0).astype("<f8", copy=False).tobytes()
 
 
 def _header(size: int) -> bytes:

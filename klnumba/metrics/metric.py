@@ -378,7 +378,7 @@ class RowMetric(Mergeable):
         """Forget all rows."""
         with self._lock:
             if self._kept is not None:
-                self._kept.clear()  # first: it may fail
+                self._kept.hold(np.empty(0))  # first: it may fail
             self._waiting.clear()
             for part in self._parts().values():
                 part.reset()
@@ -457,8 +457,7 @@ class RowMetric(Mergeable):
             raise ValueError(f"state: no {error.args[0]!r}") from None
         with self._lock:
             if self._kept is not None and kept is not None:
+                self._kept.hold(kept)
                 self._waiting.clear()
-                self._kept.clear()
-                self._kept.append(kept)
             self.statistics, self._agreed = parts["statistics"], parts.get("agreed")
             self.statistics.turns = self._lock

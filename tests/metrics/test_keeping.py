@@ -2,6 +2,8 @@
 
 import contextlib
 import copy
+import errno
+import io
 import os
 import pickle
 import signal
@@ -272,6 +274,29 @@ class TestSpill:
         done = subprocess.run([sys.executable, "-c", SPILLED, str(path)], capture_output=True, text=True, check=True)
         refused = f"spill: {path} is the file of another process; a clone() of the metric can be changed here"
         assert done.stdout.splitlines() == [refused, refused, "30 30 60 60", "30 30"]
+
+    def test_a_state_comes_back_whole_or_not_at_all(self, tmp_path, monkeypatch):
+        path, other = tmp_path / "rows.npy", kl.KLDivergence(reduction="none")
+        made = kl.KLDivergence(reduction="none", spill=path)
+        made.update(P, Q)
+        other.update(Q[:7], P[:7])
+        before = made.state_dict()
+
+        class Full(io.FileIO):
+            def write(self, data):
+                if self.tell() + len(data) > 150:
+                    raise OSError(errno.ENOSPC, "No space left on device")
+                return super().write(data)
+
+        with monkeypatch.context() as full:
+            full.setattr(type(path), "open", lambda one, mode: Full(one, mode))
+            with pytest.raises(OSError, match="No space left"):
+                made.load_state_dict(other.state_dict())
+        assert_same(made.state_dict(), before)
+        made.load_state_dict(other.state_dict())
+        assert_same(made.state_dict(), other.state_dict())
+        np.testing.assert_array_equal(np.load(path), other.compute())
+        assert [one.name for one in tmp_path.iterdir()] == ["rows.npy"]
 
     def test_values(self, tmp_path):
         path = tmp_path / "rows.npy"
