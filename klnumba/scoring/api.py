@@ -138,10 +138,7 @@ def score(
     state = State(options.check(threads))
     limit = limits.parse(memory)
     every = _seconds(checkpoint_every)
-    try:
-        check_places(p=p, q=q, mask=mask)
-    except ValueError as error:
-        raise InputError(str(error)) from error
+    _check_together(p, q, mask)
     sources = {"p": open_source(p, "p", header=header), "q": open_source(q, "q", header=header)}
     if mask is not None:
         sources["mask"] = open_source(mask, "mask", header=header)
@@ -167,6 +164,17 @@ def score(
         pairing.close()
         places.release()
     return found
+
+
+def _check_together(*items: Any) -> None:
+    """Refuse p, q and mask of which each is right, and which would not lie side by side."""
+    once = [id(one) for one in items if hasattr(one, "__next__")]
+    if len(set(once)) < len(once):
+        raise InputError("p and q: one iterator in two places, of which each would get a part")
+    try:
+        check_places(**dict(zip(("p", "q", "mask"), items, strict=True)))
+    except ValueError as error:
+        raise InputError(str(error)) from error
 
 
 def _seconds(every: Any) -> float:
@@ -217,11 +225,10 @@ class Places:
         place = values or numbers
         folder = Path(checkpoint) if checkpoint else place and place.with_name(place.name + ".unfinished")
         for other in [*inputs, values, numbers]:
-            if folder and other and folder.resolve() in (other.resolve(), *other.resolve().parents):
-                would = "be" if folder.resolve() == other.resolve() else "hold"
-                raise InputError(
-                    f"{folder}: would {would} {other}, but is removed at the end: name a folder of its own"
-                )
+            if folder and other and folder.resolve() in other.resolve().parents:
+                raise InputError(f"{folder}: would hold {other}, but is removed at the end: name a folder of its own")
+        if folder and any(place and same(folder, place) for place in (values, numbers)):
+            raise InputError(f"{folder}: cannot be both the checkpoint and what is written: name a folder of its own")
         return cls(values, numbers, folder)
 
     @property

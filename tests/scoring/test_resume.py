@@ -323,7 +323,7 @@ def test_a_checkpoint_around_what_is_read_or_written(folder: Path) -> None:
         with pytest.raises(InputError, match="shards: would hold shards/out"):
             run(checkpoint="shards", **settings)
     for settings in ({"output": "out.npy"}, {"report": "out.npy"}):
-        with pytest.raises(InputError, match=r"out\.npy: would be out\.npy"):
+        with pytest.raises(InputError, match=r"out\.npy: cannot be both the checkpoint and what is written"):
             run(checkpoint=folder / "out.npy", **{"output": None, **settings})
     np.save(folder / "shards" / "p.npy", LOGITS)
     with pytest.raises(InputError, match=r"shards: would hold shards/p\.npy"):

@@ -353,6 +353,13 @@ def test_columns_that_differ(tmp_path: Path) -> None:
         kl.score(tmp_path / "rows.csv", tmp_path / "other.csv")
 
 
+def test_one_iterator_in_two_places() -> None:
+    batches = iter([LOGITS, OTHERS])
+    with pytest.raises(InputError, match="p and q: one iterator in two places"):
+        kl.score(batches, batches, kind="logit")
+    assert len(list(batches)) == 2
+
+
 def test_tables_whose_labels_are_in_another_order(tmp_path: Path) -> None:
     """Functions of arrays match them; here they would be taken by their places."""
     pd = pytest.importorskip("pandas", reason="tables of pandas")
