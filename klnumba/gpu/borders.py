@@ -86,7 +86,10 @@ def any_on_device(*arguments: Any) -> bool:
 def shape_of(x: Any, name: str) -> tuple[int, ...]:
     """The shape of an argument in any place, which one on a device may tell by its protocol alone."""
     if hasattr(x, "shape") or not is_on_device(x):
-        return tuple(np.shape(x))
+        try:
+            return tuple(np.shape(x))
+        except ValueError as error:
+            raise ValueError(f"{name}: not an array: {error}") from None
     required()
     return take(x, name).shape
 

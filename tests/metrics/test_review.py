@@ -372,6 +372,16 @@ def test_labels_that_would_not_be_told_apart(labels, words):
         of_rows([1.0, 2.0], groups=labels)
 
 
+def test_rows_of_several_lengths():
+    ragged = [[0.5, 0.5], [1.0]]
+    for call in (kl.KLDivergence().update, kl.functional.kl_divergence):
+        for arguments, name in (((ragged, P), "p"), ((P, ragged), "q")):
+            with pytest.raises(ValueError, match=f"^{name}: not an array: "):
+                call(*arguments)
+    with pytest.raises(ValueError, match=r"^values: not an array: "):
+        of_rows(ragged)
+
+
 def test_series_in_other_orders():
     """By their places they would give another number than by their labels."""
     pd = pytest.importorskip("pandas", reason="Series of pandas")
