@@ -70,13 +70,13 @@ def values(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarr
     if task.name == AGREE:
         out[:] = agreement(task, block, d)
         return
-    if task.name == "jeffreys" and is_quick(task) and (task.normalize or not task.logs):
+    if task.name == "jeffreys" and is_quick(task, d, dtype) and (task.normalize or not task.logs):
         _both_ways(task, block, d, dtype, out, count)
     elif task.logs:
         _logs(task, block, d, dtype, out, count)
     elif task.name == "entropy":
         values(replace(task, name="cross_entropy"), block.ordered("pp"), d, dtype, out, count)
-    elif is_quick(task):
+    elif is_quick(task, d, dtype):
         _quick(task, block, d, dtype, out, count)
     else:
         _exact(task.name, task, block, d, dtype, np.arange(block.count), out)
@@ -85,15 +85,20 @@ def values(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarr
         np.minimum(out, most, out=out)
 
 
-def is_quick(task: Task) -> bool:
-    """Whether a loop for nearly every row lets threads share the rows."""
+def is_quick(task: Task, d: int, dtype: np.dtype[Any]) -> bool:
+    """Whether a loop for nearly every row of `d` cells lets threads share the rows."""
     if task.name == "js" and task.weight != 0.5:
         return False
     if not task.logs:
         return task.name in QUICK
     if not task.normalize:
         return task.name in logs_plain.CELLS
-    return task.name in QUICK_LOGS and math.frexp(task.inverse_temperature()[0])[0] == 0.5
+    return task.name in QUICK_LOGS and (math.frexp(task.inverse_temperature()[0])[0] == 0.5 or _is_wide(task, d, dtype))
+
+
+def _is_wide(task: Task, d: int, dtype: np.dtype[Any]) -> bool:
+    """Whether logits times a rounded 1/temperature have all digits that are asked for: float32 ones, in float64."""
+    return dtype == np.float32 and (d < fast.SHORT or task.name not in ("kl", "jeffreys"))
 
 
 def _shared(
@@ -179,7 +184,7 @@ def _logs(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarra
             if not index.size:
                 return
 
-    if not is_quick(task):
+    if not is_quick(task, d, dtype):
         careful(np.arange(block.count))
     elif not task.normalize:
         loop = cpu.plain_log_rows(task.name, NAMES[dtype.char], d < fast.SHORT)

@@ -96,13 +96,18 @@ def _at_once(task: Task, p: Any, q: Any, unit: float, count: int | None) -> np.n
     For a row or a batch of a stream: what is asked of every other kind of argument takes longer than their loops.
     """
     block = arrays.adjacent(p, q)
-    if block is None or p.size > (arrays.MOST if is_quick(task) else arrays.BLOCK) or block.ps > CHUNK:
+    if block is None or block.ps > CHUNK or p.size > _at_most(task, block.ps, p.dtype):
         return None
     found = np.empty(p.shape[:-1])
     values(task, block, block.ps, p.dtype, found.reshape(-1), threads.choose(count, p.size))
     if unit != 1.0:
         found /= unit
     return found
+
+
+def _at_most(task: Task, d: int, dtype: np.dtype[Any]) -> int:
+    """How many cells are computed at once."""
+    return arrays.MOST if is_quick(task, d, dtype) else arrays.BLOCK
 
 
 def _given(found: np.ndarray, reduction: str, like: np.ndarray) -> Any:
@@ -305,7 +310,7 @@ class Found:
             for row in range(rows.n):
                 for task, order, result in self.wanted:
                     self._keep(task, result, row, np.array([long_rows.value(task, rows, row, count, order)]))
-        elif rows.direct is not None and len(self.wanted) == 1 and is_quick(self.wanted[0][0]):
+        elif rows.direct is not None and len(self.wanted) == 1 and is_quick(self.wanted[0][0], rows.d, rows.dtype):
             for span in rows.spans(count):
                 self._span(span, count)
         else:

@@ -40,7 +40,7 @@ def is_near(value, exact, function, dtype):
 def carefully(monkeypatch, function, p, q, **settings):
     """What the careful loop alone gives."""
     with monkeypatch.context() as patch:
-        patch.setattr(engine, "is_quick", lambda task: False)
+        patch.setattr(engine, "is_quick", lambda *_: False)
         return call(function, p, q, **settings)
 
 
@@ -212,6 +212,21 @@ def test_wide_results_and_temperatures(function):
             assert wide == value
     p, q = rng.normal(0.0, 2.0, (2, 30))
     assert call(function, p, q, kind="log_prob") == call(function, p, q)
+
+
+@pytest.mark.parametrize("temperature", [0.1, 0.7, 3.0, 1e3])
+@pytest.mark.parametrize("function", [*FUNCTIONS, "kl_divergence", "jeffreys_divergence"])
+def test_float32_at_any_temperature(function, temperature):
+    """Logits times a rounded number have the digits of float32 to spare."""
+    rng = np.random.default_rng([len(function), int(temperature)])
+    for d in LENGTHS[1:]:
+        if d >= 256 and function in ("kl_divergence", "jeffreys_divergence"):
+            continue  # these rows are computed in float32
+        for scale, near in [(1.0, 0.1), (5.0, 2.0), (30.0, 1e-3)]:
+            p = (scale * temperature * rng.standard_normal(d)).astype(np.float32)
+            q = (p + near * temperature * rng.standard_normal(d)).astype(np.float32)
+            exact = truth(function, p, q, temperature=temperature)
+            assert is_near(call(function, p, q, temperature=temperature), exact, function, "float32"), (d, scale)
 
 
 # Below the range of the quick loops.
