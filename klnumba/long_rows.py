@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from klnumba.arrays import FLOAT64, Block, Rows
-from klnumba.engine import AGREE, NAMES, Task, attempts, has_mass
-from klnumba.formulas.finish import finish_difference, finish_sum, kl_finish, kl_finish_difference, limit
-from klnumba.kernels import cpu, exact, fast, logs, threads
+from klnumba.engine import AGREE, NAMES, QUICK, Task, attempts, has_mass
+from klnumba.formulas.finish import finish_difference, finish_sum, limit, middling
+from klnumba.kernels import cpu, exact, fast, fast_pairs, logs, threads
 from klnumba.kernels.tiles import CHUNK, combine
-
-STATE = exact.SIZE  # float64 numbers that a read leaves of a piece
 
 
 class Read(NamedTuple):
@@ -31,6 +30,12 @@ class Read(NamedTuple):
     normalize: bool = True
     numbers: tuple[float, ...] = ()
     sums: tuple[float, ...] = ()
+    back: bool = False  # q and p, in the place of p and q
+
+    @property
+    def size(self) -> int:
+        """How many numbers it leaves."""
+        return 2 * fast_pairs.SUMS + 1 if self.loop in ("quick", "scaled") and self.cell in cpu.PAIRS else exact.SIZE
 
 
 Plan = Generator[Read, np.ndarray, Any]
@@ -54,7 +59,7 @@ def value(task: Task, rows: Rows, row: int, count: int, order: str) -> Any:
 
 def _states(read: Read, rows: Rows, row: int, count: int, order: str) -> np.ndarray:
     pieces = starts(rows.d)
-    states = np.zeros((len(pieces), STATE))
+    states = np.zeros((len(pieces), read.size))
 
     def one(i: int) -> None:
         stop = min(pieces[i] + CHUNK, rows.d)
@@ -69,8 +74,8 @@ def _states(read: Read, rows: Rows, row: int, count: int, order: str) -> np.ndar
 
 def state_of(read: Read, block: Block, cells: int, dtype: np.dtype[Any]) -> np.ndarray:
     """What a read leaves of one piece, which a block holds."""
-    states = np.zeros((1, STATE))
-    _LOOPS[read.loop](read, block, cells, dtype, states)
+    states = np.zeros((1, read.size))
+    _LOOPS[read.loop](read, block.ordered("qp") if read.back else block, cells, dtype, states)
     found: np.ndarray = states[0]
     return found
 
@@ -83,7 +88,13 @@ def _whole(block: Block, cells: int) -> tuple[Any, ...]:
 
 
 def _quick(read: Read, block: Block, cells: int, dtype: np.dtype[Any], states: np.ndarray) -> None:
-    cpu.kl_pieces(NAMES[dtype.char], read.normalize)(*_whole(block, cells), states, *threads.scratch(dtype))
+    loop = cpu.quick_pieces(read.cell, NAMES[dtype.char], read.normalize)
+    loop(*_whole(block, cells), 1.0, states, *threads.scratch(dtype))
+
+
+def _scaled(read: Read, block: Block, cells: int, dtype: np.dtype[Any], states: np.ndarray) -> None:
+    loop = cpu.scaled_pieces(read.cell, NAMES[dtype.char])
+    loop(*_whole(block, cells), *read.numbers, states, *threads.scratch(dtype))
 
 
 def _masses(read: Read, block: Block, cells: int, dtype: np.dtype[Any], states: np.ndarray) -> None:
@@ -121,8 +132,8 @@ def _places(read: Read, block: Block, cells: int, dtype: np.dtype[Any], states: 
 
 
 _LOOPS: dict[str, Callable[[Read, Block, int, np.dtype[Any], np.ndarray], None]] = {
-    "quick": _quick, "masses": _masses, "cells": _cells, "largest": _largest, "log cells": _log_cells,
-    "log masses": _log_masses, "places": _places,
+    "quick": _quick, "scaled": _scaled, "masses": _masses, "cells": _cells, "largest": _largest,
+    "log cells": _log_cells, "log masses": _log_masses, "places": _places,
 }  # fmt: skip
 
 
@@ -133,31 +144,68 @@ def plan(task: Task, d: int, dtype: np.dtype[Any]) -> Plan:
     """The reads that a row of `d` cells takes; the value is what it returns."""
     if task.name == AGREE:
         return (yield from _agreement(task, d))
-    if not task.logs and task.name == "kl":
-        found = yield from (_quickly if task.normalize else _quickly_plain)(dtype)
-        if found == found:
-            return found
-    found = yield from (_of_logs if task.logs else _exactly)(task)
+    if task.name == "jeffreys" and not task.logs:
+        return (yield from _both_ways(task, dtype))
+    found = yield from _of_logs(task) if task.logs else _of_cells(task, dtype)
     return min(found, limit(task.name, task.normalize))  # NaN stays
 
 
-def _quickly(dtype: np.dtype[Any]) -> Plan:
-    """KL of normalised probabilities from one read, or NaN where that is not exact."""
-    states = yield Read("quick")
-    g, ge, p, pe, q, qe, held = map(float, combine(states))
-    if held < len(states) or not 0.0 < p + pe < math.inf:
-        return math.nan
-    found = kl_finish(g + ge, p + pe, q + qe, *fast.constants(dtype)[2:])
-    return found if found >= 0.0 else math.nan
+def _of_cells(task: Task, dtype: np.dtype[Any]) -> Plan:
+    """A divergence of probabilities; for the entropy p is in both places."""
+    one = replace(task, name="cross_entropy") if task.name == "entropy" else task
+    if one.name in QUICK and (one.name != "js" or one.weight == 0.5):
+        found = yield from _quickly(one, dtype)
+        if found == found:
+            return found
+    return (yield from _exactly(task))
 
 
-def _quickly_plain(dtype: np.dtype[Any]) -> Plan:
-    """The same of probabilities that are taken as they are."""
-    states = yield Read("quick", normalize=False)
-    g, ge, d, de, e, ee, held = map(float, combine(states))
-    if held < len(states):
+def _both_ways(task: Task, dtype: np.dtype[Any]) -> Plan:
+    """Jeffreys as KL there and back; where one is negative, as rows taken as they are may have it, the exact way."""
+    one_way = replace(task, name="kl")
+    there = yield from _of_cells(one_way, dtype)
+    if there >= 0.0:
+        back = yield from _turned(_of_cells(one_way, dtype))
+        if back >= 0.0:
+            return there + back
+    return (yield from _exactly(task))
+
+
+def _turned(running: Plan) -> Plan:
+    """A plan for q and p."""
+    try:
+        read = next(running)
+        while True:
+            read = running.send((yield read._replace(back=True)))
+    except StopIteration as end:
+        return end.value
+
+
+def _quickly(task: Task, dtype: np.dtype[Any]) -> Plan:
+    """The value from one read or, where the masses differ, from a scaled one too; NaN where that is not exact."""
+    states = yield Read("quick", task.name, normalize=task.normalize)
+    *sums, held = _sums(states)
+    p, q = sums[-2:]
+    if held < len(states) or (task.normalize and not (0.0 < p < math.inf and 0.0 < q < math.inf)):
         return math.nan
-    return kl_finish_difference(g + ge, d + de, e + ee, fast.plain_floor(dtype), fast.constants(dtype)[3])
+    finish, floor = cpu.finish_of_sums(task.name, NAMES[dtype.char], task.normalize)
+    found = finish(*sums, floor, fast.constants(dtype)[3])
+    if not task.normalize:
+        return math.nan if found == -1.0 and task.name != "kl" else found
+    if found >= 0.0 or not middling(p, q):
+        return found if found >= 0.0 else math.nan
+    scale, finish = cpu.scale_and_finish(task.name)
+    c = scale(p, q)
+    states = yield Read("scaled", task.name, numbers=(c,))
+    *sums, held = _sums(states)
+    found = finish(*sums, c)
+    return found if held == len(states) and found >= 0.0 else math.nan
+
+
+def _sums(states: np.ndarray) -> list[float]:
+    """The sums of the pieces, and how many of their guards held."""
+    *pairs, held = map(float, combine(states))
+    return [hi + lo for hi, lo in zip(pairs[::2], pairs[1::2], strict=True)] + [held]
 
 
 def _exactly(task: Task) -> Plan:

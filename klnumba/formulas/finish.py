@@ -188,9 +188,12 @@ def cross_entropy_of(a: float, b: float, p: float, q: float) -> float:
 
 
 def cross_entropy_finish_plain(a: float, b: float, p: float, q: float, floor: float, large: float) -> float:
-    """The same of rows taken as they are, A itself: where no q is above 1, no term of it is negative."""
-    inside = (q <= 1.0 + 2.0**-18) & (p < large) & (p > 1.0 / large)
-    sound = inside & (a >= 2.0**-12 * p) & (a * large >= 2.0**24)
+    """The same of rows taken as they are, A itself, where what of it is negative is little.
+
+    A term is where q is above 1, and then by no more than the sum of q is.
+    """
+    inside = (p < large) & (p > 1.0 / large)
+    sound = inside & (a >= 64.0 * p * (max(q - 1.0, 0.0) + floor)) & (a * large >= 2.0**24)
     nothing = (a == 0.0) & (q <= 1.0) & (inside | (p == 0.0))
     return 0.0 if nothing else (a if sound else -1.0)
 
@@ -199,9 +202,9 @@ def finish_sum(
     p: float, pe: float, q: float, qe: float, g: float, ge: float, negative: float, common: float, normalize: bool
 ) -> float:
     """The sum of the cells over the common mass; NaN where a row is no distribution."""
-    value = (g if abs(g) == math.inf else g + ge) / common
     if negative > 0.0 or (normalize and not (0.0 < p < math.inf and 0.0 < q < math.inf)):
         return math.nan
+    value = (g if abs(g) == math.inf else g + ge) / common
     return 0.0 if normalize and value < 0.0 else value
 
 

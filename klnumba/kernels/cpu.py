@@ -159,6 +159,23 @@ def scaled_rows(name: str, dtype: str, short: bool) -> Any:
     return loop(_name(name, "scaled-short" if short else "scaled-long", dtype), _scaled(name, kind, short), signature)
 
 
+def finish_of_sums(name: str, dtype: str, normalize: bool) -> tuple[Callable[..., float], float]:
+    """What becomes of the sums of a row, and the `floor` that it takes."""
+    kind = np.dtype(dtype)
+    if name != "kl":
+        return (PAIRS[name].finish(dtype) if normalize else PAIRS[name].plain), fast.constants(kind)[2]
+    if normalize:
+        return finish.kl_finish, fast.constants(kind)[2]
+    return finish.kl_finish_difference, fast.plain_floor(kind)
+
+
+def scale_and_finish(name: str) -> tuple[Callable[..., float], Callable[..., float]]:
+    """What one side of a row is scaled by, and what becomes of the sums then."""
+    if name == "kl":
+        return finish.to_mass_of_p, finish.kl_finish_scaled
+    return PAIRS[name].scale, PAIRS[name].scaled_finish
+
+
 def _scaled(name: str, kind: Any, short: bool) -> Callable[..., None]:
     if name == "kl":
         cell, last = divergences.kl_cell_scaled, finish.kl_finish_scaled
@@ -170,12 +187,31 @@ def _scaled(name: str, kind: Any, short: bool) -> Callable[..., None]:
 
 
 @once
-def kl_pieces(dtype: str, normalize: bool) -> Any:
+def quick_pieces(name: str, dtype: str, normalize: bool) -> Any:
+    """Pieces of one long row in one read, of KL or of a divergence among `PAIRS`."""
     kind = np.dtype(dtype)
+    if name == "kl":
+        built = fast.pieces(_fast_cell(dtype), kind, kind.type, finish.masses if normalize else finish.differences)
+    else:
+        pair = PAIRS[name]
+        built = fast_pairs.pieces(pair.cells if dtype == "float64" else pair.cells_f32, kind, kind.type)
+    return _pieces(_name(name, "pieces" if normalize or name != "kl" else "plain-pieces", dtype), built, kind)
+
+
+@once
+def scaled_pieces(name: str, dtype: str) -> Any:
+    """The same in float64, one side scaled first."""
+    kind = np.dtype(dtype)
+    if name == "kl":
+        built = fast.pieces(divergences.kl_cell_scaled, kind, np.float64)
+    else:
+        built = fast_pairs.pieces(PAIRS[name].scaled, kind, np.float64)
+    return _pieces(_name(name, "scaled-pieces", dtype), built, kind)
+
+
+def _pieces(title: str, built: Callable[..., None], kind: Any) -> Any:
     cells = cells_of(kind)
-    signature = types.void(cells, INT, cells, INT, INDEX, INDEX, STATES, *room_of(kind))
-    built = fast.pieces(_fast_cell(dtype), kind, finish.masses if normalize else finish.differences)
-    return loop(_name("kl", "pieces" if normalize else "plain-pieces", dtype), built, signature)
+    return loop(title, built, types.void(cells, INT, cells, INT, INDEX, INDEX, FLOAT, STATES, *room_of(kind)))
 
 
 @once

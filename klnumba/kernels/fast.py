@@ -92,20 +92,25 @@ def long_rows(
     return rows_loop(row, SUMS, finished, is_infinite, normal, lowest)
 
 
-def pieces(cell: Callable[..., Any], dtype: Any, pair: Callable[..., Any]) -> Callable[..., None]:
-    """Pieces of one long row: a state of sums for each, and whether its guard held."""
-    top, normal, _, _ = constants(dtype)
-    row = _row_loop(cell, dtype, dtype.type, top, pair)
+def pieces(cell: Callable[..., Any], dtype: Any, kind: Any, pair: Callable[..., Any] = masses) -> Callable[..., None]:
+    """Pieces of one long row, computed as `kind`."""
+    top, normal, _, _ = constants(np.dtype(kind))
+    return pieces_loop(_row_loop(cell, dtype, kind, top, pair), SUMS, normal)
+
+
+def pieces_loop(row: Any, sums: int, normal: Any) -> Callable[..., None]:
+    """Pieces of one long row, one side scaled by `c`: a state of sums for each, and whether its guard held."""
+    lows = low(sums)
 
     def loop(
-        p: Any, a: Any, q: Any, b: Any, starts: Any, stops: Any, states: Any, work: Any, view: Any, space: Any
+        p: Any, a: Any, q: Any, b: Any, starts: Any, stops: Any, c: Any, states: Any, work: Any, view: Any, space: Any
     ) -> None:
         for i in range(starts.size):
             d = stops[i] - starts[i]
-            states[i, 6] = row(p, a + starts[i], q, b + starts[i], d, 1.0, work, view, space, 0) >= normal
-            together(SUMS * LANES, LOW, space)
-            for k in range(3):
-                states[i, 2 * k], states[i, 2 * k + 1] = space[k], space[LOW + k]
+            states[i, 2 * sums] = row(p, a + starts[i], q, b + starts[i], d, c, work, view, space, 0) >= normal
+            together(sums * LANES, lows, space)
+            for k in range(sums):
+                states[i, 2 * k], states[i, 2 * k + 1] = space[k], space[lows + k]
 
     return loop
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from klnumba.formulas.finish import masses
 from klnumba.kernels.compiler import as_written, frozen, part, scalar
-from klnumba.kernels.fast import constants, groups_loop, scaled_long_rows, scaled_short_rows, sums
+from klnumba.kernels.fast import constants, groups_loop, pieces_loop, scaled_long_rows, scaled_short_rows, sums
 from klnumba.kernels.lane_sums import AHEAD, LANES, add_four, row_loop, rows_loop
 from klnumba.kernels.tiles import BUFFER, SPACE, STEP, TILE, ask
 
@@ -53,6 +53,12 @@ def long_rows(cells: Callable[..., Any], finish: Callable[..., Any], infinite: A
         return finish(sums[4 * i], sums[4 * i + 1], sums[4 * i + 2], sums[4 * i + 3], floor, large)
 
     return rows_loop(row, SUMS, finished, infinite, normal, 0.0)
+
+
+def pieces(cells: Callable[..., Any], dtype: Any, kind: Any) -> Callable[..., None]:
+    """Pieces of one long row, computed as `kind`."""
+    top, normal, _, _ = constants(np.dtype(kind))
+    return pieces_loop(row_loop(four_of(cells), SUMS, dtype, kind, top), SUMS, normal)
 
 
 def flat_loop(cells: Callable[..., Any], top: Any) -> Any:
