@@ -10,9 +10,9 @@ second excess is of first order in 1/a.
 
 from __future__ import annotations
 
-from klnumba.formulas.divergences import series
 from klnumba.formulas.elementary import log, two_sum
 from klnumba.formulas.log_cells import phi
+from klnumba.formulas.odd_series import series
 from klnumba.formulas.primitives import fma
 from klnumba.formulas.ranges import product, times_excess
 from klnumba.formulas.special import (

@@ -17,8 +17,9 @@ from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.normal import Normal
 from klnumba.distributions.pareto import Pareto
 from klnumba.distributions.registry import register_kl
-from klnumba.formulas.divergences import generalized_kl, log_ratio, series
+from klnumba.formulas.divergences import generalized_kl, log_ratio
 from klnumba.formulas.elementary import exp, log, log1p, split_exponent, two_sum
+from klnumba.formulas.odd_series import series
 from klnumba.formulas.ranges import FAR, TINY, times_excess, unit_in_range
 from klnumba.formulas.special import (
     HALF_LOG_2PI,

@@ -1,6 +1,6 @@
 """Cells of KL for CUDA devices, where it is the number of instructions that keeps a loop from the speed of memory.
 
-They say what `divergences.kl_cell_f32` and `logit_cells` say, in about half the instructions: divisions and powers of
+They say what `row_cells.kl_cell_f32` and `logit_cells` say, in about half the instructions: divisions and powers of
 float32 are made of quick instructions of a device, zeros are not told apart but raised to the least normal number, and
 no cell of logits where p and q are close needs q.
 
@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.formulas.divergences import MANTISSA, MANTISSA_F32, series
 from klnumba.formulas.elementary import (
     INF,
     LN2_HI,
@@ -33,6 +32,7 @@ from klnumba.formulas.elementary import (
 from klnumba.formulas.finish import kl_finish
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.logit_cells import NEAR, psi_f32
+from klnumba.formulas.odd_series import MANTISSA, MANTISSA_F32, series
 from klnumba.formulas.primitives import fma
 
 ERROR = 2.0**-22  # of a power of two

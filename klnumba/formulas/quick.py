@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from klnumba.formulas.divergences import MANTISSA, R0, R1, R2, R3, R4, R5, R6, R7, R8, R9
 from klnumba.formulas.elementary import LN2_HI, LN2_LO
+from klnumba.formulas.odd_series import MANTISSA, R0, R1, R2, R3, R4, R5, R6, R7, R8, R9
 from klnumba.formulas.primitives import fma
 from klnumba.formulas.special import difference_of_products
 

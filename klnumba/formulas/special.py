@@ -23,9 +23,10 @@ import math
 
 import numpy as np
 
-from klnumba.formulas.divergences import log_ratio, series, split_ratio
+from klnumba.formulas.divergences import log_ratio, split_ratio
 from klnumba.formulas.elementary import LN2_HI, LN2_LO, expm1, log, log1p, split_exponent, two_sum
 from klnumba.formulas.log_cells import phi, remainder
+from klnumba.formulas.odd_series import series
 from klnumba.formulas.primitives import fma
 
 LN2 = 0.6931471805599453

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numba import from_dtype, types
 
-from klnumba.formulas import divergences, finish, log_cells
+from klnumba.formulas import divergences, finish, log_cells, row_cells
 from klnumba.kernels import (
     accumulate,
     binning,
@@ -77,7 +77,7 @@ def _name(*parts: str) -> str:
 
 
 def _fast_cell(dtype: str) -> Callable[..., Any]:
-    return divergences.kl_cell if dtype == "float64" else divergences.kl_cell_f32
+    return row_cells.kl_cell if dtype == "float64" else row_cells.kl_cell_f32
 
 
 @once
@@ -87,9 +87,9 @@ def kl_rows(dtype: str, short: bool, normalize: bool) -> Any:
     cells = cells_of(kind)
     name = _name("kl" if normalize else "plain-kl", "short" if short else "long", dtype)
     if short and normalize:
-        built = fast.short_rows(divergences.kl_cell, finish.kl_finish)
+        built = fast.short_rows(row_cells.kl_cell, finish.kl_finish)
     elif short:
-        built = fast_plain.short_rows(divergences.kl_cell)
+        built = fast_plain.short_rows(row_cells.kl_cell)
     elif normalize:
         built = fast.long_rows(_fast_cell(dtype), finish.kl_finish, kind)
     else:
@@ -121,15 +121,15 @@ class Pair:
 
 PAIRS = {
     "js": Pair(
-        divergences.js_cells, divergences.js_cells_f32, divergences.js_unfit, infinite.never,
+        row_cells.js_cells, row_cells.js_cells_f32, row_cells.js_unfit, infinite.never,
         lambda dtype: finish.js_finish(ALIKE[dtype]), finish.js_finish_plain,
-        divergences.js_cells_scaled, divergences.js_unfit_scaled, finish.to_larger_mass, finish.js_finish_scaled,
+        row_cells.js_cells_scaled, row_cells.js_unfit_scaled, finish.to_larger_mass, finish.js_finish_scaled,
         ALIKE,
     ),
     "cross_entropy": Pair(
-        divergences.cross_entropy_cells, divergences.cross_entropy_cells_f32, divergences.kl_unfit,
+        row_cells.cross_entropy_cells, row_cells.cross_entropy_cells_f32, row_cells.kl_unfit,
         infinite.is_infinite, lambda dtype: finish.cross_entropy_finish, finish.cross_entropy_finish_plain,
-        divergences.cross_entropy_cells_scaled, divergences.kl_unfit_scaled, finish.to_one,
+        row_cells.cross_entropy_cells_scaled, row_cells.kl_unfit_scaled, finish.to_one,
         finish.cross_entropy_finish_scaled,
     ),
 }  # fmt: skip
@@ -178,7 +178,7 @@ def scale_and_finish(name: str) -> tuple[Callable[..., float], Callable[..., flo
 
 def _scaled(name: str, kind: Any, short: bool) -> Callable[..., None]:
     if name == "kl":
-        cell, last = divergences.kl_cell_scaled, finish.kl_finish_scaled
+        cell, last = row_cells.kl_cell_scaled, finish.kl_finish_scaled
         return fast.scaled_short(cell, last) if short else fast.scaled_long(cell, last, kind)
     pair = PAIRS[name]
     if short:
@@ -203,7 +203,7 @@ def scaled_pieces(name: str, dtype: str) -> Any:
     """The same in float64, one side scaled first."""
     kind = np.dtype(dtype)
     if name == "kl":
-        built = fast.pieces(divergences.kl_cell_scaled, kind, np.float64)
+        built = fast.pieces(row_cells.kl_cell_scaled, kind, np.float64)
     else:
         built = fast_pairs.pieces(PAIRS[name].scaled, kind, np.float64)
     return _pieces(_name(name, "scaled-pieces", dtype), built, kind)

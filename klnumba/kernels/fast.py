@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.formulas.divergences import kl_unfit, kl_unfit_scaled, no_cell
 from klnumba.formulas.finish import differences, masses, to_mass_of_p
+from klnumba.formulas.row_cells import kl_unfit, kl_unfit_scaled, no_cell
 from klnumba.kernels.compiler import as_written, frozen, helper, part, scalar
 from klnumba.kernels.infinite import is_infinite
 from klnumba.kernels.lane_sums import AHEAD, LANES, add_four, difference_gatherer, low, row_loop, rows_loop, together

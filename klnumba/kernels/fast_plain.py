@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.formulas.divergences import kl_unfit
 from klnumba.formulas.finish import GRID, MAGNITUDE, kl_finish_difference, split_difference
+from klnumba.formulas.row_cells import kl_unfit
 from klnumba.kernels.compiler import frozen, helper, part, scalar
 from klnumba.kernels.fast import constants, group, sums
 from klnumba.kernels.infinite import is_infinite

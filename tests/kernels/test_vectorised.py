@@ -86,7 +86,7 @@ import math
 import numpy as np
 from numba import types
 from klnumba.formulas import finish
-from klnumba.formulas.divergences import kl_cell
+from klnumba.formulas.row_cells import kl_cell
 from klnumba import distributions
 from klnumba.distributions import dirichlet, registry
 from klnumba.kernels import cpu, elementwise, fast, shares
