@@ -127,7 +127,9 @@ def test_without_standard_error_nothing_else_comes_to_standard_output(logits: Pa
 
 
 SLOW = """
+import signal
 import time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have started all this with Ctrl-C ignored
 from klnumba.scoring import cache
 true = cache._Writer._block
 def slow(self, *rest):
