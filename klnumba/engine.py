@@ -1,12 +1,11 @@
 """Which loops a call needs, and running them over blocks of rows.
 
 KL of probabilities takes one read (`kernels.fast`), and so do JS with equal
-weights and cross-entropy (`kernels.fast_pairs`). The normalised rows that this
+weights, Jeffreys and cross-entropy (`kernels.fast_pairs`). The normalised rows that this
 flags are brought to a common mass and read again, and those that this flags
 too, or that are taken as they are, go the exact way (`kernels.exact`). So do
 the divergences that have no quick way. Entropy is the cross-entropy of p with
-itself, and Jeffreys is KL there and back. KL of normalised logarithms has its
-own quick way (`kernels.logits`), and so have entropy, cross-entropy, JS and
+itself. KL of normalised logarithms has its own quick way (`kernels.logits`), and so have entropy, cross-entropy, JS and
 the largest log-ratio (`kernels.log_sums`); of logarithms that are taken as
 they are one read is enough (`kernels.logs_plain`). What these flag, and all
 else of logarithms, goes through `kernels.logs`. Short rows have loops that
@@ -70,7 +69,7 @@ def values(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarr
     if task.name == AGREE:
         out[:] = agreement(task, block, d)
         return
-    if task.name == "jeffreys" and is_quick(task, d, dtype) and (task.normalize or not task.logs):
+    if task.name == "jeffreys" and task.logs and task.normalize and is_quick(task, d, dtype):
         _both_ways(task, block, d, dtype, out, count)
     elif task.logs:
         _logs(task, block, d, dtype, out, count)
@@ -147,20 +146,13 @@ def _quick(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarr
 
 
 def _both_ways(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarray, count: int) -> None:
-    """Jeffreys as KL there and back. Of rows taken as they are one may be negative; these go the exact way."""
+    """Jeffreys of normalised rows of logarithms: KL there and back, neither of which is negative."""
     one_way = replace(task, name="kl")
     values(one_way, block, d, dtype, out, count)
     back = np.empty_like(out)
     values(one_way, block.ordered("qp"), d, dtype, back, count)
-    if task.normalize:
+    with np.errstate(over="ignore"):
         out += back
-        return
-    cancels = np.minimum(out, back) < 0.0
-    with np.errstate(invalid="ignore"):  # of infinities, in rows that go the exact way
-        out += back
-    (rest,) = ((cancels & (out < math.inf)) | np.isnan(out)).nonzero()
-    if rest.size:
-        _exact(task.name, task, block, d, dtype, rest, out)
 
 
 def _exact(
@@ -183,12 +175,14 @@ def _logs(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarra
             index = index[np.isnan(out[index])]
             if not index.size:
                 return
+        out[index] = math.nan  # of one sign
 
     if not is_quick(task, d, dtype):
         careful(np.arange(block.count))
     elif not task.normalize:
         loop = cpu.plain_log_rows(task.name, NAMES[dtype.char], d < fast.SHORT)
         _shared(loop, lambda: threads.scratch(dtype), careful, block, d, out, count)
+        out += 0.0  # -0.0 becomes 0.0
     elif task.name != "kl":
         short = d < log_sums_short.SHORT
         loop = cpu.log_sum_rows(task.name, NAMES[dtype.char], short)

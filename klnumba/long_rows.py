@@ -17,7 +17,7 @@ import numpy as np
 from klnumba.arrays import FLOAT64, Block, Rows
 from klnumba.engine import AGREE, NAMES, QUICK, Task, attempts, has_mass
 from klnumba.formulas.finish import finish_difference, finish_sum, limit, middling
-from klnumba.kernels import cpu, exact, fast, fast_pairs, logs, threads
+from klnumba.kernels import cpu, exact, fast, fast_pairs, logs, logs_plain, threads
 from klnumba.kernels.tiles import CHUNK, combine
 
 
@@ -30,7 +30,6 @@ class Read(NamedTuple):
     normalize: bool = True
     numbers: tuple[float, ...] = ()
     sums: tuple[float, ...] = ()
-    back: bool = False  # q and p, in the place of p and q
 
     @property
     def size(self) -> int:
@@ -75,7 +74,7 @@ def _states(read: Read, rows: Rows, row: int, count: int, order: str) -> np.ndar
 def state_of(read: Read, block: Block, cells: int, dtype: np.dtype[Any]) -> np.ndarray:
     """What a read leaves of one piece, which a block holds."""
     states = np.zeros((1, read.size))
-    _LOOPS[read.loop](read, block.ordered("qp") if read.back else block, cells, dtype, states)
+    _LOOPS[read.loop](read, block, cells, dtype, states)
     found: np.ndarray = states[0]
     return found
 
@@ -118,6 +117,10 @@ def _log_cells(read: Read, block: Block, cells: int, dtype: np.dtype[Any], state
     loop(*_whole(block, cells), c, read.weight, states, *threads.scratch(FLOAT64))
 
 
+def _plain_logs(read: Read, block: Block, cells: int, dtype: np.dtype[Any], states: np.ndarray) -> None:
+    cpu.plain_log_pieces(read.cell, NAMES[dtype.char])(*_whole(block, cells), states, *threads.scratch(dtype))
+
+
 def _log_masses(read: Read, block: Block, cells: int, dtype: np.dtype[Any], states: np.ndarray) -> None:
     loop, c = cpu.log_piece_rest(NAMES[dtype.char]), np.array(read.numbers)
     loop(*_whole(block, cells), c, states, *threads.scratch(FLOAT64))
@@ -133,7 +136,7 @@ def _places(read: Read, block: Block, cells: int, dtype: np.dtype[Any], states: 
 
 _LOOPS: dict[str, Callable[[Read, Block, int, np.dtype[Any], np.ndarray], None]] = {
     "quick": _quick, "scaled": _scaled, "masses": _masses, "cells": _cells, "largest": _largest,
-    "log cells": _log_cells, "log masses": _log_masses, "places": _places,
+    "log cells": _log_cells, "log masses": _log_masses, "plain logs": _plain_logs, "places": _places,
 }  # fmt: skip
 
 
@@ -144,8 +147,6 @@ def plan(task: Task, d: int, dtype: np.dtype[Any]) -> Plan:
     """The reads that a row of `d` cells takes; the value is what it returns."""
     if task.name == AGREE:
         return (yield from _agreement(task, d))
-    if task.name == "jeffreys" and not task.logs:
-        return (yield from _both_ways(task, dtype))
     found = yield from _of_logs(task) if task.logs else _of_cells(task, dtype)
     return min(found, limit(task.name, task.normalize))  # NaN stays
 
@@ -158,27 +159,6 @@ def _of_cells(task: Task, dtype: np.dtype[Any]) -> Plan:
         if found == found:
             return found
     return (yield from _exactly(task))
-
-
-def _both_ways(task: Task, dtype: np.dtype[Any]) -> Plan:
-    """Jeffreys as KL there and back; where one is negative, as rows taken as they are may have it, the exact way."""
-    one_way = replace(task, name="kl")
-    there = yield from _of_cells(one_way, dtype)
-    if there >= 0.0:
-        back = yield from _turned(_of_cells(one_way, dtype))
-        if back >= 0.0:
-            return there + back
-    return (yield from _exactly(task))
-
-
-def _turned(running: Plan) -> Plan:
-    """A plan for q and p."""
-    try:
-        read = next(running)
-        while True:
-            read = running.send((yield read._replace(back=True)))
-    except StopIteration as end:
-        return end.value
 
 
 def _quickly(task: Task, dtype: np.dtype[Any]) -> Plan:
@@ -233,6 +213,10 @@ def _finished(name: str, task: Task, sums: np.ndarray, factors: np.ndarray, fini
 
 
 def _of_logs(task: Task) -> Plan:
+    if not task.normalize and task.name in logs_plain.CELLS and (task.name != "js" or task.weight == 0.5):
+        found = float(logs.value_of(*combine((yield Read("plain logs", task.name)))[:2]))
+        if found > -math.inf:
+            return found + 0.0  # -0.0 becomes 0.0
     inverse, tail = task.inverse_temperature()
     c = np.array([0.0, 0.0, inverse, tail, 0.0, 0.0, 0.0, 0.0])
     states = yield Read("largest")

@@ -157,8 +157,7 @@ def kl(p: float, q: float, d: float, low: float, mass: float, above_p: float, ab
 def jeffreys(
     p: float, q: float, d: float, low: float, mass: float, above_p: float, above_q: float, weight: float
 ) -> float:
-    gap = d if abs(d) == math.inf else d + low
-    return 0.0 if d == 0.0 else gap * sharp_log_ratio(p, q, d, low)
+    return 0.0 if d == 0.0 else (d + low) * sharp_log_ratio(p, q, d, low)
 
 
 def mixture(p: float, q: float, d: float, low: float, weight: float) -> float:

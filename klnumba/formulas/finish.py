@@ -107,7 +107,7 @@ def to_mass_of_p(p: float, q: float) -> float:
 def to_larger_mass(p: float, q: float) -> float:
     """What takes q to the sum of p or, where that is the smaller one, p to that of q; then it is negative.
 
-    JS of p and q is that of q and p in every bit.
+    So are p and q, exchanged, the same rows in every bit.
     """
     return p / q if p >= q else -q / p
 
@@ -120,6 +120,25 @@ def to_one(p: float, q: float) -> float:
 def middling(p: float, q: float) -> bool:
     """Whether both sums are far from where products overflow or underflow."""
     return bool((p < 2.0**500) & (q < 2.0**500) & (p > 2.0**-500) & (q > 2.0**-500))
+
+
+def jeffreys_finish(a: float, b: float, p: float, q: float, floor: float, large: float) -> float:
+    """Jeffreys of the normalised rows, KL there and back, from the sums A and B of `jeffreys_cells`; -1 as there."""
+    there, back = kl_finish(a, p, q, floor, large), kl_finish(b, q, p, floor, large)
+    return there + back if (there >= 0.0) & (back >= 0.0) else -1.0
+
+
+def jeffreys_finish_plain(a: float, b: float, p: float, q: float, floor: float, large: float) -> float:
+    """The same of rows taken as they are: what p and q are off each other is in A and, with the other sign, in B."""
+    mass, value = 0.5 * p + 0.5 * q, a + b
+    sound = (value >= floor * floor * mass) & (value < large) & (mass < large) & (mass > 1.0 / large)
+    equal = (value == 0.0) & (p == q) & (p < large)
+    return 0.0 if equal else (value if sound else -1.0)
+
+
+def jeffreys_finish_scaled(a: float, b: float, p: float, q: float, c: float) -> float:
+    """The same of rows that c has brought to the larger mass, as `kl_finish_scaled`."""
+    return 2.0 * js_finish_scaled(a, b, p, q, c)
 
 
 def js_finish(alike: float) -> Callable[[float, float, float, float, float, float], float]:
@@ -179,7 +198,7 @@ def cross_entropy_finish_scaled(a: float, b: float, p: float, q: float, c: float
 
 def cross_entropy_of(a: float, b: float, p: float, q: float) -> float:
     """The value of `cross_entropy_finish`, or -1, for a P in range."""
-    many = math.floor((q - b) + 0.5)
+    many = np.floor((q - b) + 0.5)
     e = b + (many - 1.0)
     value = a / p + (e - bend(e))
     sound = (abs(e) <= 2.0**-5) & (value >= 8.0 * abs(e))

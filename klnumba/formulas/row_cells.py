@@ -39,7 +39,8 @@ def kl_cell(p: float, q: float, c: float) -> tuple[float, np.int64]:
     absent = p == 0.0
     x = 1.0 if absent else p  # then the cell is q, whatever comes out; dividing what is left of a zero would be slow
     power, q2 = towards(x, q)
-    return q if absent else normal_bregman(x, q, q2, x - q2, power), guard_of(absent, x, q)
+    g = normal_bregman(x, q, q2, x - q2, power)  # in any case: in a branch it would be of p, whatever x is
+    return q if absent else g, guard_of(absent, x, q)
 
 
 def towards(p: float, q: float) -> tuple[np.int64, float]:
@@ -176,7 +177,43 @@ def kl_cell_apart(p: float, q: float, d: float) -> tuple[float, np.int64]:
     x = 1.0 if absent else p
     power, q2 = towards(x, q)
     gap = d if power == np.int64(0) else x - q2
-    return q if absent else normal_bregman(x, q, q2, gap, power), guard_of(absent, x, q)
+    g = normal_bregman(x, q, q2, gap, power)
+    return q if absent else g, guard_of(absent, x, q)
+
+
+def jeffreys_cells(p: float, q: float, c: float) -> tuple[float, float, np.int64]:
+    """`kl_cell` there and back, and the guard of both."""
+    there, guard = kl_cell(p, q, c)
+    back, other = kl_cell(q, p, c)
+    return there, back, min(guard, other)
+
+
+def jeffreys_cells_f32(p: np.float32, q: np.float32, c: float) -> tuple[np.float32, np.float32, np.int32]:
+    """The same for float32, in float32 arithmetic."""
+    there, guard = kl_cell_f32(p, q, c)
+    back, other = kl_cell_f32(q, p, c)
+    return there, back, min(guard, other)
+
+
+def jeffreys_unfit(p: float, q: float, least: float) -> bool:
+    """The same as `kl_unfit` for `jeffreys_cells`."""
+    return kl_unfit(p, q, least) or kl_unfit(q, p, least)
+
+
+def jeffreys_cells_scaled(p: float, q: float, c: float) -> tuple[float, float, np.int64]:
+    """`jeffreys_cells` of x and f*y, whose difference is that of the unrounded f*y, with the `sides_of` p and q."""
+    x, y, f = sides_of(p, q, c)
+    z = f * y
+    gap = fma(-f, y, x)
+    there, guard = kl_cell_apart(x, z, gap)
+    back, other = kl_cell_apart(z, x, -gap)
+    return there, back, min(min(guard, other), np.float64(y).view(np.int64) | EXPONENT)  # as of `js_cells_scaled`
+
+
+def jeffreys_unfit_scaled(p: float, q: float, c: float, least: float) -> bool:
+    """The same as `kl_unfit_scaled` for `jeffreys_cells_scaled`."""
+    x, y, f = sides_of(p, q, c)
+    return y < 0.0 or jeffreys_unfit(x, f * y, least)
 
 
 def power_below(q: float) -> tuple[np.int64, float]:

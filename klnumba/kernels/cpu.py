@@ -126,6 +126,12 @@ PAIRS = {
         row_cells.js_cells_scaled, row_cells.js_unfit_scaled, finish.to_larger_mass, finish.js_finish_scaled,
         ALIKE,
     ),
+    "jeffreys": Pair(
+        row_cells.jeffreys_cells, row_cells.jeffreys_cells_f32, row_cells.jeffreys_unfit,
+        infinite.is_infinite_either_way, lambda dtype: finish.jeffreys_finish, finish.jeffreys_finish_plain,
+        row_cells.jeffreys_cells_scaled, row_cells.jeffreys_unfit_scaled, finish.to_larger_mass,
+        finish.jeffreys_finish_scaled,
+    ),
     "cross_entropy": Pair(
         row_cells.cross_entropy_cells, row_cells.cross_entropy_cells_f32, row_cells.kl_unfit,
         infinite.is_infinite, lambda dtype: finish.cross_entropy_finish, finish.cross_entropy_finish_plain,
@@ -152,7 +158,7 @@ def pair_rows(name: str, dtype: str, short: bool, normalize: bool) -> Any:
 
 @once
 def scaled_rows(name: str, dtype: str, short: bool) -> Any:
-    """KL or a divergence among `PAIRS` of the rows in `index`, q scaled first; a flagged row is for `exact_rows`."""
+    """KL or a divergence among `PAIRS` of the rows in `index`, one scaled first; a flagged row is for `exact_rows`."""
     kind = np.dtype(dtype)
     cells, room = cells_of(kind), ROOM if short else room_of(kind)
     signature = types.void(cells, INT, INT, cells, INT, INT, INDEX, INT, VALUES, FLAGS, *room)
@@ -280,6 +286,14 @@ def plain_log_rows(name: str, dtype: str, short: bool) -> Any:
     kind = np.dtype(dtype)
     rows = logs_plain.short_rows(name) if short else logs_plain.long_rows(name)
     return _shared(_name(name, "plain-logs", "short" if short else "long", dtype), rows, cells_of(kind), *room_of(kind))
+
+
+@once
+def plain_log_pieces(name: str, dtype: str) -> Any:
+    kind = np.dtype(dtype)
+    cells = cells_of(kind)
+    signature = types.void(cells, INT, cells, INT, INDEX, INDEX, STATES, *room_of(kind))
+    return loop(_name(name, "plain-log-pieces", dtype), logs_plain.pieces(name), signature)
 
 
 @once

@@ -22,6 +22,12 @@ def is_infinite(p: Any, a: Any, q: Any, b: Any, d: Any) -> Any:
 
 
 @part
+def is_infinite_either_way(p: Any, a: Any, q: Any, b: Any, d: Any) -> Any:
+    """The same of Jeffreys."""
+    return is_infinite(p, a, q, b, d) or is_infinite(q, b, p, a, d)
+
+
+@part
 def never(p: Any, a: Any, q: Any, b: Any, d: Any) -> Any:
     """The same of JS."""
     return False

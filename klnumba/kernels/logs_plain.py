@@ -67,8 +67,8 @@ def short_rows(name: str) -> Callable[..., Any]:
     return loop
 
 
-def long_rows(name: str) -> Callable[..., Any]:
-    """Rows of at least so many."""
+def row_sum(name: str) -> Any:
+    """The value of a long row, of which `space` keeps the sum to twice the digits."""
     cell, alone = scalar(CELLS[name]), name == "entropy"
 
     @part
@@ -82,6 +82,13 @@ def long_rows(name: str) -> Callable[..., Any]:
             add(space, 0, sum_of_sixteens(cells))
         return value_of(space[0], space[1])
 
+    return row
+
+
+def long_rows(name: str) -> Callable[..., Any]:
+    """Rows of at least so many."""
+    row = row_sum(name)
+
     def loop(
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, n: Any, d: Any, out: Any, flag: Any, turn: Any,
         work: Any, view: Any, space: Any,
@@ -94,5 +101,19 @@ def long_rows(name: str) -> Callable[..., Any]:
                 out[r] = row(p, a + r * ps, q, b + r * qs, d, work, view, space)
                 flag[r] = 0 if out[r] > -math.inf else turn[3]
         return flagged(turn, flag)
+
+    return loop
+
+
+def pieces(name: str) -> Callable[..., None]:
+    """Pieces of one long row: the sum of each."""
+    row = row_sum(name)
+
+    def loop(
+        p: Any, a: Any, q: Any, b: Any, starts: Any, stops: Any, states: Any, work: Any, view: Any, space: Any
+    ) -> None:
+        for i in range(starts.size):
+            row(p, a + starts[i], q, b + starts[i], stops[i] - starts[i], work, view, space)
+            states[i, 0], states[i, 1] = space[0], space[1]
 
     return loop

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
 import klnumba as kl
 from klnumba import engine
+from klnumba.formulas import finish
 from tests.reference import mp
 
 LENGTHS = (1, 2, 3, 7, 10, 33, 128, 255, 256, 300, 1_000)
-# The largest errors seen are 3.9 ulp in float64 and 2.4 in float32.
-BOUND = {"float64": 4.5, "float32": 3.0}
+# The largest errors seen in these families are 3.9 ulp in float64 and 2.4 in float32; in longer searches 5.9, of 65
+# cells one of which is nearly all.
+BOUND = {"float64": 6.5, "float32": 3.0}
 INF, NAN = np.inf, np.nan
 
 
@@ -155,7 +159,7 @@ def test_infinite_rows_need_no_exact_loop(d, function, normalize, dtype, monkeyp
         patch.setattr(engine, "_exact", lambda *given, **forms: (left.extend(given[5]), once(*given, **forms)))
         found = getattr(kl, function)(p, q, normalize=normalize)
     assert np.isinf(found[::2]).all()
-    assert function == "jeffreys_divergence" or all(row % 2 for row in left)  # there the way back may cancel
+    assert all(row % 2 for row in left)
     np.testing.assert_allclose(found, exact, rtol=1e-6 if dtype == "float32" else 1e-13, atol=0.0)
 
 
@@ -170,3 +174,38 @@ def test_a_row_that_is_amiss_is_not_infinite(d):
     q[4] = 0.0
     assert np.isnan(kl.kl_divergence(p[4], q[4]))
     assert kl.kl_divergence(p[4], q[4], normalize=False) == INF
+
+
+@pytest.mark.parametrize("d", [2, 10, 300])
+def test_sums_above_one_are_no_reason_for_doubt(d):
+    """Rows taken as they are, whose largest q is above 1: their terms have both signs, and may cancel."""
+    rng = np.random.default_rng(d)
+    for mass in (1.0 + 1e-9, 1.001, 1.5, 3.0, 40.0):
+        p, q = rng.dirichlet(np.full(d, 0.3), (2, 10))
+        q[:, 0] += mass - q.sum(axis=1)
+        q = np.abs(q) + 1e-9
+        for k, value in enumerate(kl.cross_entropy(p, q, normalize=False)):
+            terms = mp.mp.fsum(abs(mp.mpf(float(x)) * mp.mp.log(float(y))) for x, y in zip(p[k], q[k], strict=True))
+            exact = mp.cross_entropy(p[k], q[k], normalize=False)
+            assert mp.ulp_error(value, exact, scale=terms) <= 4.5
+            assert mp.ulp_error(value, exact) <= 6.5 or terms > 1.03 * abs(exact)
+
+
+def test_what_would_cancel_is_not_served():
+    """The sums of a row, off 1 by e: A/P + log(1 + e) with e up to 1/8 of the value."""
+    a, value = 0.5, finish.cross_entropy_of
+    for e in (-0.03, -1e-3, 1e-3, 0.03):
+        assert value(a, 1.0 + e, 1.0, 1.0 + e) == pytest.approx(a + math.log1p(e), rel=1e-15)
+        assert value(a, e, 1.0, 1.0 + e) == pytest.approx(a + math.log1p(e), rel=1e-15)
+    assert value(7.9e-3, -1e-3, 1.0, 0.999) == -1.0
+    assert value(9.1e-3, -1e-3, 1.0, 0.999) > 0.0
+    assert value(a, 1.04, 1.0, 1.04) == value(a, -0.05, 1.0, 0.95) == value(a, NAN, 1.0, NAN) == -1.0
+
+
+@pytest.mark.parametrize("function", ["entropy", "cross_entropy"])
+def test_logarithms_of_one_cell_have_no_minus_zero(function):
+    for d in LENGTHS:
+        rows = (np.zeros((3, d)),) * (1 if function == "entropy" else 2)
+        found = getattr(kl, function)(*rows, kind="log_prob", normalize=False)
+        assert (found == 0.0).all()
+        assert not np.signbit(found).any()

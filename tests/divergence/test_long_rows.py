@@ -61,7 +61,6 @@ def test_as_the_exact_way_has_it(function, family, normalize, dtype, monkeypatch
     value = call(function, p, q, normalize=normalize)
     assert call(function, p, q, normalize=normalize, threads=1) == value
     monkeypatch.setattr(long_rows, "QUICK", ())
-    monkeypatch.setattr(long_rows, "_both_ways", lambda task, dtype: long_rows._exactly(task))
     exact = call(function, p, q, normalize=normalize)
     assert abs(value - exact) <= BOUND[dtype] * np.spacing(abs(exact))
 
@@ -75,7 +74,7 @@ def test_what_is_read(function, dtype, reads):
     reads.clear()
     call(function, *rows("counts", dtype))
     assert set(reads) <= {"quick", "scaled"}
-    assert "scaled" in reads or function in ("kl_divergence", "jeffreys_divergence")
+    assert "scaled" in reads or function in ("kl_divergence", "jeffreys_divergence")  # whose masses may differ
 
 
 def test_either_order():

@@ -39,7 +39,7 @@ ROWS, PLAIN_ROWS = (
 )
 PAIR_ROWS = [
     ("pair_rows", name, dtype, short, True)
-    for name in ("js", "cross_entropy")
+    for name in ("js", "jeffreys", "cross_entropy")
     for dtype, short in (("float64", True), ("float64", False), ("float32", False))
 ]
 SCALED = [("scaled_rows", name, "float64", short) for name in ("js", "cross_entropy") for short in (True, False)]
@@ -51,7 +51,7 @@ LOG_SUMS = [
 ]
 PLAIN_LOGS = [("plain_log_rows", name, "float64", short) for name in ("kl", "js") for short in (True, False)]
 CELLS = [("cells_pointwise", name, "float64") for name in ("rel_entr", "generalized_kl")]
-PAIRS = [("pair", family) for family in ("Normal", "Gamma", "Beta", "Dirichlet")]
+DISTRIBUTIONS = [("pair", family) for family in ("Normal", "Gamma", "Beta", "Dirichlet")]
 NO_DIVISION = {*LOGS[:2], *LOGITS, *LOG_SUMS, *PLAIN_LOGS}
 
 # Without AVX2 a processor has no comparison of 64-bit integers, which the float64 cells are made of, and no fused
@@ -67,12 +67,12 @@ JOBS = {
         *LOG_SUMS,
         *PLAIN_LOGS,
         *CELLS,
-        *PAIRS,
+        *DISTRIBUTIONS,
     ],
-    "icelake": [ROWS[1], PAIRS[0]],
+    "icelake": [ROWS[1], DISTRIBUTIONS[0]],
     "zen": [LOGITS[0]],
     "skylake": [ROWS[1]],
-    "avx2": [ROWS[1], LOGS[0], *LOG_SUMS[2:], CELLS[0], PAIRS[0]],
+    "avx2": [ROWS[1], LOGS[0], *LOG_SUMS[2:], CELLS[0], DISTRIBUTIONS[0]],
     "sse2": [ROWS[3]],
 }
 # Skylake's clock falls with whole registers: there LLVM takes half of them.

@@ -218,9 +218,6 @@ _plain("js_divergence", "zero row p", (0.0,), (1.0,), 0.5 * LN2, "half of KL(q�
 _plain("js_divergence", "inf p", (INF,), (1.0,), "nan", "inf/inf has no value")
 _plain("jeffreys_divergence", "zero in q", (0.5,), (0.0,), "inf", "mass where the other has none")
 _plain("jeffreys_divergence", "zero in p", (0.0,), (0.5,), "inf", "mass where the other has none")
-_plain("jeffreys_divergence", "zero and inf", (0.0,), (INF,), "inf", "mass where the other has none")
-_plain("jeffreys_divergence", "inf and zero", (INF,), (0.0,), "inf", "mass where the other has none")
-_plain("jeffreys_divergence", "inf q", (1.0,), (INF,), "inf", "q·log(q/p) grows faster than p·log(q/p)")
 _plain("jeffreys_divergence", "one cell", (2.0,), (1.0,), LN2, "Σ (p − q)·log(p/q)", "ln 2")
 _plain("jeffreys_divergence", "both inf", (INF,), (INF,), "nan", "inf/inf has no value")
 
