@@ -196,6 +196,12 @@ def cross_entropy_finish_scaled(a: float, b: float, p: float, q: float, c: float
     return value if middling(p, q) else -1.0
 
 
+def whole_of(p: float, rest: float) -> float:
+    """A sum of cells, of which `rest` is right where p is not: it lacks a number of ones."""
+    ones: float = np.floor((p - rest) + 0.5)
+    return ones + rest
+
+
 def cross_entropy_of(a: float, b: float, p: float, q: float) -> float:
     """The value of `cross_entropy_finish`, or -1, for a P in range."""
     many = np.floor((q - b) + 0.5)

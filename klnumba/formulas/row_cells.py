@@ -243,6 +243,11 @@ def cross_entropy_cells(p: float, q: float, c: float) -> tuple[float, float, np.
     return 0.0 if absent else value, q - 1.0 if shift == np.int64(0) else q, guard
 
 
+def less_one(p: float) -> float:
+    """p or, from 1/2 to 2, p - 1: what `cross_entropy_cells` has of q."""
+    return p - 1.0 if 0.5 < p < 2.0 else p
+
+
 def cross_entropy_cells_scaled(p: float, q: float, c: float) -> tuple[float, float, np.int64]:
     """The same of p and c*q; near 1 it is the unrounded c*q of which 1 is taken."""
     absent = p == 0.0

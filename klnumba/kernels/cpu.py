@@ -117,6 +117,7 @@ class Pair:
     scale: Callable[..., float]
     scaled_finish: Callable[..., float]
     alike: dict[str, float] | None = None
+    sharp: bool = False
 
 
 PAIRS = {
@@ -136,7 +137,7 @@ PAIRS = {
         row_cells.cross_entropy_cells, row_cells.cross_entropy_cells_f32, row_cells.kl_unfit,
         infinite.is_infinite, lambda dtype: finish.cross_entropy_finish, finish.cross_entropy_finish_plain,
         row_cells.cross_entropy_cells_scaled, row_cells.kl_unfit_scaled, finish.to_one,
-        finish.cross_entropy_finish_scaled,
+        finish.cross_entropy_finish_scaled, sharp=True,
     ),
 }  # fmt: skip
 
@@ -148,7 +149,9 @@ def pair_rows(name: str, dtype: str, short: bool, normalize: bool) -> Any:
     last = pair.finish(dtype) if normalize else pair.plain
     if short:
         alike = pair.alike[dtype] if pair.alike and normalize else None
-        built = fast_pairs.short_rows(pair.cells, last, pair.unfit, pair.infinite, alike)
+        built = fast_pairs.short_rows(
+            pair.cells, last, pair.unfit, pair.infinite, alike, sharp=pair.sharp and normalize
+        )
     else:
         cells = pair.cells if dtype == "float64" else pair.cells_f32
         built = fast_pairs.long_rows(cells, last, pair.infinite, kind)
@@ -188,7 +191,7 @@ def _scaled(name: str, kind: Any, short: bool) -> Callable[..., None]:
         return fast.scaled_short(cell, last) if short else fast.scaled_long(cell, last, kind)
     pair = PAIRS[name]
     if short:
-        return fast_pairs.scaled_short(pair.scaled, pair.scaled_finish, pair.scale, pair.scaled_unfit)
+        return fast_pairs.scaled_short(pair.scaled, pair.scaled_finish, pair.scale, pair.scaled_unfit, sharp=pair.sharp)
     return fast_pairs.scaled_long(pair.scaled, pair.scaled_finish, pair.scale, kind)
 
 

@@ -339,12 +339,13 @@ def groups_loop(
 
 
 def scaled_short_rows(
-    flat: Any, added: Any, finished: Callable[..., Any], scale: Callable[..., Any], unfit: Callable[..., bool]
-) -> Callable[..., None]:
+    flat: Any, total: Any, added: Any, finished: Callable[..., Any], scale: Callable[..., Any],
+    unfit: Callable[..., bool],
+) -> Callable[..., None]:  # fmt: skip
     """The rows in `index`, of fewer than `SHORT` cells, in float64; ``scale(P, Q)`` is what one of them is scaled by.
 
-    ``flat`` computes the cells of the rows in the buffers: p, q and, in the fourth, c. ``added`` writes their sums,
-    and ``finished(sums, r, P, Q, c)`` gives the value of row r.
+    ``total`` adds up rows of p. ``flat`` computes the cells of the rows in the buffers: p, q and, in the fourth, c;
+    ``added`` writes their sums, and ``finished(sums, r, P, Q, c)`` gives the value of row r.
     """
     _, normal, _, _ = constants(np.float64)
     scale, unfit = scalar(scale), scalar(unfit)
@@ -360,7 +361,7 @@ def scaled_short_rows(
             count = min(most, index.size - first)
             listed(p, a, ps, index[first : first + count], d, work, np.int64(0))
             listed(q, b, qs, index[first : first + count], d, work, np.int64(BUFFER))
-            sums(view, np.int64(0), count, d, xs)
+            total(view, np.int64(0), count, d, xs)
             sums(view, np.int64(BUFFER), count, d, ys)
             for r in range(count):
                 fill(work, 3 * BUFFER + r * d, d, scale(xs[r], ys[r]))
@@ -400,4 +401,4 @@ def scaled_short(cell: Callable[..., Any], finish: Callable[..., Any]) -> Callab
 
     added = part(lambda view, count, d, space: sums(view, np.int64(2 * BUFFER), count, d, space[0:TILE]))
     finished = part(lambda sums, r, p, q, c: finish(sums[r], p, q, c))
-    return scaled_short_rows(flat, added, finished, to_mass_of_p, kl_unfit_scaled)
+    return scaled_short_rows(flat, sums, added, finished, to_mass_of_p, kl_unfit_scaled)

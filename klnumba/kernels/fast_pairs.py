@@ -10,16 +10,26 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numba import types
 
-from klnumba.formulas.finish import masses
-from klnumba.kernels.compiler import as_written, frozen, part, scalar
+from klnumba.formulas.elementary import two_sum
+from klnumba.formulas.finish import masses, whole_of
+from klnumba.formulas.row_cells import less_one
+from klnumba.kernels.compiler import as_written, frozen, helper, part, scalar
 from klnumba.kernels.fast import constants, groups_loop, pieces_loop, scaled_long_rows, scaled_short_rows, sums
 from klnumba.kernels.lane_sums import AHEAD, LANES, add_four, row_loop, rows_loop
+from klnumba.kernels.lanes import LANES as LANES_ON_STACK
+from klnumba.kernels.lanes import on_stack
 from klnumba.kernels.tiles import BUFFER, SPACE, STEP, TILE, ask
 
 SUMS = 4  # of the two numbers, p and q
-FIRST, SECOND = SUMS * TILE, SUMS * TILE + BUFFER  # where the cells of a group of short rows lie, after their sums
-assert SECOND + BUFFER <= SPACE
+# Where the numbers of a group of short rows lie, after their sums; those of p have theirs in the place of the first.
+FIRST, SECOND, THIRD = range(SUMS * TILE, SUMS * TILE + 3 * BUFFER, BUFFER)
+assert THIRD + BUFFER <= SPACE
+SIDE = LANES_ON_STACK // 2  # rows that are added up side by side
+
+_two_vectors = on_stack(1, types.float64)
+_two_sum = scalar(two_sum)
 
 
 def four_of(cells: Callable[..., Any]) -> Any:
@@ -100,15 +110,15 @@ def some_serve(alike: float | None) -> Any:
 
 def short_rows(
     cells: Callable[..., Any], finish: Callable[..., Any], unfit: Callable[..., bool], infinite: Any,
-    alike: float | None,
+    alike: float | None, *, sharp: bool = False,
 ) -> Callable[..., Any]:  # fmt: skip
-    """Rows of fewer than `fast.SHORT` cells, in float64.
+    """Rows of fewer than `fast.SHORT` cells, in float64. Where it is to be `sharp`, p is added up without its ones.
 
     With `alike`, of a group whose masses are all too far apart for `finish`, the cells would be for nothing.
     """
     top, normal, floor, large = constants(np.float64)
     flat, serve = flat_loop(cells, top), some_serve(alike)
-    finish = scalar(finish)
+    finish, less, whole_of_p = scalar(finish), scalar(less_one), scalar(whole_of)
 
     @part
     def added(x: Any, o: Any, y: Any, u: Any, count: Any, d: Any, whole: Any, space: Any) -> Any:
@@ -120,6 +130,13 @@ def short_rows(
             guard = flat(x, o, y, u, whole, space)
             sums(frozen(space), np.int64(FIRST), count, d, space[0:TILE])
             sums(frozen(space), np.int64(SECOND), count, d, space[TILE : 2 * TILE])
+            if sharp:
+                cells, rest = x[o : o + whole], space[THIRD : THIRD + whole]
+                for k in range(whole):
+                    rest[k] = less(np.float64(cells[k]))
+                sums(frozen(space), np.int64(THIRD), count, d, space[FIRST : FIRST + TILE])
+                for r in range(count):
+                    p[r] = whole_of_p(p[r], space[FIRST + r])
         return guard
 
     @part
@@ -138,11 +155,48 @@ def scaled_long(
     return scaled_long_rows(four_of(cells), SUMS, finished, scale, dtype)
 
 
+@helper
+def _side_by_side(cells: Any, d: Any, out: Any) -> None:
+    """The sums of `SIDE` rows, right to about a rounding."""
+    both = _two_vectors()
+    hi, lo = both[0:SIDE], both[SIDE : 2 * SIDE]
+    hi[:] = lo[:] = 0.0
+    for k in range(d):
+        for j in range(SIDE):
+            s, e = _two_sum(hi[j], cells[j * d + k])
+            hi[j] = s
+            lo[j] += e
+    for j in range(SIDE):
+        out[j] = hi[j] + lo[j]
+
+
+@helper
+def _alone(cells: Any) -> Any:
+    """The same of one row, in the same order."""
+    hi = lo = 0.0
+    for x in cells:
+        hi, e = _two_sum(hi, x)
+        lo += e
+    return hi + lo
+
+
+@helper
+def sharp_sums(a: Any, start: Any, rows: Any, d: Any, out: Any) -> None:
+    """As `fast.sums`, but right to about a rounding: of rows that are read again, alike cells may all round alike."""
+    whole = rows // SIDE * SIDE
+    for r in range(0, whole, SIDE):
+        _side_by_side(a[start + r * d : start + (r + SIDE) * d], d, out[r : r + SIDE])
+    for r in range(whole, rows):
+        out[r] = _alone(a[start + r * d : start + (r + 1) * d])
+
+
 def scaled_short(
-    cells: Callable[..., Any], finish: Callable[..., Any], scale: Callable[..., Any], unfit: Callable[..., bool]
-) -> Callable[..., None]:
+    cells: Callable[..., Any], finish: Callable[..., Any], scale: Callable[..., Any], unfit: Callable[..., bool],
+    *, sharp: bool = False,
+) -> Callable[..., None]:  # fmt: skip
     """Short rows one of which is scaled first."""
     top, _, _, _ = constants(np.float64)
+    total = sharp_sums if sharp else sums
     cells, finish = scalar(cells), scalar(finish)
     one, two = 2 * BUFFER, 4 * BUFFER  # where the cells lie
 
@@ -158,8 +212,8 @@ def scaled_short(
 
     @part
     def added(view: Any, count: Any, d: Any, space: Any) -> None:
-        sums(view, np.int64(one), count, d, space[0:TILE])
+        total(view, np.int64(one), count, d, space[0:TILE])
         sums(view, np.int64(two), count, d, space[TILE : 2 * TILE])
 
     finished = part(lambda sums, r, p, q, c: finish(sums[r], sums[TILE + r], p, q, c))
-    return scaled_short_rows(flat, added, finished, scale, unfit)
+    return scaled_short_rows(flat, total, added, finished, scale, unfit)
