@@ -61,7 +61,7 @@ HARD = (
     Hard("float64", "prob", 2, 255, 6.0, "js_divergence"),
     Hard("float64", "prob", 256, 3_000, 4.0, "js_divergence"),
     Hard("float32", "prob", 256, 3_000, 3.0, "js_divergence"),
-    Hard("float64", "prob", 2, 255, 9.0, "cross_entropy"),
+    Hard("float64", "prob", 2, 255, 6.0, "cross_entropy"),
     Hard("float64", "prob", 256, 3_000, 6.0, "cross_entropy"),
     Hard("float32", "prob", 256, 3_000, 3.0, "cross_entropy"),
 )
