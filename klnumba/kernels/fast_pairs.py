@@ -1,7 +1,7 @@
-"""JS and cross-entropy of rows in one read, as KL in `kernels.fast`: of each cell two numbers are added up.
+"""JS, Jeffreys and cross-entropy of rows in one read, as KL in `kernels.fast`: of each cell two numbers are added up.
 
-For JS these are the cells of p and of q against their mean; for cross-entropy, beside its own cell, what q adds to
-what its sum lacks of 1.
+For JS these are the cells of p and of q against their mean; for Jeffreys those of KL there and back; for cross-entropy,
+beside its own cell, what q adds to what its sum lacks of 1.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import zlib
 
 import numpy as np
 import pytest
@@ -32,6 +33,11 @@ SLOW_TRUTHS = [
 ]
 
 
+def is_seldom(pair):
+    """Those whose truths take long, and half of the others, chosen by their names."""
+    return pair in SLOW_TRUTHS or zlib.crc32("-".join(pair).encode()) % 2 == 1
+
+
 def recorded(p, q):
     (row,) = [r for r in json.loads(TABLE.read_text())["errors"] if (r["p"], r["q"]) == (p, q)]
     return row
@@ -48,7 +54,7 @@ def test_some_errors_are_as_recorded(p, q):
 
 @pytest.mark.parametrize(
     ("p", "q"),
-    [pytest.param(*pair, marks=pytest.mark.slow if pair in SLOW_TRUTHS else (), id="-".join(pair)) for pair in CLOSED],
+    [pytest.param(*pair, marks=pytest.mark.slow if is_seldom(pair) else (), id="-".join(pair)) for pair in CLOSED],
 )
 def test_error_is_within_the_bound_and_as_recorded(p, q):
     row = recorded(p, q)

@@ -40,7 +40,7 @@ def parts(result):
 
 
 @pytest.mark.parametrize("kind", ["prob", "log_prob", "logit"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [pytest.param(np.float32, marks=pytest.mark.slow), np.float64])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_same_values(monkeypatch, shape, dtype, kind):
     p, q = pair(shape, dtype, kind)

@@ -38,11 +38,13 @@ ROWS, PLAIN_ROWS = (
     for normalize in (True, False)
 )
 PAIR_ROWS = [
-    ("pair_rows", name, dtype, short, True)
-    for name in ("js", "jeffreys", "cross_entropy")
-    for dtype, short in (("float64", True), ("float64", False), ("float32", False))
+    ("pair_rows", "js", "float64", True, True),
+    ("pair_rows", "js", "float64", False, True),
+    ("pair_rows", "jeffreys", "float64", False, True),
+    ("pair_rows", "cross_entropy", "float64", True, True),
+    ("pair_rows", "cross_entropy", "float32", False, True),
 ]
-SCALED = [("scaled_rows", name, "float64", short) for name in ("js", "cross_entropy") for short in (True, False)]
+SCALED = [("scaled_rows", "js", "float64", False), ("scaled_rows", "cross_entropy", "float64", True)]
 EXACT = [("exact_rows", name, "float64", False, short) for name in ("kl", "js") for short in (True, False)]
 LOGS = [("log_rows", name, "float64", short) for name in ("kl", "js") for short in (False, True)]
 LOGITS = [("logit_rows", "float32"), ("logit_rows", "float64"), ("short_logit_rows", "float64")]
