@@ -1,15 +1,16 @@
 """Which loops a call needs, and running them over blocks of rows.
 
 KL of probabilities takes one read (`kernels.fast`), and so do JS with equal
-weights, Jeffreys and cross-entropy (`kernels.fast_pairs`). The normalised rows that this
-flags are brought to a common mass and read again, and those that this flags
-too, or that are taken as they are, go the exact way (`kernels.exact`). So do
-the divergences that have no quick way. Entropy is the cross-entropy of p with
-itself. KL of normalised logarithms has its own quick way (`kernels.logits`), and so have entropy, cross-entropy, JS and
-the largest log-ratio (`kernels.log_sums`); of logarithms that are taken as
-they are one read is enough (`kernels.logs_plain`). What these flag, and all
-else of logarithms, goes through `kernels.logs`. Short rows have loops that
-take many at a time. Rows longer than `CHUNK` are for `long_rows`.
+weights, Jeffreys and cross-entropy (`kernels.fast_pairs`). The normalised rows
+that this flags are brought to a common mass and read again, and those that
+this flags too, or that are taken as they are, go the exact way
+(`kernels.exact`). So do the divergences that have no quick way. Entropy is the
+cross-entropy of p with itself. KL of normalised logarithms has its own quick
+way (`kernels.logits`), and so have entropy, cross-entropy, JS and the largest
+log-ratio (`kernels.log_sums`); of logarithms that are taken as they are one
+read is enough (`kernels.logs_plain`). What these flag, and all else of
+logarithms, goes through `kernels.logs`. Short rows have loops that take many
+at a time. Rows longer than `CHUNK` are for `long_rows`.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from klnumba.arrays import FLOAT64, Block
 from klnumba.formulas.finish import limit
 from klnumba.formulas.primitives import fma
 from klnumba.kernels import cpu, exact_short, fast, log_sums_short, logits, logs_plain, logs_short, shares, threads
+from klnumba.kernels.quick_rows import QUICK
 
-QUICK = ("kl", "js", "jeffreys", "cross_entropy", "entropy")  # of probabilities; JS with equal weights
 EXACT_PLAIN = (("kl", True), ("rel_entr", False))  # KL of rows taken as they are: its forms, until one is no NaN
 NAMES = {"d": "float64", "f": "float32"}
 AGREE = "argmax_agree"
-# Of normalised logarithms; JS with equal weights.
+# Of normalised logarithms; JS with equal weights, as in every quick loop.
 QUICK_LOGS = ("kl", "jeffreys", "entropy", "cross_entropy", "js", cpu.LARGEST)
 FEW = 1 << 15  # rows among which those are looked for that the quick loop does not serve
 
@@ -89,7 +90,7 @@ def is_quick(task: Task, d: int, dtype: np.dtype[Any]) -> bool:
     if task.name == "js" and task.weight != 0.5:
         return False
     if not task.logs:
-        return task.name in QUICK
+        return task.name in QUICK or task.name == "entropy"
     if not task.normalize:
         return task.name in logs_plain.CELLS
     return task.name in QUICK_LOGS and (math.frexp(task.inverse_temperature()[0])[0] == 0.5 or _is_wide(task, d, dtype))
@@ -122,7 +123,7 @@ def _shared(
 
 
 def _quick(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarray, count: int) -> None:
-    """KL, JS with equal weights and cross-entropy of probabilities."""
+    """A divergence of probabilities that has a quick loop."""
     short, name = d < fast.SHORT, NAMES[dtype.char]
 
     def scaled(index: np.ndarray, flag: np.ndarray) -> None:
@@ -137,10 +138,7 @@ def _quick(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarr
             _exact(form, task, block, d, dtype, index, out, difference=difference)
             index = index[np.isnan(out[index])]
 
-    if task.name == "kl":
-        loop = cpu.kl_rows(name, short, task.normalize)
-    else:
-        loop = cpu.pair_rows(task.name, name, short, task.normalize)
+    loop = cpu.quick_rows(task.name, name, short, task.normalize)
     careful = scaled if task.normalize else exact
     _shared(loop, lambda: threads.scratch(dtype), careful, block, d, out, count)
 

@@ -92,7 +92,7 @@ def warmup(dtypes: tuple[Any, ...] = (np.float64, np.float32)) -> None:
             raise ValueError(f"dtypes: float64 or float32, not {name}")
     for name in names:
         for short in (True, False):
-            cpu.kl_rows(name, short, True)
+            cpu.quick_rows("kl", name, short, True)
             cpu.scaled_rows("kl", name, short)
             cpu.exact_rows("kl", name, False, short)
             cpu.log_rows("kl", name, short)

@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from klnumba.arrays import FLOAT64, Block, Rows
-from klnumba.engine import AGREE, NAMES, QUICK, Task, attempts, has_mass
+from klnumba.engine import AGREE, NAMES, Task, attempts, has_mass, is_quick
 from klnumba.formulas.finish import finish_difference, finish_sum, limit, middling
-from klnumba.kernels import cpu, exact, fast, fast_pairs, logs, logs_plain, threads
+from klnumba.kernels import cpu, exact, fast, logs, threads
+from klnumba.kernels.quick_rows import QUICK
 from klnumba.kernels.tiles import CHUNK, combine
 
 
@@ -34,7 +35,7 @@ class Read(NamedTuple):
     @property
     def size(self) -> int:
         """How many numbers it leaves."""
-        return 2 * fast_pairs.SUMS + 1 if self.loop in ("quick", "scaled") and self.cell in cpu.PAIRS else exact.SIZE
+        return 2 * QUICK[self.cell].sums + 1 if self.loop in ("quick", "scaled") else exact.SIZE
 
 
 Plan = Generator[Read, np.ndarray, Any]
@@ -147,14 +148,14 @@ def plan(task: Task, d: int, dtype: np.dtype[Any]) -> Plan:
     """The reads that a row of `d` cells takes; the value is what it returns."""
     if task.name == AGREE:
         return (yield from _agreement(task, d))
-    found = yield from _of_logs(task) if task.logs else _of_cells(task, dtype)
+    found = yield from (_of_logs if task.logs else _of_cells)(task, d, dtype)
     return min(found, limit(task.name, task.normalize))  # NaN stays
 
 
-def _of_cells(task: Task, dtype: np.dtype[Any]) -> Plan:
+def _of_cells(task: Task, d: int, dtype: np.dtype[Any]) -> Plan:
     """A divergence of probabilities; for the entropy p is in both places."""
-    one = replace(task, name="cross_entropy") if task.name == "entropy" else task
-    if one.name in QUICK and (one.name != "js" or one.weight == 0.5):
+    if is_quick(task, d, dtype):
+        one = replace(task, name="cross_entropy") if task.name == "entropy" else task
         found = yield from _quickly(one, dtype)
         if found == found:
             return found
@@ -168,17 +169,17 @@ def _quickly(task: Task, dtype: np.dtype[Any]) -> Plan:
     p, q = sums[-2:]
     if held < len(states) or (task.normalize and not (0.0 < p < math.inf and 0.0 < q < math.inf)):
         return math.nan
-    finish, floor = cpu.finish_of_sums(task.name, NAMES[dtype.char], task.normalize)
+    quick = QUICK[task.name]
+    finish, floor = quick.finish(dtype, task.normalize)
     found = finish(*sums, floor, fast.constants(dtype)[3])
     if not task.normalize:
         return math.nan if found == -1.0 and task.name != "kl" else found
     if found >= 0.0 or not middling(p, q):
         return found if found >= 0.0 else math.nan
-    scale, finish = cpu.scale_and_finish(task.name)
-    c = scale(p, q)
+    c = quick.scale(p, q)
     states = yield Read("scaled", task.name, numbers=(c,))
     *sums, held = _sums(states)
-    found = finish(*sums, c)
+    found = quick.scaled_finish(*sums, c)
     return found if held == len(states) and found >= 0.0 else math.nan
 
 
@@ -212,8 +213,8 @@ def _finished(name: str, task: Task, sums: np.ndarray, factors: np.ndarray, fini
     return float(finish(p, pe, q, qe, float(g), float(ge), negative, common, task.normalize))
 
 
-def _of_logs(task: Task) -> Plan:
-    if not task.normalize and task.name in logs_plain.CELLS and (task.name != "js" or task.weight == 0.5):
+def _of_logs(task: Task, d: int, dtype: np.dtype[Any]) -> Plan:
+    if not task.normalize and is_quick(task, d, dtype):
         found = float(logs.value_of(*combine((yield Read("plain logs", task.name)))[:2]))
         if found > -math.inf:
             return found + 0.0  # -0.0 becomes 0.0

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numba import from_dtype, types
 
-from klnumba.formulas import divergences, finish, log_cells, row_cells
+from klnumba.formulas import divergences, finish, log_cells
 from klnumba.kernels import (
     accumulate,
     binning,
     exact,
     exact_short,
-    fast,
-    fast_pairs,
-    fast_plain,
     groups,
-    infinite,
     log_sums,
     log_sums_short,
     logits,
@@ -33,6 +28,7 @@ from klnumba.kernels import (
     words,
 )
 from klnumba.kernels.compiler import loop, once
+from klnumba.kernels.quick_rows import QUICK
 from klnumba.kernels.tiles import FLAGS, FLOAT, INDEX, INT, STATES, VALUES, buffer_of, cells_of, room_of
 
 # A divergence: its cell from (p, q, p - q, mass, weight), and its cell from logarithms.
@@ -64,7 +60,6 @@ SHORTCUTS: dict[str, Callable[..., Any]] = {
 }
 
 BOOL = types.boolean
-ALIKE = {"float64": 2.0**-27, "float32": 2.0**-13}  # how far the masses of two rows may differ in the quick loop of JS
 ROOM = room_of(np.float64)
 
 
@@ -76,25 +71,12 @@ def _name(*parts: str) -> str:
     return "-".join(parts)
 
 
-def _fast_cell(dtype: str) -> Callable[..., Any]:
-    return row_cells.kl_cell if dtype == "float64" else row_cells.kl_cell_f32
-
-
 @once
-def kl_rows(dtype: str, short: bool, normalize: bool) -> Any:
-    """KL of rows, normalised or not, in one read: fills (out, flag); a flagged row is for `exact_rows`."""
+def quick_rows(name: str, dtype: str, short: bool, normalize: bool) -> Any:
+    """A divergence among `QUICK` in one read: fills (out, flag); a flagged row is for the loops below."""
     kind = np.dtype(dtype)
-    cells = cells_of(kind)
-    name = _name("kl" if normalize else "plain-kl", "short" if short else "long", dtype)
-    if short and normalize:
-        built = fast.short_rows(row_cells.kl_cell, finish.kl_finish)
-    elif short:
-        built = fast_plain.short_rows(row_cells.kl_cell)
-    elif normalize:
-        built = fast.long_rows(_fast_cell(dtype), finish.kl_finish, kind)
-    else:
-        built = fast.long_rows(_fast_cell(dtype), finish.kl_finish_difference, kind, finish.differences)
-    return _shared(name, built, cells, *room_of(kind))
+    title = _name(name if normalize else f"plain-{name}", "short" if short else "long", dtype)
+    return _shared(title, QUICK[name].rows(kind, short, normalize), cells_of(kind), *room_of(kind))
 
 
 def _shared(name: str, rows: Callable[..., Any], cells: Any, *rest: Any) -> Any:
@@ -102,120 +84,30 @@ def _shared(name: str, rows: Callable[..., Any], cells: Any, *rest: Any) -> Any:
     return loop(name, rows, INT(cells, INT, INT, cells, INT, INT, INT, INT, VALUES, FLAGS, shares.TURN, *rest))
 
 
-@dataclass(frozen=True)
-class Pair:
-    """A divergence whose rows `fast_pairs` computes: its cells and how their sums become a value."""
-
-    cells: Callable[..., Any]
-    cells_f32: Callable[..., Any]
-    unfit: Callable[..., bool]
-    infinite: Callable[..., bool]
-    finish: Callable[[str], Callable[..., float]]
-    plain: Callable[..., float]
-    scaled: Callable[..., Any]
-    scaled_unfit: Callable[..., bool]
-    scale: Callable[..., float]
-    scaled_finish: Callable[..., float]
-    alike: dict[str, float] | None = None
-    sharp: bool = False
-
-
-PAIRS = {
-    "js": Pair(
-        row_cells.js_cells, row_cells.js_cells_f32, row_cells.js_unfit, infinite.never,
-        lambda dtype: finish.js_finish(ALIKE[dtype]), finish.js_finish_plain,
-        row_cells.js_cells_scaled, row_cells.js_unfit_scaled, finish.to_larger_mass, finish.js_finish_scaled,
-        ALIKE,
-    ),
-    "jeffreys": Pair(
-        row_cells.jeffreys_cells, row_cells.jeffreys_cells_f32, row_cells.jeffreys_unfit,
-        infinite.is_infinite_either_way, lambda dtype: finish.jeffreys_finish, finish.jeffreys_finish_plain,
-        row_cells.jeffreys_cells_scaled, row_cells.jeffreys_unfit_scaled, finish.to_larger_mass,
-        finish.jeffreys_finish_scaled,
-    ),
-    "cross_entropy": Pair(
-        row_cells.cross_entropy_cells, row_cells.cross_entropy_cells_f32, row_cells.kl_unfit,
-        infinite.is_infinite, lambda dtype: finish.cross_entropy_finish, finish.cross_entropy_finish_plain,
-        row_cells.cross_entropy_cells_scaled, row_cells.kl_unfit_scaled, finish.to_one,
-        finish.cross_entropy_finish_scaled, sharp=True,
-    ),
-}  # fmt: skip
-
-
-@once
-def pair_rows(name: str, dtype: str, short: bool, normalize: bool) -> Any:
-    """A divergence among `PAIRS` in the same way."""
-    kind, pair = np.dtype(dtype), PAIRS[name]
-    last = pair.finish(dtype) if normalize else pair.plain
-    if short:
-        alike = pair.alike[dtype] if pair.alike and normalize else None
-        built = fast_pairs.short_rows(
-            pair.cells, last, pair.unfit, pair.infinite, alike, sharp=pair.sharp and normalize
-        )
-    else:
-        cells = pair.cells if dtype == "float64" else pair.cells_f32
-        built = fast_pairs.long_rows(cells, last, pair.infinite, kind)
-    title = _name(name if normalize else f"plain-{name}", "short" if short else "long", dtype)
-    return _shared(title, built, cells_of(kind), *room_of(kind))
-
-
 @once
 def scaled_rows(name: str, dtype: str, short: bool) -> Any:
-    """KL or a divergence among `PAIRS` of the rows in `index`, one scaled first; a flagged row is for `exact_rows`."""
+    """The same of the rows in `index`, one side of each scaled first; a flagged row is for `exact_rows`."""
     kind = np.dtype(dtype)
     cells, room = cells_of(kind), ROOM if short else room_of(kind)
     signature = types.void(cells, INT, INT, cells, INT, INT, INDEX, INT, VALUES, FLAGS, *room)
-    return loop(_name(name, "scaled-short" if short else "scaled-long", dtype), _scaled(name, kind, short), signature)
-
-
-def finish_of_sums(name: str, dtype: str, normalize: bool) -> tuple[Callable[..., float], float]:
-    """What becomes of the sums of a row, and the `floor` that it takes."""
-    kind = np.dtype(dtype)
-    if name != "kl":
-        return (PAIRS[name].finish(dtype) if normalize else PAIRS[name].plain), fast.constants(kind)[2]
-    if normalize:
-        return finish.kl_finish, fast.constants(kind)[2]
-    return finish.kl_finish_difference, fast.plain_floor(kind)
-
-
-def scale_and_finish(name: str) -> tuple[Callable[..., float], Callable[..., float]]:
-    """What one side of a row is scaled by, and what becomes of the sums then."""
-    if name == "kl":
-        return finish.to_mass_of_p, finish.kl_finish_scaled
-    return PAIRS[name].scale, PAIRS[name].scaled_finish
-
-
-def _scaled(name: str, kind: Any, short: bool) -> Callable[..., None]:
-    if name == "kl":
-        cell, last = row_cells.kl_cell_scaled, finish.kl_finish_scaled
-        return fast.scaled_short(cell, last) if short else fast.scaled_long(cell, last, kind)
-    pair = PAIRS[name]
-    if short:
-        return fast_pairs.scaled_short(pair.scaled, pair.scaled_finish, pair.scale, pair.scaled_unfit, sharp=pair.sharp)
-    return fast_pairs.scaled_long(pair.scaled, pair.scaled_finish, pair.scale, kind)
+    title = _name(name, "scaled-short" if short else "scaled-long", dtype)
+    return loop(title, QUICK[name].scaled(kind, short), signature)
 
 
 @once
 def quick_pieces(name: str, dtype: str, normalize: bool) -> Any:
-    """Pieces of one long row in one read, of KL or of a divergence among `PAIRS`."""
+    """Pieces of one long row in one read."""
     kind = np.dtype(dtype)
-    if name == "kl":
-        built = fast.pieces(_fast_cell(dtype), kind, kind.type, finish.masses if normalize else finish.differences)
-    else:
-        pair = PAIRS[name]
-        built = fast_pairs.pieces(pair.cells if dtype == "float64" else pair.cells_f32, kind, kind.type)
-    return _pieces(_name(name, "pieces" if normalize or name != "kl" else "plain-pieces", dtype), built, kind)
+    return _pieces(
+        _name(name, "pieces" if normalize else "plain-pieces", dtype), QUICK[name].pieces(kind, normalize), kind
+    )
 
 
 @once
 def scaled_pieces(name: str, dtype: str) -> Any:
     """The same in float64, one side scaled first."""
     kind = np.dtype(dtype)
-    if name == "kl":
-        built = fast.pieces(row_cells.kl_cell_scaled, kind, np.float64)
-    else:
-        built = fast_pairs.pieces(PAIRS[name].scaled, kind, np.float64)
-    return _pieces(_name(name, "scaled-pieces", dtype), built, kind)
+    return _pieces(_name(name, "scaled-pieces", dtype), QUICK[name].scaled_pieces(kind), kind)
 
 
 def _pieces(title: str, built: Callable[..., None], kind: Any) -> Any:

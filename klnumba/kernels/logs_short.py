@@ -66,44 +66,46 @@ def flat_loop(cell: Callable[..., Any]) -> Any:
     return flat
 
 
+@part
+def _place(p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, count: Any, d: Any, work: Any, space: Any) -> Any:
+    """The cells and the numbers of the rows that are kept, with zeros behind them; how many cells there are."""
+    for r in range(count):
+        c = space[SCALE + r * KEPT : SCALE + (r + 1) * KEPT]
+        i = np.int64(c[SCALES])
+        copy(p, a + i * ps, d, work, r * d)
+        copy(q, b + i * qs, d, work, BUFFER + r * d)
+        for k in range(6):
+            fill(space, k * BUFFER + r * d, d, c[ROW[k]])
+    rest = -count * d % STEP
+    for k in range(2):
+        fill(work, k * BUFFER + count * d, rest, -np.inf)
+    for k in range(6):
+        fill(space, k * BUFFER + count * d, rest, 0.0)
+    return count * d + rest
+
+
+@part
+def _normalisers(count: Any, d: Any, whole: Any, inverse: Any, tail: Any, work: Any, view: Any, space: Any) -> None:
+    """Put the logarithms of the sums of the exponentials into their places."""
+    rests, ties = work[2 * BUFFER : 2 * BUFFER + whole], work[3 * BUFFER : 3 * BUFFER + whole]
+    for side in range(2):
+        xs, tops = view[side * BUFFER : side * BUFFER + whole], space[side * BUFFER : side * BUFFER + whole]
+        for k in range(whole):
+            rests[k], ties[k] = below_top(xs[k], tops[k], inverse, tail)
+        rest = space[(LOG_P + side) * BUFFER : (LOG_P + side) * BUFFER + TILE]
+        highest = work[4 * BUFFER : 4 * BUFFER + TILE]
+        sums(view, 2 * BUFFER, count, d, rest)
+        sums(view, 3 * BUFFER, count, d, highest)
+        for r in range(count):
+            highest[r] = log_normaliser(rest[r], highest[r])
+        for r in range(count):
+            fill(space, (LOG_P + side) * BUFFER + r * d, d, highest[r])
+
+
 def rows(cell: Callable[..., Any], *, plain: bool, largest: bool = False) -> Callable[..., None]:
     """Rows of fewer than `SHORT` cells, those named in `index`."""
     sizes, surprises, first = cell is rel_entr, cell in SURPRISES, first_attempt(cell)
     flat, masses = flat_loop(cell), flat_loop(no_cell)
-
-    @part
-    def place(p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, count: Any, d: Any, work: Any, space: Any) -> Any:
-        """The cells and the numbers of the rows that are kept, with zeros behind them; how many cells there are."""
-        for r in range(count):
-            c = space[SCALE + r * KEPT : SCALE + (r + 1) * KEPT]
-            i = np.int64(c[SCALES])
-            copy(p, a + i * ps, d, work, r * d)
-            copy(q, b + i * qs, d, work, BUFFER + r * d)
-            for k in range(6):
-                fill(space, k * BUFFER + r * d, d, c[ROW[k]])
-        rest = -count * d % STEP
-        for k in range(2):
-            fill(work, k * BUFFER + count * d, rest, -np.inf)
-        for k in range(6):
-            fill(space, k * BUFFER + count * d, rest, 0.0)
-        return count * d + rest
-
-    @part
-    def normalisers(count: Any, d: Any, whole: Any, inverse: Any, tail: Any, work: Any, view: Any, space: Any) -> None:
-        """Put the logarithms of the sums of the exponentials into their places."""
-        rests, ties = work[2 * BUFFER : 2 * BUFFER + whole], work[3 * BUFFER : 3 * BUFFER + whole]
-        for side in range(2):
-            xs, tops = view[side * BUFFER : side * BUFFER + whole], space[side * BUFFER : side * BUFFER + whole]
-            for k in range(whole):
-                rests[k], ties[k] = below_top(xs[k], tops[k], inverse, tail)
-            rest = space[(LOG_P + side) * BUFFER : (LOG_P + side) * BUFFER + TILE]
-            highest = work[4 * BUFFER : 4 * BUFFER + TILE]
-            sums(view, 2 * BUFFER, count, d, rest)
-            sums(view, 3 * BUFFER, count, d, highest)
-            for r in range(count):
-                highest[r] = log_normaliser(rest[r], highest[r])
-            for r in range(count):
-                fill(space, (LOG_P + side) * BUFFER + r * d, d, highest[r])
 
     @part
     def added(count: Any, d: Any, work: Any, view: Any, space: Any) -> None:
@@ -132,9 +134,9 @@ def rows(cell: Callable[..., Any], *, plain: bool, largest: bool = False) -> Cal
                     continue
                 count += 1
             for attempt in range(first, ROUNDS):
-                whole = place(p, a, ps, q, b, qs, count, d, work, space)
+                whole = _place(p, a, ps, q, b, qs, count, d, work, space)
                 if surprises and normalize:
-                    normalisers(count, d, whole, inverse, tail, work, view, space)
+                    _normalisers(count, d, whole, inverse, tail, work, view, space)
                 if normalize and not plain and attempt < READY:  # no cell is of use yet
                     masses(view, whole, inverse, tail, weight, work, space)
                 else:

@@ -19,16 +19,6 @@ BOUND = {"float64": 5.5, "float32": 3.0}
 INF, NAN = np.inf, np.nan
 
 
-@pytest.fixture
-def quick_alone(monkeypatch):
-    """No row may be left to the exact loop."""
-
-    def refused(*args, **settings):
-        raise AssertionError("a row was flagged")
-
-    monkeypatch.setattr(engine, "_exact", refused)
-
-
 def exactly(monkeypatch, function, *rows, **settings):
     """What the exact loop alone gives."""
 

@@ -7,7 +7,7 @@ import pytest
 
 import klnumba as kl
 from klnumba import engine
-from klnumba.kernels.cpu import ALIKE
+from klnumba.kernels.quick_rows import ALIKE
 from tests.reference import mp
 
 LENGTHS = (1, 2, 3, 7, 10, 33, 255, 256, 300, 1_000)
@@ -15,16 +15,6 @@ LENGTHS = (1, 2, 3, 7, 10, 33, 255, 256, 300, 1_000)
 BOUND = {"float64": 3.5, "float32": 1.5}
 TINY = {"float64": 5e-324, "float32": 1e-45}
 INF, NAN = np.inf, np.nan
-
-
-@pytest.fixture
-def quick_alone(monkeypatch):
-    """No row may be left to the exact loop."""
-
-    def refused(*args, **settings):
-        raise AssertionError("a row was flagged")
-
-    monkeypatch.setattr(engine, "_exact", refused)
 
 
 def exactly(monkeypatch, p, q, **settings):

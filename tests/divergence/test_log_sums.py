@@ -44,16 +44,6 @@ def carefully(monkeypatch, function, p, q, **settings):
         return call(function, p, q, **settings)
 
 
-@pytest.fixture
-def quick_alone(monkeypatch):
-    """No row may be left to the careful loop."""
-
-    def refused(*args):
-        raise AssertionError("a row was flagged")
-
-    monkeypatch.setattr(engine.cpu, "log_rows", refused)
-
-
 def _spread(scale):
     def rows(rng, d):
         return rng.normal(0.0, scale, (2, d))

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import klnumba as kl
-from klnumba import engine
 from tests.reference import mp
 
 FUNCTIONS = ("kl_divergence", "cross_entropy", "entropy", "jeffreys_divergence", "js_divergence")
@@ -25,16 +24,6 @@ def call(function, p, q, **settings):
 def is_near(value, function, p, q, dtype):
     truth, scale = mp.pair_of_rows(p, q, "log_prob", False)[function]
     return mp.ulp_error(value, truth, dtype, scale) <= LIMITS[dtype]
-
-
-@pytest.fixture
-def quick_alone(monkeypatch):
-    """No row may be left to the careful loop."""
-
-    def refused(*args):
-        raise AssertionError("a row was flagged")
-
-    monkeypatch.setattr(engine.cpu, "log_rows", refused)
 
 
 def normalised(x):

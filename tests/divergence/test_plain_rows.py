@@ -112,7 +112,7 @@ def exact_only(monkeypatch):
 
     def careful(p, q):
         with monkeypatch.context() as patch:
-            patch.setattr(cpu, "kl_rows", lambda *key: refuse)
+            patch.setattr(cpu, "quick_rows", lambda *key: refuse)
             return plain(p, q, threads=1)
 
     return careful

@@ -34,15 +34,15 @@ PROCESSORS = {
 }
 
 ROWS, PLAIN_ROWS = (
-    [("kl_rows", dtype, short, normalize) for dtype in ("float64", "float32") for short in (True, False)]
+    [("quick_rows", "kl", dtype, short, normalize) for dtype in ("float64", "float32") for short in (True, False)]
     for normalize in (True, False)
 )
 PAIR_ROWS = [
-    ("pair_rows", "js", "float64", True, True),
-    ("pair_rows", "js", "float64", False, True),
-    ("pair_rows", "jeffreys", "float64", False, True),
-    ("pair_rows", "cross_entropy", "float64", True, True),
-    ("pair_rows", "cross_entropy", "float32", False, True),
+    ("quick_rows", "js", "float64", True, True),
+    ("quick_rows", "js", "float64", False, True),
+    ("quick_rows", "jeffreys", "float64", False, True),
+    ("quick_rows", "cross_entropy", "float64", True, True),
+    ("quick_rows", "cross_entropy", "float32", False, True),
 ]
 SCALED = [("scaled_rows", "js", "float64", False), ("scaled_rows", "cross_entropy", "float64", True)]
 EXACT = [("exact_rows", name, "float64", False, short) for name in ("kl", "js") for short in (True, False)]
