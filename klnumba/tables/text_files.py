@@ -145,7 +145,7 @@ class Csv(Untyped):
             options |= {"skip_blank_lines": False, "skiprows": self._above()}
         with _longer(), load("pandas").read_csv(self.path, chunksize=rows, **options) as reader:
             for frame in reader:
-                kept = frame if columns is None else frame[columns]
+                kept = _without_blanks(frame if columns is None else frame[columns])
                 yield kept.assign(**{name: _numbers(kept[name]) for name in kept if name in found.rounded})
 
     def _above(self) -> int:
@@ -166,6 +166,13 @@ class Csv(Untyped):
         large = (floats.abs() >= whole.LIMIT) & np.isfinite(floats)
         texts = {name for name in frame if frame[name].dtype.kind == "O" and _written_numbers(frame[name])}
         return texts | {name for name in floats if large[name].any()}
+
+
+def _without_blanks(frame: Any) -> Any:
+    """Empty fields as missing values: beside a whole number of more than 64 bits pandas leaves them as they are."""
+    texts = (name for name in frame if frame[name].dtype.kind == "O")
+    blank = {name: found for name in texts if (found := frame[name] == "").any()}
+    return frame.assign(**{name: frame[name].mask(found) for name, found in blank.items()}) if blank else frame
 
 
 def _written_numbers(texts: Iterable[Any]) -> bool:

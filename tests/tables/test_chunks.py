@@ -460,12 +460,14 @@ def test_whole_numbers_that_64_bits_with_a_sign_do_not_hold(tmp_path, case, rows
     assert Profile.fit(scan(path, rows=rows)).to_json() == expected.to_json()
 
 
-@pytest.mark.parametrize("more", ["x", "True", "1_0"])
+@pytest.mark.parametrize(
+    ("number", "more"), [(2**63, "x"), (2**63, "True"), (2**63, "1_0"), (2**64, "x"), (2**64, "True")]
+)
 @pytest.mark.parametrize("rows", [1, 2, 1000])
-def test_long_whole_numbers_among_texts(tmp_path, more, rows):
-    path = write_csv(tmp_path / "t.csv", ["x,y", f"{2**63},1", ",1", "-1,1", f"{more},1"])
+def test_long_whole_numbers_among_texts(tmp_path, number, more, rows):
+    path = write_csv(tmp_path / "t.csv", ["x,y", f"{number},1", ",1", "-1,1", f"{more},1"])
     profile = Profile.fit(scan(path, rows=rows))
-    assert {*profile.cells["x"].names} == {str(2**63), "-1", more}
+    assert {*profile.cells["x"].names} == {str(number), "-1", more}
     assert profile.tallies["x"].counts[-1] == 1
 
 
