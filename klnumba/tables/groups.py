@@ -15,7 +15,9 @@ from klnumba.reduction import positive_unit, real
 from klnumba.tables import objects
 from klnumba.tables import smoothing as smoothings
 from klnumba.tables.cells import Array
+from klnumba.tables.columns import label_of
 from klnumba.tables.group_weights import Side, sides_of
+from klnumba.tables.hashing import order_of
 from klnumba.tables.pooling import Pair
 from klnumba.tables.rows import frame_of
 from klnumba.tables.statistics import CORRECTIONS, adjusted, evidence, spread
@@ -114,9 +116,10 @@ def kl_groups(
     group, labels = _groups(frame, by)
     series = _column(frame, column, "column")
     try:
-        value, values = objects.factorized(series, use_na_sentinel=missing == "drop")
+        codes, values = objects.factorized(series, use_na_sentinel=missing == "drop")
     except TypeError as error:
         raise TypeError(f"column: the values of {column!r} cannot be counted: {error}") from None
+    value, order = _ordered(codes, values)
     weight = None if weights is None else _weights(frame, weights)
     size = len(labels), len(values)
     if size[0] * size[1] > CELLS:
@@ -137,7 +140,7 @@ def kl_groups(
         result["weight"] = total
     result |= found
     if confidence is not None:
-        result |= _evidence(*sides, place, _order(values), float(confidence), unit)
+        result |= _evidence(*sides, place, order, float(confidence), unit)
         result["p_adjusted"] = adjusted(result["p_value"], correction)
     return pandas.DataFrame(result, index=labels)
 
@@ -164,11 +167,22 @@ def _smoothed(first: Side, second: Side, smoothing: str | float) -> tuple[Array,
     return smoothings.smooth(p, n, used, smoothing), smoothings.smooth(q, m, used, smoothing)
 
 
+def _ordered(codes: Array, values: Any) -> tuple[Array, Array]:
+    """The codes of values in an order that neither groups nor rows have made, and the numbers that increase with it."""
+    order = _order(load("pandas").Index(values))
+    places = np.argsort(order)
+    ranks = np.full(order.size + 1, -1)  # the last is that of missing values, whose code is -1
+    ranks[places] = np.arange(order.size)
+    return ranks[codes], order[places] if order.size else np.zeros(1)
+
+
 def _order(values: Any) -> Array:
-    """Numbers by which values come in an order that no group has made."""
-    pandas = load("pandas")
-    found: Array = pandas.util.hash_pandas_object(pandas.Index(values), index=False).to_numpy() / 2.0**64
-    return found if found.size else np.zeros(1)
+    """Numbers by which values come in an order of their own."""
+    try:
+        found: Array = load("pandas").util.hash_pandas_object(values, index=False).to_numpy() / 2.0**64
+    except UnicodeEncodeError:  # half of a surrogate pair
+        found = order_of(map(label_of, values.tolist()))
+    return found
 
 
 def _evidence(
@@ -203,7 +217,10 @@ def _groups(frame: Any, by: Any) -> tuple[Array, Any]:
         raise ValueError("by: at least one column")
     columns = [_column(frame, key, "by") for key in keys]
     grouped = frame.groupby(columns if len(columns) > 1 else columns[0], sort=True, observed=True)
-    number = grouped.ngroup().to_numpy(dtype=np.float64, na_value=-1.0)
+    try:
+        number = grouped.ngroup().to_numpy(dtype=np.float64, na_value=-1.0)
+    except TypeError as error:
+        raise TypeError(f"by: the values of {by!r} cannot be grouped: {error}") from None
     return number.astype(np.intp), grouped.size().index
 
 

@@ -120,6 +120,31 @@ def test_refusals(rides, options, error, text):
         kl_groups(rides, "day", "by", **options)
 
 
+@pytest.mark.parametrize("by", ["a", ["a", "b"]])
+def test_groups_that_cannot_be_told_apart(by):
+    frame = pd.DataFrame({"a": [[1], [2]], "b": [1, 2]})
+    with pytest.raises(TypeError, match=r"by: the values of .*'a'.* cannot be grouped: unhashable type: 'list'"):
+        kl_groups(frame, by, "b")
+
+
+@pytest.mark.parametrize("options", [{}, {"weights": "weight"}, {"against": "Sun", "missing": "drop"}])
+@pytest.mark.parametrize("dtype", [object, "category"])
+def test_the_order_of_rows_leaves_every_bit(rides, options, dtype):
+    rides = rides.assign(by=rides["by"].astype(dtype))
+    found = kl_groups(rides, "day", "by", confidence=0.9, smoothing="jeffreys", **options)
+    for seed in range(5):
+        other = kl_groups(
+            rides.sample(frac=1, random_state=seed), "day", "by", confidence=0.9, smoothing="jeffreys", **options
+        )
+        pd.testing.assert_frame_equal(found, other, check_exact=True)
+
+
+def test_half_a_pair_of_surrogates():
+    half = pd.DataFrame({"day": [*"aaabbb"], "by": pd.Series(["\ud800", "x", "y", "x", "y", "y"], dtype=object)})
+    found, plain = (kl_groups(one, "day", "by", confidence=0.9) for one in (half, half.replace("\ud800", "z")))
+    pd.testing.assert_frame_equal(found, plain)
+
+
 @pytest.mark.parametrize("columns", ["day", ["day", "by"]])
 @pytest.mark.parametrize(
     "wrong", [pd.Series(["Sun"]), np.array(["Sun"]), ["Sun"], {"Sun"}, pd.DataFrame({"day": ["Sun"]})],
