@@ -118,7 +118,11 @@ def check_differ(names: Iterable[Any], where: str = "") -> None:
 
 
 def _column(nw: Any, name: str, series: Any) -> Column:
-    dtype, rows = series.dtype, len(series)
+    rows = len(series)
+    try:
+        dtype = series.dtype
+    except ValueError:  # of decimals with a negative scale, which narwhals refuses
+        return _of_arrow(name, series)
     if dtype.is_numeric():
         return _numeric(nw, name, series)
     if dtype == nw.Boolean:
@@ -151,9 +155,7 @@ def _column(nw: Any, name: str, series: Any) -> Column:
         return objects.column(name, native if series.implementation.is_pandas_like() else series.to_list())
     if series.null_count() == rows:
         return Numbers(name, "number", rows, lambda: np.full(rows, np.nan))
-    return _of_arrow(name, series) or Unusable(
-        name, rows, f"holds {getattr(native, 'dtype', arrow.type_of(series) or dtype)}, which has no cells"
-    )
+    return _of_arrow(name, series)
 
 
 def _sparse(nw: Any, name: str, native: Any) -> Column:
@@ -165,14 +167,17 @@ def _sparse(nw: Any, name: str, native: Any) -> Column:
     return _column(nw, name, nw.from_native(native.sparse.to_dense(), series_only=True))
 
 
-def _of_arrow(name: str, series: Any) -> Column | None:
-    """A column of one of Arrow's types that narwhals does not know, if it has cells."""
+def _of_arrow(name: str, series: Any) -> Column:
+    """A column of one of Arrow's types that narwhals does not know, or of a type that has no cells."""
     kind, rows = arrow.type_of(series), len(series)
     if kind.startswith("decimal"):
         return Numbers(name, "number", rows, lambda: arrow.decimals(series))
     if kind.startswith("date64"):
         return Numbers(name, "datetime", rows, lambda: _naive(arrow.times(series)))
-    return _arrow_labels(name, series) if "binary" in kind else None
+    if "binary" in kind:
+        return _arrow_labels(name, series)
+    held = getattr(series.to_native(), "dtype", None) or kind or series.dtype
+    return Unusable(name, rows, f"holds {held}, which has no cells")
 
 
 def _arrow_labels(name: str, series: Any) -> Labels:

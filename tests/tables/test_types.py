@@ -205,6 +205,7 @@ def test_sparse_columns_are_what_plain_ones_are(values):
 
 OF_ARROW = {
     "decimal256": ("decimal256(60, 2)", [Decimal("1.25"), None, Decimal(2) ** 100, Decimal(2) ** 100 + 1] * 2),
+    "decimals of thousands": ("decimal128(5, -3)", [Decimal("1E+3"), None, Decimal("2E+3")] * 3),
     "decimal64": ("decimal64(9, 2)", [Decimal("1.25"), None, Decimal("2.50")] * 3),
     "bytes": ("binary()", [b"a", b"a", None, b"\xff"]),
     "large bytes": ("large_binary()", [b"a", b"a", None, b"\xff"]),
