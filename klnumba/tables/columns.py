@@ -99,6 +99,14 @@ def _check_range(values: Array) -> None:
         raise ColumnError("holds times that do not fit into microseconds")
 
 
+def absent(value: Any) -> bool:
+    """Whether a single value is missing: None, NaN, NaT, or NA of pandas, which is neither equal to itself nor not."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:
+        return True
+
+
 def label_of(value: Any) -> Label:
     """A category as text or finite number, which JSON can hold.
 

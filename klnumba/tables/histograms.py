@@ -11,7 +11,7 @@ import numpy as np
 
 from klnumba.reduction import real
 from klnumba.tables.cells import Array, Bins, Categories, Cells
-from klnumba.tables.columns import label_of
+from klnumba.tables.columns import absent, label_of
 from klnumba.tables.profile import Profile
 from klnumba.tables.rules import explicit_edges, kind_of
 from klnumba.tables.tally import Tally
@@ -126,6 +126,8 @@ def from_great_expectations(
             (internal_weight_holdout, "internal_weight_holdout"),
         )
     )
+    if not tail + internal <= 1.0:
+        raise ValueError(f"tail_weight_holdout, internal_weight_holdout: at most 1 together, not {tail + internal:g}")
     if (
         not isinstance(partition, Mapping)
         or "weights" not in partition
@@ -141,6 +143,8 @@ def from_great_expectations(
     if "values" in partition:
         if internal:
             raise ValueError("internal_weight_holdout: not for categories")
+        if tails.any():
+            raise ValueError("partition: tail_weights go with bins, and not with values")
         cells, shares = _categories(partition["values"], weights, tail)
     else:
         if tail and "tail_weights" in partition:
@@ -152,7 +156,7 @@ def from_great_expectations(
 def _floats(partition: Mapping[str, Any], part: str) -> Array:
     try:
         return np.asarray(partition[part], np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"partition: {part!r} are numbers, not {partition[part]!r}") from None
 
 
@@ -173,8 +177,10 @@ def _profile(column: str, cells: Cells, shares: Array, n: float | None) -> Profi
 
 def _categories(values: Sequence[Any], weights: Array, tail: float) -> tuple[Cells, Array]:
     found = np.asarray(values, object).tolist()
+    if not isinstance(found, list):
+        raise ValueError(f"partition: 'values' are a sequence, not {values!r}")
     for value in found:
-        if value is None or value != value or (isinstance(value, Real) and abs(value) == math.inf):
+        if absent(value) or (isinstance(value, Real) and abs(value) == math.inf):
             raise ValueError(f"partition: values that are there and finite, without {value}")
     flags = [isinstance(value, (bool, np.bool_)) for value in found]
     numeric = all(isinstance(value, Real) for value in found) and not any(flags)

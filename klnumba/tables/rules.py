@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from klnumba.tables.cells import FARTHEST, LARGEST, Array
-from klnumba.tables.columns import KINDS, ColumnError, as_float
+from klnumba.tables.columns import KINDS, ColumnError, absent, as_float
 
 Rule = str | int | Sequence[float] | Array
 
@@ -81,6 +81,8 @@ def explicit_edges(edges: Any, name: str = "bins") -> Array:
         if array.ndim != 1 or found.size < 2 or array.dtype.kind not in "fiumM":
             raise ValueError("edges are a sequence of at least two numbers or times")
         found[np.isfinite(found)] = as_float(array)
+    except OverflowError:
+        raise ValueError(f"{name}: edges are numbers that float64 holds") from None
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name}: {error}") from None
     farthest = FARTHEST if array.dtype.kind in "mM" else LARGEST
@@ -110,7 +112,7 @@ def _typed(edges: Any) -> tuple[Array, Array, bool]:
     near = np.zeros(array.size)
     if array.dtype.kind != "O" or array.ndim != 1:
         return array, near, False
-    if any(value != value for value in array):
+    if any(map(absent, array)):
         raise ValueError("edges, none of which is missing")
     far = np.array([isinstance(value, (float, np.floating)) and math.isinf(value) for value in array])
     if far.any() and not far[1:-1].any() and not far.all():

@@ -89,6 +89,8 @@ def test_counts_stay_whole():
         ({"counts": [3], "below": [1, 2]}, "below: finite numbers"),
         ({"counts": [3], "edges": [1, 0]}, "edges: edges increase"),
         ({"counts": [3], "edges": 1}, "edges: edges are a sequence"),
+        ({"counts": [3], "edges": [0, 10**400]}, "edges: edges are numbers that float64 holds"),
+        ({"counts": [3], "edges": [0, pd.NA]}, "edges: edges, none of which is missing"),
     ],
 )
 def test_broken_histograms_name_the_argument(options, text):
@@ -113,14 +115,14 @@ def test_partitions_of_truth_values(values):
     assert alone.tallies["x"].counts.tolist() == [0, 1, 0, 0]
 
 
-@pytest.mark.parametrize("value", [None, math.nan, math.inf])
+@pytest.mark.parametrize("value", [None, math.nan, math.inf, pd.NA, pd.NaT])
 def test_partitions_have_no_missing_value(value):
     with pytest.raises(ValueError, match=f"partition: values that are there and finite, without {value}"):
         from_great_expectations({"values": ["a", value], "weights": [0.5, 0.5]})
 
 
 @pytest.mark.parametrize("part", ["weights", "tail_weights", "bins"])
-@pytest.mark.parametrize("value", [["x", 0.5], [[0.5], [0.25, 0.25]], None])
+@pytest.mark.parametrize("value", [["x", 0.5], [[0.5], [0.25, 0.25]], [0, 10**400], None])
 def test_parts_of_partitions_are_numbers(part, value):
     partition = {"bins": [0, 1, 2], "weights": [0.5, 0.5], "tail_weights": [0.0, 0.0]} | {part: value}
     with pytest.raises(ValueError, match=f"^partition: ('{part}' are numbers, not|weights are numbers|bins increase)"):

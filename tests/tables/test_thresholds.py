@@ -344,6 +344,10 @@ def test_a_known_reference_has_a_one_sample_test():
         ({"bins": [0, 1], "weights": [1.0]}, {"tail_weight_holdout": 2}, "from 0 to 1"),
         ({"bins": [-math.inf, 0, 1, math.inf], "weights": [0.5, 0.25, 0.25]}, {"tail_weight_holdout": 0.1}, "infinity"),
         ({"bins": [0, 1], "weights": [1.0]}, {"n": 0}, "n: a positive"),
+        ({"bins": [0, 1, 2], "weights": [1.0, 0.0]}, {"tail_weight_holdout": 0.7, "internal_weight_holdout": 0.7},
+         "tail_weight_holdout, internal_weight_holdout: at most 1 together, not 1.4"),
+        ({"values": ["a"], "weights": [0.5], "tail_weights": [0.25, 0.25]}, {}, "tail_weights go with bins"),
+        ({"values": None, "weights": [1.0]}, {}, "partition: 'values' are a sequence, not None"),
     ],
 )  # fmt: skip
 def test_bad_partitions_are_refused(partition, options, text):
