@@ -52,7 +52,8 @@ def thresholds(
         "bootstrap" draws tables of `n` rows from the laws that the reference allows for, and compares the reference
         with each as `compare` does; "chi2" takes the law of large samples, without smoothing; see Notes.
     samples : int, default 2000
-        How many draws. Where many cells are rare, a hundredth of these for each of a hundred references.
+        How many draws "bootstrap" makes, 1 / `alpha` or more. Where many cells are rare, a hundredth of these for each
+        of a hundred references.
     rng : numpy.random.Generator or int, default 0
         Where they come from, or a seed. Each column has its own numbers, whichever others are asked for.
 
@@ -114,8 +115,8 @@ def thresholds(
         raise ValueError(f"method: one of {', '.join(map(repr, METHODS))}, not {method!r}")
     if missing not in ("cell", "drop"):
         raise ValueError(f"missing: one of 'cell', 'drop', not {missing!r}")
-    if isinstance(samples, bool) or not isinstance(samples, (int, np.integer)) or samples < 1 / alpha:
-        raise ValueError(f"samples: an integer from 1 / alpha = {1 / alpha:.3g} on, not {samples!r}")
+    if method == "bootstrap":
+        _check_samples(samples, alpha)
     check_bins(reference, bins)
     profile = reference if isinstance(reference, Profile) else Profile.fit(reference, columns=columns, bins=bins)
     seed = int(generator(rng).integers(1 << 62))
@@ -132,6 +133,11 @@ def thresholds(
                 found[name] = _drawn(column, n, alpha, smoothing, samples, draws)
     _warn_of_few_rows(few)
     return load("pandas").Series({name: value / unit for name, value in found.items()}, dtype=float, name="kl")
+
+
+def _check_samples(samples: Any, alpha: float) -> None:
+    if isinstance(samples, bool) or not isinstance(samples, (int, np.integer)) or samples < 1 / alpha:
+        raise ValueError(f"samples: an integer from 1 / alpha = {1 / alpha:.3g} on, not {samples!r}")
 
 
 class _Column:

@@ -132,6 +132,11 @@ def test_names_that_never_come_again():
         assert kl <= limit <= kl * (1 + 1e-9)
 
 
+def test_the_law_of_large_samples_draws_nothing():
+    frame = pd.DataFrame({"x": ["a", "b"] * 50})
+    assert thresholds(frame, 100, 1e-6, method="chi2", samples=10)["x"] == pytest.approx(stats.chi2.isf(1e-6, 1) / 100)
+
+
 def test_few_rows_make_the_law_of_large_samples_doubtful():
     frame = pd.DataFrame({"rare": [True] + [False] * 499, "often": [True, False] * 250})
     with pytest.warns(UserWarning, match=r"method: 'chi2' has columns with cells of fewer than 5 rows.*\['rare'\]"):
