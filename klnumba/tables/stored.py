@@ -128,7 +128,9 @@ def _check_cells(name: str, column: dict[str, Any]) -> None:
     kind, shape = column["kind"], column["cells"]
     _check(shape in KINDS and kind in KINDS[shape], f"column {name!r} has {shape!r} of {kind!r}")
     if shape == "bins":
-        _check(isinstance(column["aware"], bool), f'column {name!r}: "aware" is true or false')
+        for key in ("aware", "fitted"):
+            _check(isinstance(column.get(key, False), bool), f'column {name!r}: "{key}" is true or false')
+        _check(kind == "datetime" or not column["aware"], f'column {name!r}: "aware" is for times')
         edges = column["edges"]
         limit = math.inf if kind == "number" else 2.0**63  # times are microseconds in 64 bits
         fine = all(_number(edge) and abs(edge) < limit for edge in edges)

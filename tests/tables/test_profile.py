@@ -182,6 +182,8 @@ DAMAGES = {
     "names of kind 'number'": ("few", {"names": [str(k) for k in range(9)]}),
     '"folded"': ("word", {"folded": -1}),
     '"aware"': ("time", {"aware": 0}),
+    '"aware" is for times': ("number", {"aware": True}),
+    '"fitted"': ("number", {"fitted": "yes"}),
     '"known"': ("word", {"known": "yes"}),
     '"unseen"': ("word", {"unseen": [["d", -2]]}),
     '"unseen" has each category once': ("word", {"unseen": [["d", 1], ["d", 1]]}),
