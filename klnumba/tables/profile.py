@@ -172,7 +172,10 @@ class Profile:
             if side is None:
                 cells = {name: one for name, one in self.cells.items() if name in found}
                 side = Profile.of_cells(cells, {})._empty(numbers is not None)
-                side.others = [name for name in found if name not in self.cells and name not in self.problems]
+            later = (name for name in self.cells if name in found and name not in side.cells)
+            side.problems = dict.fromkeys(later, drafting.NOT_EVERYWHERE) | side.problems
+            new = (name for name in found if name not in self.cells and name not in self.problems)
+            side.others = [*dict.fromkeys([*side.others, *new])]
             side._add(side._tallies(found, numbers, progress))
         if side is None:
             raise ValueError(f"{title}: no piece of a table")

@@ -115,6 +115,16 @@ def test_columns_may_be_empty_in_some_pieces():
     assert lost.problems == dict.fromkeys(["x", "y"], "is not in every piece")
 
 
+def test_columns_that_later_pieces_of_the_current_table_have():
+    both = pd.DataFrame({"x": [1, 2], "y": [1, 2]})
+    later = Chunks(lambda: [both[["x"]], both.assign(new=1), both.assign(new=1)])
+    found = compare(both, later)
+    assert list(found.results) == ["x"]
+    assert found.problems == {"y": "is not in every piece", "new": "is not in reference"}
+    with pytest.raises(ValueError, match="batch: column 'y' is not in every piece"):
+        Profile.fit(both).update(later)
+
+
 def write_csv(path, rows):
     path.write_text("\n".join(rows) + "\n")
     return path
