@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from klnumba import gpu as cuda
     from klnumba import metrics as metrics
     from klnumba import scoring as scoring
+    from klnumba.gradients import value_and_grad
     from klnumba.metrics import CrossEntropy, JensenShannonDivergence, KLDivergence
     from klnumba.scoring import score
 
@@ -28,7 +29,8 @@ __version__ = package_version()
 # loaded when they are first asked for: rooms, and names with the room they come from. `cuda` is no module of that name:
 # in `klnumba.cuda`, numba-cuda's import hook would find its own `numba.cuda`.
 _ROOMS = {"cuda": "gpu"} | {name: name for name in ("dask", "distributions", "metrics", "scoring", "tables")}
-_NAMES = dict.fromkeys(("CrossEntropy", "JensenShannonDivergence", "KLDivergence"), "metrics") | {"score": "scoring"}
+_NAMES = dict.fromkeys(("CrossEntropy", "JensenShannonDivergence", "KLDivergence"), "metrics")
+_NAMES |= {"score": "scoring", "value_and_grad": "gradients"}
 
 __all__ = [
     "CrossEntropy",
@@ -49,6 +51,7 @@ __all__ = [
     "row_statistics",
     "score",
     "scoring",
+    "value_and_grad",
     "warmup",
 ]
 

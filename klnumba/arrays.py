@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -23,6 +24,7 @@ FLOAT64 = np.dtype(np.float64)
 FLOAT32 = np.dtype(np.float32)
 
 Back = Callable[[np.ndarray], Any]
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def take(x: Any, name: str) -> tuple[np.ndarray, Back]:
@@ -71,6 +73,34 @@ def take(x: Any, name: str) -> tuple[np.ndarray, Back]:
 def as_is(result: np.ndarray) -> Any:
     """The way back to NumPy: an array, or a scalar."""
     return result if result.ndim else result[()]
+
+
+def asks_gradient(*values: Any) -> bool:
+    """Whether one is a tensor that requires grad, where gradients are recorded."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.is_grad_enabled():
+        return False
+    return any(isinstance(x, torch.Tensor) and x.requires_grad for x in values)
+
+
+def untraced(function: F) -> F:
+    """A door of the package that torch.compile leaves as it is: nothing behind it can be compiled once more.
+
+    Unless tensors are given and PyTorch's compiler is loaded, which takes it seconds, the door is not there.
+    """
+
+    @functools.wraps(function)
+    def door(*args: Any, **options: Any) -> Any:
+        if "torch._dynamo" in sys.modules and any(type(x).__module__.startswith("torch") for x in args):
+            return _disabled(function)(*args, **options)
+        return function(*args, **options)
+
+    return door  # type: ignore[return-value]
+
+
+@functools.cache
+def _disabled(function: Any) -> Any:
+    return sys.modules["torch"].compiler.disable(function)
 
 
 def strided(x: Any, name: str, torch: Any) -> Any:

@@ -17,6 +17,7 @@ from klnumba.labels import ALIGN
 PIECE = 1 << 15  # cells that are held at a time where they are copied, or where only their sum is asked for
 
 
+@arrays.untraced
 def pointwise(
     name: str,
     x: Any,
@@ -34,6 +35,10 @@ def pointwise(
         from klnumba.gpu import cellwise as gpu
 
         return gpu.pointwise(name, x, y, out, where, dtype, names)
+    if arrays.asks_gradient(x, y):
+        from klnumba import autograd
+
+        return autograd.pointwise(name, x, y, out, where, dtype, names)
     if labelled.present(x, y):
         return _labelled(name, x, y, out, where, dtype, align)
     first, back = take(x, names[0])

@@ -68,7 +68,7 @@ ERRORS = """ValueError
     TypeError
         If an argument is complex, text or object, or a sparse tensor.
     RuntimeError
-        If a tensor of PyTorch requires grad, outside ``torch.no_grad()``: no gradient is computed.
+        If a tensor of PyTorch requires grad where no gradient is computed: for `row_statistics`, and on a CUDA device.
 """
 
 

@@ -128,7 +128,7 @@ def _quick(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarr
 
     def scaled(index: np.ndarray, flag: np.ndarray) -> None:
         room = threads.scratch(FLOAT64 if short else dtype)
-        cpu.scaled_rows(task.name, name, short)(*block.sides(), _frozen(index), d, out, flag, *room)
+        cpu.scaled_rows(task.name, name, short)(*block.sides(), frozen(index), d, out, flag, *room)
         exact(index[flag[index] != 0])
 
     def exact(index: np.ndarray, flag: Any = None) -> None:
@@ -159,7 +159,7 @@ def _exact(
 ) -> None:  # fmt: skip
     room = threads.scratch(FLOAT64)
     loop = cpu.exact_rows(name, NAMES[dtype.char], difference, d < exact_short.SHORT)
-    loop(*block.sides(), _frozen(index), d, task.normalize, task.weight, out, *room)
+    loop(*block.sides(), frozen(index), d, task.normalize, task.weight, out, *room)
 
 
 def _logs(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarray, count: int) -> None:
@@ -169,7 +169,7 @@ def _logs(task: Task, block: Block, d: int, dtype: np.dtype[Any], out: np.ndarra
         for name, weight in attempts(task):
             loop = cpu.log_rows(name, NAMES[dtype.char], d < logs_short.SHORT)
             numbers = task.normalize, inverse, tail, weight
-            loop(*block.sides(), _frozen(index), d, *numbers, out, *threads.scratch(FLOAT64))
+            loop(*block.sides(), frozen(index), d, *numbers, out, *threads.scratch(FLOAT64))
             index = index[np.isnan(out[index])]
             if not index.size:
                 return
@@ -208,7 +208,8 @@ def attempts(task: Task) -> list[tuple[str, float]]:
     return [(task.name, task.weight)]
 
 
-def _frozen(index: np.ndarray) -> np.ndarray:
+def frozen(index: np.ndarray) -> np.ndarray:
+    """The numbers of rows as the loops take them."""
     index.flags.writeable = False
     return index
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -65,6 +66,7 @@ def _check_floating(**values: Any) -> None:
         raise RuntimeError("kl_div: Integral inputs not supported.")
 
 
+@arrays.untraced
 def _loss(input: Any, target: Any, over_cells: str, per_row: bool, log_target: bool) -> Any:  # noqa: A002
     """The reduced loss in the caller's array library; `per_row` divides by the length of the first axis."""
     if labelled.present(input, target):
@@ -72,13 +74,18 @@ def _loss(input: Any, target: Any, over_cells: str, per_row: bool, log_target: b
     _check_floating(input=input, target=target)
     if any_on_device(input, target):
         return _loss_on_device(input, target, over_cells, per_row, log_target)
+    if arrays.asks_gradient(input, target):
+        from klnumba import autograd
+
+        value = partial(_loss, over_cells=over_cells, per_row=per_row, log_target=log_target)
+        return autograd.loss(value, _formula(log_target), input, target, over_cells, per_row)
     model, give_back = arrays.take(input, "input")
     data, give_back_target = arrays.take(target, "target")
     if isinstance(input, np.ndarray | np.generic) or not hasattr(input, "dtype"):
         give_back = give_back_target
     dtype = arrays.compute_dtype(model, data)
     shape = _common_shape(model.shape, data.shape)
-    formula = "kl_div_log_target" if log_target else "kl_div"
+    formula = _formula(log_target)
     rows = shape[0] if per_row and shape else 1
     result: Any
     if over_cells == "none":
@@ -91,6 +98,11 @@ def _loss(input: Any, target: Any, over_cells: str, per_row: bool, log_target: b
         count = rows * (np.broadcast(model, data).size if over_cells == "mean" else 1)
         result = np.asarray(fixed_point.rounded(whole, rest, count), dtype=dtype)
     return give_back(result)
+
+
+def _formula(log_target: bool) -> str:
+    """The cell of the loss."""
+    return "kl_div_log_target" if log_target else "kl_div"
 
 
 def _without_masked(model: np.ndarray, data: np.ndarray, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
@@ -106,7 +118,7 @@ def _loss_on_device(input: Any, target: Any, over_cells: str, per_row: bool, log
     from klnumba.gpu import cellwise as gpu
 
     shape = _common_shape(shape_of(input, "input"), shape_of(target, "target"))
-    formula = "kl_div_log_target" if log_target else "kl_div"
+    formula = _formula(log_target)
     rows = shape[0] if per_row and shape else 1
     names = "input", "target"
     if over_cells == "none":

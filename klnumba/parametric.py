@@ -34,7 +34,7 @@ class Parametric:
 def library_of(x: Any) -> str | None:
     """The library whose distribution this is, "klnumba", "scipy" or "torch"; None for anything else."""
     kind = type(x)
-    if kind in PLAIN:
+    if kind in PLAIN or kind.__module__ == "torch":
         return None
     if isinstance(x, Parametric):
         return "klnumba"

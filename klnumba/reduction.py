@@ -48,6 +48,7 @@ SOURCES = {
 }
 
 
+@arrays.untraced
 def reduce(
     name: str, p: Any, q: Any, kind: str, axis: Any, normalize: bool, base: float | None, temperature: float,
     reduction: str, where: Any, keepdims: bool, out: Any, dtype: Any, count: int | None, invalid: str,
@@ -62,7 +63,14 @@ def reduce(
             weight, stream,
         )  # fmt: skip
     _no_stream(stream)
-    task = _task(name, kind, normalize, temperature, weight)
+    if arrays.asks_gradient(p, q):
+        from klnumba import autograd
+
+        return autograd.reduce(
+            name, p, q, kind, axis, normalize, base, temperature, reduction, where, keepdims, out, dtype, count,
+            invalid, weight,
+        )  # fmt: skip
+    task = task_of(name, kind, normalize, temperature, weight)
     unit = unit_of(base)
     one_of(reduction, ("none", "mean", "sum"), "reduction")
     one_of(invalid, ("nan", "raise"), "invalid")
@@ -70,7 +78,7 @@ def reduce(
         quick = _at_once(task, p, q, unit, count)
         if quick is not None:
             return _given(quick, reduction, p)
-    rows, ndim, reduced, back = _prepare(p, q, axis, where, task, dtype, align, name)
+    rows, ndim, reduced, back = prepared(p, q, axis, where, task, dtype, align, name)
     _check_labels(rows, keepdims, out)
     if reduction == "none":
         shape = kept_shape(rows.outer, reduced, ndim, keepdims)
@@ -119,24 +127,26 @@ def _given(found: np.ndarray, reduction: str, like: np.ndarray) -> Any:
     return np.array(value).astype(like.dtype)[()]
 
 
+@arrays.untraced
 def row_values(
     name: str, p: Any, q: Any, kind: str, axis: Any, normalize: bool, base: float | None, temperature: float,
     where: Any, count: int | None, invalid: str, weight: float,
 ) -> tuple[np.ndarray, tuple[int, ...], Back]:  # fmt: skip
     """A divergence of every row, flat, in float64; the shape of the rows, and the way back to the library of p or q."""
-    task = _task(name, kind, normalize, temperature, weight)
+    task = task_of(name, kind, normalize, temperature, weight)
     unit = unit_of(base)
     one_of(invalid, ("nan", "raise"), "invalid")
     if axis is LAST and where is None and invalid == "nan":
         quick = _at_once(task, p, q, unit, count)
         if quick is not None:
             return quick.reshape(-1), p.shape[:-1], arrays.as_is
-    rows, _, _, back = _prepare(p, q, axis, where, task, None, "strict", None)
+    rows, _, _, back = prepared(p, q, axis, where, task, None, "strict", None)
     found = np.empty(rows.n)
     Found(rows, [(task, "pq", found)], unit, invalid == "raise").run(threads.choose(count, rows.n * rows.d))
     return found, rows.outer, back if rows.named is None else arrays.as_is
 
 
+@arrays.untraced
 def statistics(
     p: Any, q: Any, stats: Any, kind: str, axis: Any, normalize: bool, base: float | None,
     temperature: float, where: Any, keepdims: bool, dtype: Any, count: int | None, invalid: str, align: str = "outer",
@@ -153,8 +163,8 @@ def statistics(
     stats = named(stats)
     one_of(invalid, ("nan", "raise"), "invalid")
     unit = unit_of(base)
-    first = _task("kl", kind, normalize, temperature, 0.5)
-    rows, ndim, reduced, back = _prepare(p, q, axis, where, first, dtype, align, None)
+    first = task_of("kl", kind, normalize, temperature, 0.5)
+    rows, ndim, reduced, back = prepared(p, q, axis, where, first, dtype, align, None)
     _check_labels(rows, keepdims, None)
     shape = kept_shape(rows.outer, reduced, ndim, keepdims)
     wanted: list[tuple[Task, str, np.ndarray | None]] = []
@@ -162,7 +172,7 @@ def statistics(
     for name in stats:
         source, order = SOURCES[name]
         results[name] = np.empty(shape, bool) if source == AGREE else _result(None, shape, dtype, rows.dtype)
-        wanted.append((_task(source, kind, normalize, temperature, 0.5), order, results[name]))
+        wanted.append((task_of(source, kind, normalize, temperature, 0.5), order, results[name]))
     Found(rows, wanted, unit, invalid == "raise").run(threads.choose(count, rows.n * rows.d))
     return {name: back(result) for name, result in results.items()}
 
@@ -183,7 +193,8 @@ def named(stats: Any) -> tuple[str, ...]:
     return found
 
 
-def _task(name: str, kind: str, normalize: bool, temperature: float, weight: float) -> Task:
+def task_of(name: str, kind: str, normalize: bool, temperature: float, weight: float) -> Task:
+    """The task of a call, its options checked."""
     one_of(kind, ("prob", "log_prob", "logit"), "kind")
     if kind != "logit" and temperature != 1.0:
         raise ValueError(f"temperature: only logits have one; kind is {kind!r}")
@@ -234,8 +245,8 @@ def _check_labels(rows: Rows, keepdims: bool, out: Any) -> None:
         raise TypeError("keepdims, out: not with a Series or DataFrame, since the result has its labels")
 
 
-def _prepare(
-    p: Any, q: Any, axis: Any, where: Any, task: Task, dtype: Any, align: str, name: str | None
+def prepared(
+    p: Any, q: Any, axis: Any, where: Any, task: Task, dtype: Any, align: str = "outer", name: str | None = None
 ) -> tuple[Rows, int, tuple[int, ...], Back]:
     """The rows of a call; a result in float64 that is asked for is computed in float64."""
     zero = -math.inf if task.logs else 0.0

@@ -48,6 +48,7 @@ def write_pages(app: Sphinx) -> None:
         "gpu_kernels.md": gpu_kernels(),
         "pairs_speed.md": by_machine(DOCS.parent / "benchmarks" / "results" / "pairs.json"),
         "accumulators_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "accumulators.json", "rows"),
+        "gradients_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "gradients.json", "rows"),
         "scoring_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "scoring.json", "rows"),
         "benchmark_plot.rst": plot("benchmark.png", "Speed of klnumba and of other libraries"),
         "differences.md": _reference("torch_differences").markdown_table(),

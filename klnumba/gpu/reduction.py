@@ -51,7 +51,7 @@ class Asked:
         self, name: str, kind: str, normalize: bool, temperature: float, weight: float, base: float | None, how: str,
         invalid: str,
     ) -> None:  # fmt: skip
-        self.task = reduction._task(name, kind, normalize, temperature, weight)
+        self.task = reduction.task_of(name, kind, normalize, temperature, weight)
         self.unit = reduction.unit_of(base)
         arrays.one_of(how, ("none", "mean", "sum"), "reduction")
         arrays.one_of(invalid, ("nan", "raise"), "invalid")
@@ -140,7 +140,7 @@ def statistics(
     stats = reduction.named(stats)
     arrays.one_of(invalid, ("nan", "raise"), "invalid")
     unit = reduction.unit_of(base)
-    task = reduction._task("kl", kind, normalize, temperature, 0.5)
+    task = reduction.task_of("kl", kind, normalize, temperature, 0.5)
     found = borders.all_of(p=p, q=None if q is p else q, where=where)
     with borders.at_work(found):
         given.add_mask(found, where, stream)
@@ -154,7 +154,7 @@ def statistics(
             for (source, _), (_, target) in zip(plan, made, strict=True):
                 if source != AGREE:
                     cells = flat_view(target, target.layout)[0]
-                    call.refuse(reduction._task(source, kind, normalize, temperature, 0.5), cells)
+                    call.refuse(reduction.task_of(source, kind, normalize, temperature, 0.5), cells)
         streams.end(call.place, found, stream)
     return {name: result for name, (result, _) in zip(stats, made, strict=True)}
 

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 from numba import from_dtype, types
 
-from klnumba.formulas import divergences, finish, log_cells
+from klnumba.formulas import divergences, finish, log_cells, slopes
 from klnumba.kernels import (
     accumulate,
     binning,
     exact,
     exact_short,
     groups,
+    log_slopes,
+    log_slopes_short,
     log_sums,
     log_sums_short,
     logits,
@@ -23,10 +25,13 @@ from klnumba.kernels import (
     logs_plain,
     logs_short,
     pointwise,
+    rises,
     shares,
+    slopes_short,
     weight_sums,
     words,
 )
+from klnumba.kernels import slopes as slope_loops
 from klnumba.kernels.compiler import loop, once
 from klnumba.kernels.quick_rows import QUICK
 from klnumba.kernels.tiles import FLAGS, FLOAT, INDEX, INT, STATES, VALUES, buffer_of, cells_of, room_of
@@ -57,6 +62,14 @@ SHORTCUTS: dict[str, Callable[..., Any]] = {
     "rel_entr": divergences.rel_entr_plain,
     "generalized_kl": divergences.generalized_kl_plain,
     "kl_div": divergences.kl_div_plain,
+}
+
+# The loops over derivatives, of rows of logarithms or not, and of short rows or not.
+SLOPE_LOOPS: dict[tuple[bool, bool], Any] = {
+    (False, False): slope_loops,
+    (False, True): slopes_short,
+    (True, False): log_slopes,
+    (True, True): log_slopes_short,
 }
 
 BOOL = types.boolean
@@ -219,6 +232,40 @@ def cells_pointwise(name: str, dtype: str) -> Any:
     formula, plain = POINTWISE[name], SHORTCUTS.get(name)
     built = pointwise.loop_with_shortcut(formula, plain) if plain else pointwise.loop(formula)
     return loop(_name(name, "pointwise", dtype), built, signature)
+
+
+@once
+def slope_rows(name: str, dtype: str, logs: bool, short: bool, normalize: bool) -> Any:
+    """The derivatives of a divergence of rows by their cells."""
+    cells, out = cells_of(np.dtype(dtype)), buffer_of(np.dtype(dtype))
+    numbers, more = ((FLOAT, FLOAT, FLOAT) if logs else (FLOAT,)), ((VALUES,) if short else ())
+    sides = cells, INT, INT, cells, INT, INT, INDEX, INT
+    signature = types.void(*sides, VALUES, *numbers, BOOL, BOOL, out, out, *more, *ROOM)
+    build = SLOPE_LOOPS[logs, short].rows(slopes.SLOPES[name], normalize)
+    form = "slopes" if normalize else "plain-slopes"
+    return loop(_name(name, form, "logs" if logs else "cells", "short" if short else "long", dtype), build, signature)
+
+
+@once
+def rise_rows(dtype: str, logs: bool, short: bool) -> Any:
+    """Those of KL and cross-entropy by the cells of q; a flagged row is for `slope_rows`."""
+    kind = np.dtype(dtype)
+    cells, numbers = cells_of(kind), ((FLOAT,) if logs else ())
+    sides = cells, INT, INT, cells, INT, INT, INT, INT
+    signature = types.void(*sides, VALUES, *numbers, buffer_of(kind), FLAGS, *ROOM)
+    if logs:
+        built = rises.short_log_rows(kind) if short else rises.long_log_rows(kind)
+    else:
+        built = rises.short_rows() if short else rises.long_rows()
+    return loop(_name("rises", "logs" if logs else "cells", "short" if short else "long", dtype), built, signature)
+
+
+@once
+def slope_cells(name: str, dtype: str) -> Any:
+    """The derivatives of a formula of two numbers by both."""
+    cells, out = cells_of(np.dtype(dtype)), buffer_of(np.dtype(dtype))
+    signature = types.void(cells, cells, VALUES, out, out)
+    return loop(_name(name, "slope-cells", dtype), slope_loops.cells(slopes.CELLS[name]), signature)
 
 
 @once

@@ -101,6 +101,26 @@ def scales(state: Any, normalize: Any, c: Any) -> None:
         c[4], c[5], c[6], c[7] = p, pe, q, qe
 
 
+@part
+def masses(
+    p: Any, a: Any, q: Any, b: Any, d: Any, normalize: Any, state: Any, c: Any, work: Any, view: Any, tree: Any
+) -> None:
+    """The sums of a whole row in `state`, and its factors and scales in `c`."""
+    c[0], c[1] = 1.0, 1.0
+    for attempt in range(2):
+        for k in range(SIZE):
+            state[k] = 0.0
+        mass(p, a, d, c[0], work, view, tree, state, np.int64(0))
+        mass(q, b, d, c[1], work, view, tree, state, np.int64(2))
+        if attempt == 1 or not normalize or (state[0] < math.inf and state[2] < math.inf):
+            break
+        c[0] = 1.0 if state[0] < math.inf else SHRINK  # the other side may be as small as numbers are
+        c[1] = 1.0 if state[2] < math.inf else SHRINK
+    if normalize:
+        raise_up(state, c)
+    scales(state, normalize, c)
+
+
 def cells_loop(cell: Callable[..., Any], *, largest: bool) -> Any:
     cell = scalar(cell)
 
@@ -149,19 +169,7 @@ def rows(cell: Callable[..., Any], finish: Callable[..., Any], *, largest: bool 
         c = space[8 : 8 + SCALES]
         tree = space[16 : 16 + TREE]
         for r in index:
-            c[0], c[1] = 1.0, 1.0
-            for attempt in range(2):
-                for k in range(SIZE):
-                    state[k] = 0.0
-                mass(p, a + r * ps, d, c[0], work, view, tree, state, np.int64(0))
-                mass(q, b + r * qs, d, c[1], work, view, tree, state, np.int64(2))
-                if attempt == 1 or not normalize or (state[0] < math.inf and state[2] < math.inf):
-                    break
-                c[0] = 1.0 if state[0] < math.inf else SHRINK  # the other side may be as small as numbers are
-                c[1] = 1.0 if state[2] < math.inf else SHRINK
-            if normalize:
-                raise_up(state, c)
-            scales(state, normalize, c)
+            masses(p, a + r * ps, q, b + r * qs, d, normalize, state, c, work, view, tree)
             cells(p, a + r * ps, q, b + r * qs, d, c, weight, work, view, tree, state)
             out[r] = finish(
                 state[0],

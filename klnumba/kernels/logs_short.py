@@ -67,7 +67,7 @@ def flat_loop(cell: Callable[..., Any]) -> Any:
 
 
 @part
-def _place(p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, count: Any, d: Any, work: Any, space: Any) -> Any:
+def place(p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, count: Any, d: Any, work: Any, space: Any) -> Any:
     """The cells and the numbers of the rows that are kept, with zeros behind them; how many cells there are."""
     for r in range(count):
         c = space[SCALE + r * KEPT : SCALE + (r + 1) * KEPT]
@@ -134,7 +134,7 @@ def rows(cell: Callable[..., Any], *, plain: bool, largest: bool = False) -> Cal
                     continue
                 count += 1
             for attempt in range(first, ROUNDS):
-                whole = _place(p, a, ps, q, b, qs, count, d, work, space)
+                whole = place(p, a, ps, q, b, qs, count, d, work, space)
                 if surprises and normalize:
                     _normalisers(count, d, whole, inverse, tail, work, view, space)
                 if normalize and not plain and attempt < READY:  # no cell is of use yet

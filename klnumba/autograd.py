@@ -1,0 +1,132 @@
+"""Gradients for PyTorch: the array functions as nodes of its graph.
+
+A result is computed as ever, in every bit, and its derivatives by the loops of `kernels.slopes` and
+`kernels.log_slopes` when they are asked for. They have none of their own.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from klnumba import labelled
+from klnumba.gradients import OfCells, OfRows, summed_to
+
+Call = OfRows | OfCells
+
+
+@functools.cache
+def _node() -> Any:
+    """The function of PyTorch's that computes a call, loaded when the first tensor asks for gradients."""
+    import torch
+
+    class Last(torch.autograd.Function):
+        """A derivative that has none of its own: in silence it would pass for a constant."""
+
+        @staticmethod
+        def forward(found: Any, *inputs: Any) -> Any:
+            return found.view_as(found)
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            """Nothing is kept."""
+
+        @staticmethod
+        def backward(ctx: Any, *upstream: Any) -> Any:
+            raise RuntimeError("klnumba computes first derivatives: those of rows and cells cannot be differentiated")
+
+    last: Any = Last.apply
+
+    class Divergence(torch.autograd.Function):
+        @staticmethod
+        def forward(p: Any, q: Any, value: Callable[[Any, Any], Any], call: Call) -> Any:
+            return value(p, q)
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            *sides, _, ctx.call = inputs
+            ctx.save_for_backward(*(x if isinstance(x, torch.Tensor) else None for x in sides))
+            ctx.others = [None if isinstance(x, torch.Tensor) else x for x in sides]
+
+        @staticmethod
+        def backward(ctx: Any, upstream: Any) -> Any:
+            sides = [other if x is None else x for x, other in zip(ctx.saved_tensors, ctx.others, strict=True)]
+            by = tuple(ctx.needs_input_grad[:2])
+            with torch.no_grad():
+                found = ctx.call.slopes(*sides, upstream.detach().numpy(), by)
+                back = [None if out is None else _like(out, x, torch) for out, x in zip(found, sides, strict=True)]
+            if torch.is_grad_enabled():
+                inputs = [x for x in (*sides, upstream) if isinstance(x, torch.Tensor)]
+                back = [None if out is None else last(out, *inputs) for out in back]
+            return *back, None, None
+
+    return Divergence.apply
+
+
+def _like(found: np.ndarray, x: Any, torch: Any) -> Any:
+    """Derivatives as a tensor of the shape and dtype of the argument."""
+    return torch.from_numpy(np.ascontiguousarray(summed_to(found, tuple(x.shape)))).to(x.dtype)
+
+
+def of(value: Callable[[Any, Any], Any], call: Call, p: Any, q: Any) -> Any:
+    """What `value` computes of p and q, with a way back for PyTorch's gradients."""
+    return _node()(p, q, value, call)
+
+
+def reduce(
+    name: str, p: Any, q: Any, kind: str, axis: Any, normalize: bool, base: float | None, temperature: float,
+    reduction: str, where: Any, keepdims: bool, out: Any, dtype: Any, count: int | None, invalid: str, weight: float,
+) -> Any:  # fmt: skip
+    """`klnumba.reduction.reduce` of tensors of which one requires grad."""
+    from klnumba import reduction as plain
+
+    if out is not None:
+        raise TypeError("out: not with a tensor that requires grad")
+
+    def value(p: Any, q: Any) -> Any:
+        return plain.reduce(
+            name, p, q, kind, axis, normalize, base, temperature, reduction, where, keepdims, None, dtype, count,
+            invalid, weight,
+        )  # fmt: skip
+
+    _no_labels(p, q)
+    return of(
+        value, OfRows(name, kind, axis, normalize, base, temperature, reduction, where, dtype, count, weight), p, q
+    )
+
+
+def pointwise(name: str, p: Any, q: Any, out: Any, where: Any, dtype: Any, names: tuple[str, str]) -> Any:
+    """`klnumba.cellwise.pointwise` of the same."""
+    from klnumba import cellwise as plain
+
+    if out is not None:
+        raise TypeError("out: not with a tensor that requires grad")
+    _no_labels(p, q)
+    _no_masks(p, q)
+    value = partial(plain.pointwise, name, where=where, dtype=dtype, names=names)
+    return of(value, OfCells(name, where, names), p, q)
+
+
+def loss(value: Callable[..., Any], name: str, model: Any, data: Any, over_cells: str, per_row: bool) -> Any:
+    """The loss of `klnumba.functional` whose cell has this name, and which `value` computes."""
+    _no_labels(model, data)
+    _no_masks(model, data)
+    shape = np.broadcast_shapes(np.shape(model), np.shape(data))
+    rows = shape[0] if per_row and shape else 1
+    count = max(1, rows * (math.prod(shape) if over_cells == "mean" else 1))
+    return of(value, OfCells(name, names=("input", "target"), count=count), model, data)
+
+
+def _no_masks(p: Any, q: Any) -> None:
+    if any(isinstance(x, np.ma.MaskedArray) for x in (p, q)):
+        raise TypeError("a masked array beside a tensor that requires grad: give `where`, or fill it")
+
+
+def _no_labels(p: Any, q: Any) -> None:
+    if labelled.present(p, q):
+        raise TypeError("a tensor that requires grad is matched by place: give the Series or DataFrame as .to_numpy()")

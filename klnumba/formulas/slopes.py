@@ -1,0 +1,164 @@
+"""Derivatives of the divergences by one cell of p and of q.
+
+Of a divergence of rows with cells f(p, q), both of the sum 1, let u = df/dp and
+v = df/dq, each up to a constant. Then the derivative
+
+    by a cell of p that is divided by its row's sum P      is (u - sum(p*u))/P,
+    by a logit a of p with temperature T                   is p*(u - sum(p*u))/T,
+
+and so for q. A formula here returns (u, a, v, b) for the derivatives wp*u + a
+and wq*v + b, where the weights wp and wq are 1 for cells, and p and q for
+logarithms. It takes from the caller what has been formed without cancellation:
+delta = log(p/q), the surprises sp = -log(p) and sq = -log(q), and
+rise_p = wp*(1 - q/p), rise_q = wq*(1 - p/q). Rows that are taken as they are
+have formulas of their own, with no constant left out; share_q = wq*p/q is for
+them.
+
+Source: direct differentiation, and the derivative of the softmax, J. S. Bridle,
+"Training Stochastic Model Recognition Algorithms as Networks can Lead to
+Maximum Mutual Information Estimation of Parameters", NIPS 2, 1989.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from klnumba.formulas.divergences import log_ratio
+from klnumba.formulas.elementary import exp
+
+Four = tuple[float, float, float, float]
+
+
+def times(weight: float, x: float) -> float:
+    """weight*x, and 0 for a weight of 0, however large x is."""
+    value = weight * x
+    return 0.0 if weight == 0.0 else value
+
+
+def kl(
+    p: float, q: float, d: float, delta: float, sp: float, sq: float, rise_p: float, rise_q: float, share_q: float,
+    weight: float,
+) -> Four:  # fmt: skip
+    return delta, 0.0, 0.0, rise_q
+
+
+def kl_plain(
+    p: float, q: float, d: float, delta: float, sp: float, sq: float, rise_p: float, rise_q: float, share_q: float,
+    weight: float,
+) -> Four:  # fmt: skip
+    return delta + 1.0, 0.0, 0.0, -share_q
+
+
+def jeffreys(
+    p: float, q: float, d: float, delta: float, sp: float, sq: float, rise_p: float, rise_q: float, share_q: float,
+    weight: float,
+) -> Four:  # fmt: skip
+    return delta, rise_p, -delta, rise_q
+
+
+def js(
+    p: float, q: float, d: float, delta: float, sp: float, sq: float, rise_p: float, rise_q: float, share_q: float,
+    weight: float,
+) -> Four:  # fmt: skip
+    other = 1.0 - weight
+    m = weight * p + other * q
+    u = 0.0 if weight == 0.0 else weight * log_ratio(p, m, other * d)
+    v = 0.0 if other == 0.0 else other * log_ratio(q, m, -weight * d)
+    return u, 0.0, v, 0.0
+
+
+def cross_entropy(
+    p: float, q: float, d: float, delta: float, sp: float, sq: float, rise_p: float, rise_q: float, share_q: float,
+    weight: float,
+) -> Four:  # fmt: skip
+    return sq, 0.0, 0.0, rise_q
+
+
+def cross_entropy_plain(
+    p: float, q: float, d: float, delta: float, sp: float, sq: float, rise_p: float, rise_q: float, share_q: float,
+    weight: float,
+) -> Four:  # fmt: skip
+    return sq, 0.0, 0.0, -share_q
+
+
+def entropy(
+    p: float, q: float, d: float, delta: float, sp: float, sq: float, rise_p: float, rise_q: float, share_q: float,
+    weight: float,
+) -> Four:  # fmt: skip
+    return sp, 0.0, 0.0, 0.0
+
+
+def entropy_plain(
+    p: float, q: float, d: float, delta: float, sp: float, sq: float, rise_p: float, rise_q: float, share_q: float,
+    weight: float,
+) -> Four:  # fmt: skip
+    return sp - 1.0, 0.0, 0.0, 0.0
+
+
+class Slope(NamedTuple):
+    """The derivatives of a divergence: the formulas for normalised rows and for those that are taken as they are.
+
+    `centred` tells for p and for q whether u and v have means that normalising subtracts; else these are 0. `rises`
+    tells whether the derivatives by q are wq*(1 - p/q).
+    """
+
+    normalised: Callable[..., Four]
+    plain: Callable[..., Four]
+    centred: tuple[bool, bool]
+    rises: bool = False
+
+
+SLOPES = {
+    "kl": Slope(kl, kl_plain, (True, False), rises=True),
+    "jeffreys": Slope(jeffreys, jeffreys, (True, True)),
+    "js": Slope(js, js, (True, True)),
+    "cross_entropy": Slope(cross_entropy, cross_entropy_plain, (True, False), rises=True),
+    "entropy": Slope(entropy, entropy_plain, (True, False)),
+}
+
+
+# --- of single cells --------------------------------------------------------------------------------------------------
+
+
+def log_ratio_of(p: float, q: float) -> float:
+    """log(p/q), NaN where one is negative."""
+    value = log_ratio(p, q, p - q)
+    return math.nan if p < 0.0 or q < 0.0 else value
+
+
+def rel_entr(p: float, q: float) -> tuple[float, float]:
+    """Of p*log(p/q)."""
+    u = log_ratio_of(p, q) + 1.0
+    v = -p / q
+    none = p == 0.0 and q == 0.0
+    return 0.0 if none else u, 0.0 if none else (v if u == u else math.nan)
+
+
+def generalized_kl(p: float, q: float) -> tuple[float, float]:
+    """Of p*log(p/q) - p + q."""
+    u = log_ratio_of(p, q)
+    v = (q - p) / q
+    return u, 0.0 if p == q else (v if u == u else math.nan)
+
+
+def kl_div(log_q: float, p: float) -> tuple[float, float]:
+    """Of p*(log(p) - log_q)."""
+    u = (log_ratio_of(p, 1.0) - log_q) + 1.0
+    none = p == 0.0 and log_q == -math.inf
+    return -p if u == u or none else math.nan, 0.0 if none else u
+
+
+def kl_div_log_target(log_q: float, log_p: float) -> tuple[float, float]:
+    """Of exp(log_p)*(log_p - log_q)."""
+    p = exp(log_p)
+    return -p, times(p, (log_p - log_q) + 1.0)
+
+
+CELLS: dict[str, Callable[..., Any]] = {
+    "rel_entr": rel_entr,
+    "generalized_kl": generalized_kl,
+    "kl_div": kl_div,
+    "kl_div_log_target": kl_div_log_target,
+}

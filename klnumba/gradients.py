@@ -1,0 +1,284 @@
+"""Derivatives of the array functions by their arguments."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from klnumba import arrays, divergence, labelled, parametric
+from klnumba.arrays import FLOAT64, Block, Rows, compute_dtype, take
+from klnumba.engine import NAMES, Task, frozen
+from klnumba.formulas.slopes import SLOPES
+from klnumba.gpu.borders import any_on_device
+from klnumba.kernels import cpu, threads
+from klnumba.kernels.log_slopes_short import ROOM
+from klnumba.kernels.logs_short import SHORT
+from klnumba.reduction import prepared, task_of, unit_of
+
+By = tuple[bool, bool]  # whether the derivative by p is wanted, and that by q
+Found = list[np.ndarray | None]
+
+
+@dataclass(frozen=True)
+class OfRows:
+    """A call of a function of rows, whose derivatives are asked for."""
+
+    name: str
+    kind: str
+    axis: Any
+    normalize: bool
+    base: float | None
+    temperature: float
+    reduction: str
+    where: Any
+    dtype: Any
+    threads: int | None
+    weight: float = 0.5
+
+    def slopes(self, p: Any, q: Any, upstream: Any, by: By) -> Found:
+        """The derivatives of what is made of the result, by p and by q, given those by the result itself."""
+        task = task_of(self.name, self.kind, self.normalize, self.temperature, self.weight)
+        rows, _, reduced, _ = prepared(p, q, self.axis, self.where, task, self.dtype)
+        shares = rows.n if self.reduction == "mean" else 1
+        factors = np.asarray(upstream, np.float64) / (unit_of(self.base) * max(shares, 1))
+        return _rows(task, rows, reduced, factors, by, threads.choose(self.threads, rows.n * rows.d))
+
+
+@dataclass(frozen=True)
+class OfCells:
+    """A call of a function of single cells."""
+
+    name: str
+    where: Any = True
+    names: tuple[str, str] = ("p", "q")
+    count: int = 1  # by which the results are divided
+
+    def slopes(self, p: Any, q: Any, upstream: Any, by: By) -> Found:
+        """As those of rows."""
+        x, y = (take(side, name)[0] for side, name in zip((p, q), self.names, strict=True))
+        factors = np.where(np.asarray(self.where), np.asarray(upstream, np.float64) / self.count, 0.0)
+        found = _cells(self.name, x, y, factors)
+        return [out if wanted else None for out, wanted in zip(found, by, strict=True)]
+
+
+def _rows(task: Task, rows: Rows, reduced: tuple[int, ...], factors: Any, by: By, count: int) -> Found:
+    """The derivatives of the values of rows, each times its factor, by p and by q, in the shape that both broadcast to.
+
+    Parameters
+    ----------
+    factors : array_like
+        A number for each row, or one for all.
+    reduced : tuple of int
+        Along which axes a row lies.
+    """
+    scale = np.array(np.broadcast_to(np.asarray(factors, np.float64).reshape(-1), (rows.n,)))
+    found = [np.empty(rows.n * rows.d if wanted else 0, rows.dtype) for wanted in by]
+    short, name = rows.d < SHORT, NAMES[rows.dtype.char]
+    inverse = task.inverse_temperature() if task.logs else ()
+
+    def careful(block: Block, scale: np.ndarray, places: list[np.ndarray], index: np.ndarray) -> None:
+        loop = cpu.slope_rows(task.name, name, task.logs, short, task.normalize)
+        more = (np.empty(ROOM),) if short else ()
+        numbers = (scale, task.weight, *inverse)
+        loop(*block.sides(), frozen(index), rows.d, *numbers, *by, *places, *more, *threads.scratch(FLOAT64))
+
+    def quick(block: Block, scale: np.ndarray, places: list[np.ndarray]) -> np.ndarray:
+        """The rows that are left."""
+        flag = np.empty(block.count, np.int8)
+        loop = cpu.rise_rows(name, task.logs, short)
+        loop(*block.sides(), block.count, rows.d, scale, *inverse[:1], places[1], flag, *threads.scratch(FLOAT64))
+        return flag.nonzero()[0]
+
+    rises = task.normalize and by == (False, True) and SLOPES[task.name].rises
+
+    def one(job: Any) -> None:
+        block = rows.load(job)
+        stop = block.first + block.count
+        places = [out[block.first * rows.d : stop * rows.d] for out in found]
+        factors = scale[block.first : stop]
+        index = quick(block, factors, places) if rises else np.arange(block.count)
+        if index.size:
+            careful(block, factors, places, index)
+
+    if rows.n and rows.d:
+        threads.run(one, rows.blocks(count), count)
+    return [_in_place(out, rows, reduced) if wanted else None for out, wanted in zip(found, by, strict=True)]
+
+
+def _in_place(flat: np.ndarray, rows: Rows, reduced: tuple[int, ...]) -> np.ndarray:
+    """The derivatives with their axes where those of the arguments are, 0 for cells that do not count."""
+    found = flat.reshape(rows.outer + rows.inner)
+    held = rows.held((...,))
+    if held is not None:
+        found[~held] = 0.0
+    order = arrays.kept(found.ndim, reduced) + reduced
+    return found.transpose(np.argsort(order))
+
+
+def _cells(name: str, x: np.ndarray, y: np.ndarray, factors: Any) -> list[np.ndarray]:
+    """The derivatives of a formula of two numbers by both, each times its factor, where all broadcast to."""
+    kind = compute_dtype(x, y)
+    shape = np.broadcast_shapes(x.shape, y.shape, np.shape(factors))
+    sides = [_flat(side, shape, kind) for side in (x, y)]
+    scale = np.array(np.broadcast_to(np.asarray(factors, np.float64), shape)).reshape(-1)
+    found = [np.empty(scale.size, kind) for _ in range(2)]
+    loop = cpu.slope_cells(name, kind.name)
+
+    def part(start: int) -> None:
+        place = slice(start, start + arrays.BLOCK)
+        loop(*(side[place] for side in sides), scale[place], *(out[place] for out in found))
+
+    count = threads.choose(None, scale.size)
+    threads.run(part, range(0, scale.size, arrays.BLOCK), count)
+    return [out.reshape(shape) for out in found]
+
+
+def _flat(side: np.ndarray, shape: tuple[int, ...], kind: np.dtype[Any]) -> np.ndarray:
+    flat: np.ndarray = np.ascontiguousarray(np.broadcast_to(side, shape), kind).reshape(-1).view()
+    flat.flags.writeable = False
+    return flat
+
+
+def summed_to(found: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Derivatives by an argument of this shape that was broadcast: those of its copies, added up."""
+    extra = found.ndim - len(shape)
+    axes = tuple(range(extra)) + tuple(extra + k for k, n in enumerate(shape) if n == 1 and found.shape[extra + k] != 1)
+    total = found.sum(axis=axes, keepdims=True, dtype=np.float64) if axes else found
+    return total.astype(found.dtype, copy=False).reshape(shape)
+
+
+# --- for arrays -------------------------------------------------------------------------------------------------------
+
+ROWS: dict[Any, str] = {
+    divergence.kl_divergence: "kl",
+    divergence.js_divergence: "js",
+    divergence.jeffreys_divergence: "jeffreys",
+    divergence.cross_entropy: "cross_entropy",
+    divergence.entropy: "entropy",
+}
+CELLS: dict[Any, str] = {divergence.rel_entr: "rel_entr", divergence.generalized_kl: "generalized_kl"}
+
+
+def value_and_grad(function: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
+    """A function that returns what an array function returns, and its derivatives.
+
+    Called like ``jax.value_and_grad``. The derivatives are those of the sum of all results: where the function returns
+    a value a row, those of each value by the cells of its own row.
+
+    Parameters
+    ----------
+    function : callable
+        `kl_divergence`, `js_divergence`, `jeffreys_divergence`, `cross_entropy`, `entropy`, `rel_entr` or
+        `generalized_kl`.
+    argnums : int or sequence of int, default 0
+        By which arguments: 0 is p, 1 is q. With a sequence the derivatives come as a tuple.
+
+    Returns
+    -------
+    callable
+        It takes what `function` takes, but for `out`, Series and DataFrames, and returns (value, gradient). A
+        derivative has the shape and the array library of its argument, and the dtype of the result: float32 where all
+        arguments are float32, float16 or bfloat16, else float64.
+
+    Raises
+    ------
+    TypeError
+        If the function has no derivatives here, or an argument is a distribution, a Series or a DataFrame.
+    ValueError
+        If `argnums` names no argument; and, when the result is called, for what `function` refuses and for arrays on a
+        CUDA device.
+
+    See Also
+    --------
+    klnumba.distributions.kl_divergence_grad : by the parameters of two distributions.
+
+    Notes
+    -----
+    The value is the function's own, in every bit. Derivatives are right to a few roundings of the largest in the row,
+    those of KL and cross-entropy by a logit of q alone to up to thirty, also where p is close to q. At the edges they
+    are the limits from the right: by a cell p = 0 with q > 0, that of KL is -inf. A cell where p and q are both zero is
+    no part of the row; its derivative is 0. By logits and log-probabilities derivatives are finite, also of a q of
+    zero, where KL is infinite. Of a row whose value is infinite those by p are NaN, and of one that is no distribution
+    all.
+
+    With T the temperature and p, q the normalised rows, the derivatives of KL are (log(p/q) - KL)/sum by a cell of p,
+    (1 - p/q)/sum by a cell of q, p*(log(p/q) - KL)/T by a logit of p and (q - p)/T by a logit of q.
+
+    Tensors of PyTorch that require grad need no such call: the array functions are nodes of PyTorch's graph.
+
+    Examples
+    --------
+    >>> import klnumba as kl
+    >>> value, gradient = kl.value_and_grad(kl.kl_divergence, argnums=1)([0.5, 0.5], [0.25, 0.75])
+    >>> gradient.round(6)
+    array([-1.      ,  0.333333])
+    >>> value, gradient = kl.value_and_grad(kl.kl_divergence, argnums=1)([0.0, 2.0], [0.0, 2.0], kind="logit")
+    >>> gradient
+    array([0., 0.])
+    """
+    if not callable(function) or not (function in ROWS or function in CELLS):
+        known = ", ".join(one.__name__ for one in (*ROWS, *CELLS))
+        raise TypeError(f"function: one of {known}, not {function!r}")
+    signature = inspect.signature(function)
+    sides = [name for name in signature.parameters if name in ("p", "q")]
+    wanted = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    for k in wanted:
+        if isinstance(k, bool) or not isinstance(k, int) or not 0 <= k < len(sides):
+            allowed = "0 to 1, or several of these" if len(sides) > 1 else "0"
+            raise ValueError(f"argnums: {allowed}, not {argnums!r}")
+
+    @arrays.untraced
+    @functools.wraps(function)
+    def both(*args: Any, **options: Any) -> Any:
+        bound = signature.bind(*args, **options)
+        bound.apply_defaults()
+        given = bound.arguments
+        _check(given)
+        p, q = given["p"], given[sides[-1]]
+        with _no_graph():
+            value = function(*args, **options)
+            found = _call(function, given).slopes(p, q, 1.0, (0 in wanted, 1 in wanted))
+            made = [_given_back(found[k], given[sides[k]], sides[k]) for k in wanted]
+        return value, made[0] if isinstance(argnums, int) else tuple(made)
+
+    return both
+
+
+def _check(given: dict[str, Any]) -> None:
+    """Refuse arguments that have no derivatives here."""
+    sides = [given[name] for name in ("p", "q") if name in given]
+    if labelled.present(sides[0], sides[-1]):
+        raise TypeError("p, q: arrays, not a Series or DataFrame; give .to_numpy()")
+    if any(parametric.library_of(x) for x in sides):
+        raise TypeError("p, q: arrays; klnumba.distributions.kl_divergence_grad is for distributions")
+    if any_on_device(*sides):
+        raise ValueError("p, q: arrays in the memory of the CPU; there are no derivatives on a CUDA device")
+    if given["out"] is not None:
+        raise TypeError("out: not with derivatives")
+
+
+def _no_graph() -> Any:
+    """Where PyTorch records nothing."""
+    torch = sys.modules.get("torch")
+    return contextlib.nullcontext() if torch is None else torch.no_grad()
+
+
+def _call(function: Callable[..., Any], given: dict[str, Any]) -> OfRows | OfCells:
+    if function in CELLS:
+        return OfCells(CELLS[function], given["where"])
+    options = {field.name: given[field.name] for field in fields(OfRows) if field.name in given}
+    return OfRows(ROWS[function], **options)
+
+
+def _given_back(found: np.ndarray | None, x: Any, name: str) -> Any:
+    """Derivatives in the shape and the library of an argument."""
+    assert found is not None
+    array, back = take(x, name)
+    return back(summed_to(found, array.shape))

@@ -1,0 +1,114 @@
+"""Derivatives of a divergence by the cells of rows of log-probabilities and logits.
+
+As in `kernels.logs`, a first read takes the largest cells and a second the sums, from which the ratio of the
+normalisers is right. Then come the means of the derivatives, which normalising subtracts, and what is written.
+Where one cell is nearly all of its row, its derivative is what the others leave: so a further read finds what the
+means lack to twice the digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from klnumba.formulas.log_cells import no_cell
+from klnumba.formulas.slopes import Slope, times
+from klnumba.kernels.compiler import part, scalar
+from klnumba.kernels.logs import SCALES, SIZE, arguments, barred, sharpen, sweep_loop, top_of
+from klnumba.kernels.slopes import keep, mean_of, unknown
+from klnumba.kernels.tiles import BUFFER, TILE, TREE, add, pad, total
+
+LAST = 2  # the read that writes, after those for the means and for what they lack
+_times = scalar(times)
+
+
+def slope_of(slope: Slope, normalize: bool) -> Any:
+    formula = scalar(slope.normalised if normalize else slope.plain)
+
+    @part
+    def cell(
+        x: Any, y: Any, mp: Any, mq: Any, inverse: Any, tail: Any, shift: Any, log_p: Any, log_q: Any, shift_low: Any,
+        part: Any, mean_p: Any, mean_q: Any, rest_p: Any, rest_q: Any, weight: Any,
+    ) -> Any:  # fmt: skip
+        """The derivatives by two logarithms, less their means; `part` is one over the sum of p."""
+        pk, qk, dk, _, delta, nu, nv = arguments(x, y, mp, mq, inverse, tail, shift, log_p, log_q, shift_low)
+        pk, qk, dk = pk * part, qk * part, dk * part
+        u, above_p, v, above_q = formula(pk, qk, dk, delta, nu, nv, dk, -dk, pk, weight)
+        return _times(pk, (u - mean_p) - rest_p) + above_p, _times(qk, (v - mean_q) - rest_q) + above_q
+
+    return cell
+
+
+@part
+def is_lopsided(mass: Any, gap: Any) -> Any:
+    """Whether one cell of p or of q is more than half of its row, from the sums over the largest cells."""
+    return mass < 2.0 or mass + gap < 2.0
+
+
+def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
+    """As `kernels.slopes.rows`; the factors of rows do not know the temperature."""
+    cell, masses = slope_of(slope, normalize), sweep_loop(no_cell, largest=False)
+    centred_p, centred_q = slope.centred if normalize else (False, False)
+
+    @part
+    def sweep(xs: Any, ys: Any, us: Any, vs: Any, c: Any, weight: Any, means: Any, part: Any) -> None:
+        """The derivatives of the cells of a tile."""
+        mp, mq, inverse, tail, shift, log_p, log_q, shift_low = c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]
+        mean_p, mean_q, rest_p, rest_q = means[0], means[1], means[2], means[3]
+        for k in range(xs.size):
+            us[k], vs[k] = cell(
+                xs[k], ys[k], mp, mq, inverse, tail, shift, log_p, log_q, shift_low, part, mean_p, mean_q, rest_p,
+                rest_q, weight,
+            )  # fmt: skip
+
+    def loop(
+        p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, index: Any, d: Any, factors: Any, weight: Any,
+        inverse: Any, tail: Any, by_p: Any, by_q: Any, out_p: Any, out_q: Any, work: Any, view: Any, space: Any,
+    ) -> None:  # fmt: skip
+        state = space[0:SIZE]
+        c = space[8 : 8 + SCALES]
+        tree = space[16 : 16 + TREE]
+        means = space[16 + TREE : 20 + TREE]
+        centred = (by_p and centred_p) or (by_q and centred_q)
+        for r in index:
+            c[0] = top_of(p, a + r * ps, d, tree)
+            c[1] = top_of(q, b + r * qs, d, tree)
+            c[2], c[3], c[4], c[5], c[6], c[7] = inverse, tail, 0.0, 0.0, 0.0, 0.0
+            for k in range(4):
+                means[k] = 0.0
+            whole, lopsided = 1.0, False
+            sound = not barred(c, normalize)
+            if sound and normalize:
+                masses(p, a + r * ps, q, b + r * qs, d, c, weight, work, view, tree, state)
+                whole, gap = state[2] + state[3], state[4] + state[5]
+                sharpen(c, whole, gap)
+                lopsided = is_lopsided(whole, gap)
+                sound = whole == whole and c[4] == c[4]
+            if not sound:
+                unknown(r * d, d, factors[r], by_p, by_q, out_p, out_q)
+                continue
+            factor = factors[r] * inverse
+            turn = 0 if centred else LAST
+            while turn <= LAST:
+                for k in range(4):
+                    state[k] = 0.0
+                for first in range(0, d, TILE):
+                    size = min(TILE, d - first)
+                    pad(q, b + r * qs + first, size, work, np.int64(BUFFER), -np.inf)
+                    padded = pad(p, a + r * ps + first, size, work, np.int64(0), -np.inf)
+                    sweep(
+                        view[0:padded], view[BUFFER : BUFFER + padded], work[2 * BUFFER : 2 * BUFFER + padded],
+                        work[3 * BUFFER : 3 * BUFFER + padded], c, weight, means, 1.0 / whole,
+                    )  # fmt: skip
+                    if turn == LAST:
+                        keep(0, size, r * d + first, factor, factor, by_p, by_q, out_p, out_q, view)
+                    else:
+                        add(state, np.int64(0), total(view, np.int64(2 * BUFFER), padded, tree))
+                        add(state, np.int64(2), total(view, np.int64(3 * BUFFER), padded, tree))
+                if turn < LAST:
+                    means[2 * turn], means[2 * turn + 1] = mean_of(state[0], state[1]), mean_of(state[2], state[3])
+                turn += 1 if lopsided else LAST
+
+    return loop

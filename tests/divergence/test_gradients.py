@@ -1,0 +1,392 @@
+"""Derivatives by cells and by logarithms: the digits, the edges, the layouts, and what is refused."""
+
+from __future__ import annotations
+
+import math
+import zlib
+
+import numpy as np
+import pandas as pd
+import pytest
+from mpmath import mpf
+
+import klnumba as kl
+from klnumba import gradients
+from klnumba.distributions import Normal
+from tests.reference import row_slopes
+
+INF, NAN = math.inf, math.nan
+FUNCTIONS = ("kl_divergence", "js_divergence", "jeffreys_divergence", "cross_entropy", "entropy")
+FEW = ("kl_divergence", "js_divergence")
+ROWS = [("prob", True), ("prob", False), ("log_prob", True), ("log_prob", False), ("logit", True)]
+
+# The others have loops of their own to compile.
+FIRST = [f if f in FEW else pytest.param(f, marks=pytest.mark.slow) for f in FUNCTIONS]
+# Roundings of the largest derivative of the row; in brackets the largest found in 600 rows of every family.
+LIMIT = 12.0  # (8.1)
+LIMITS = {
+    ("js_divergence", "wide"): 1e4,  # (2436): where p and q hardly meet, all cells of JS have nearly one derivative
+    ("kl_divergence", "proportional"): 40.0,  # (14): of rows taken as they are, log(p/q) + 1 vanishes at p/q = 1/e
+}
+
+
+def families(kind, d, rng):
+    x, y = rng.normal(size=(2, d))
+    if kind == "prob":
+        p = np.exp(x) / np.exp(x).sum()
+        yield "any", p, np.exp(y) / np.exp(y).sum()
+        yield "counts", np.ceil(9 * np.exp(x)), np.ceil(9 * np.exp(y))
+        yield "wide", np.exp(9 * x), np.exp(9 * y)
+        yield "proportional", np.exp(x), 3 * np.exp(x) * (1 + 1e-9 * y)
+        for size in (1e-1, 1e-4, 1e-8, 1e-13):
+            yield f"near, {size}", p, p * (1 + size * y)
+    else:
+        yield "any", x, y
+        yield "wide", 9 * x, 9 * y
+        yield "shifted", x, x + 5 + 1e-9 * y
+        yield "confident", 40 * x, 40 * x + y
+        for size in (1e-1, 1e-4, 1e-8, 1e-13):
+            yield f"near, {size}", x, x + size * y
+
+
+def settings(function, kind):
+    found = {"temperature": 0.7} if kind == "logit" else {}
+    return found | ({"weight": 0.3} if function == "js_divergence" else {})
+
+
+def both(function, p, q, **options):
+    """The value, and the derivatives by both arguments, or by the only one."""
+    sides = (p,) if function == "entropy" else (p, q)
+    return kl.value_and_grad(getattr(kl, function), range(len(sides)))(*sides, **options)
+
+
+def roundings(found, truth):
+    """The largest error in units of 2**-53 of the largest derivative."""
+    top = max(abs(x) for x in truth)
+    worst = max(abs(mpf(float(got)) - x) for got, x in zip(found, truth, strict=True))
+    return float(worst / top * 2**53) if top else (INF if worst else 0.0)
+
+
+@pytest.mark.parametrize("function", FIRST)
+@pytest.mark.parametrize(("kind", "normalize"), ROWS)
+def test_last_digits(function, kind, normalize):
+    rng = np.random.default_rng(zlib.crc32(f"{function} {kind} {normalize}".encode()))
+    options = settings(function, kind)
+    for d in (1, 2, 5):
+        for family, p, q in families(kind, d, rng):
+            truth = row_slopes.slopes(function, p, q, kind, normalize, **options)
+            _, found = both(function, p, q, kind=kind, normalize=normalize, **options)
+            limit = LIMITS.get((function, family), LIMIT)
+            for got, exact in zip(found, truth, strict=False):
+                if d == 1 and normalize:
+                    assert not got.any()
+                else:
+                    assert roundings(got, exact) <= limit, (family, d, p, q)
+
+
+@pytest.mark.parametrize("function", FIRST)
+@pytest.mark.parametrize("kind", ["prob", "logit"])
+@pytest.mark.parametrize("d", [100, 127, 128, 513, 3000])
+def test_short_and_long_rows(function, kind, d):
+    """The loops of every length against derivatives in extended precision."""
+    rng = np.random.default_rng(d)
+    x, y = rng.normal(size=(2, 3, d))
+    p, q = (x, y) if kind == "logit" else (np.exp(x), np.exp(y))
+    _, found = both(function, p, q, kind=kind)
+    for got, exact in zip(found, extended(function, p, q, kind), strict=False):
+        top = abs(exact).max(axis=1, keepdims=True)
+        assert (abs(got - exact) <= 1e-14 * top).all()
+
+
+def extended(function, p, q, kind):
+    x, y = (side.astype(np.longdouble) for side in (p, q))
+    weights = [np.exp(x), np.exp(y)] if kind == "logit" else [x, y]
+    sums = [w.sum(axis=1, keepdims=True) for w in weights]
+    a, b = (w / total for w, total in zip(weights, sums, strict=True))
+    u, v = {
+        "kl_divergence": lambda: (np.log(a / b), -a / b),
+        "cross_entropy": lambda: (-np.log(b), -a / b),
+        "entropy": lambda: (-np.log(a), 0 * b),
+        "jeffreys_divergence": lambda: (np.log(a / b) - b / a, np.log(b / a) - a / b),
+        "js_divergence": lambda: (np.log(2 * a / (a + b)) / 2, np.log(2 * b / (a + b)) / 2),
+    }[function]()
+    found = []
+    for share, slope, total in zip((a, b), (u, v), sums, strict=True):
+        centred = slope - (share * slope).sum(axis=1, keepdims=True)
+        found.append(share * centred if kind == "logit" else centred / total)
+    return found
+
+
+@pytest.mark.parametrize("d", [3, 200])
+@pytest.mark.parametrize("kind", ["prob", "log_prob", "logit"])
+@pytest.mark.parametrize("function", [f for f in FIRST if f in FEW] + FIRST[2:3])
+def test_equal_rows_have_no_slope(function, kind, d):
+    p = np.random.default_rng(0).uniform(0.1, 1.0, d)
+    for x, y in ((p, p), (p, p.copy())):
+        _, found = both(function, x, y, kind=kind)
+        assert not np.any(found)
+
+
+# Of the loops that give q's derivatives alone: roundings of the largest in the row; in brackets the largest found.
+ALONE = {"float64": 40.0, "float32": 1.2}  # (25.7, 1.03)
+
+
+@pytest.mark.parametrize("function", ["kl_divergence", "cross_entropy"])
+@pytest.mark.parametrize("kind", ["prob", "logit"])
+@pytest.mark.parametrize("dtype", ALONE)
+def test_by_q_alone(function, kind, dtype):
+    """Most rows have loops of their own: the derivatives are those that come with p's."""
+    rng = np.random.default_rng(1)
+    for d, n in ((2, 40), (7, 40), (127, 9), (128, 3), (700, 3)):
+        made = [list(families(kind, d, rng)) for _ in range(n)]
+        for k, (family, _, _) in enumerate(made[0]):
+            p, q = (np.stack([row[k][side] for row in made]).astype(dtype) for side in (1, 2))
+            options = {"temperature": 3.0} if kind == "logit" else {}
+            _, found = kl.value_and_grad(getattr(kl, function), 1)(p, q, kind=kind, **options)
+            _, (_, exact) = both("kl_divergence", p.astype("float64"), q.astype("float64"), kind=kind, **options)
+            top = abs(exact).max(axis=1, keepdims=True)
+            unit = top * 2.0**-53 if dtype == "float64" else top * 2.0**-24 + 2.0**-149
+            assert (abs(found - exact) <= ALONE[dtype] * unit).all(), (family, d)
+
+
+@pytest.mark.parametrize("kind", ["prob", "logit"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("d", [10, 100, 128, 1000])
+def test_usual_rows_are_quick(kind, dtype, d, monkeypatch):
+    """Those of a student and a teacher that differ, with masked cells too."""
+    rng = np.random.default_rng(d)
+    x, y = rng.normal(size=(2, 50, d))
+    x[:, 1] = -INF
+    p, q = (x, x + y) if kind == "logit" else (row / row.sum(axis=1, keepdims=True) for row in np.exp([x, x + y]))
+    monkeypatch.setattr(gradients.cpu, "slope_rows", None)
+    _, found = kl.value_and_grad(kl.kl_divergence, 1)(p.astype(dtype), q.astype(dtype), kind=kind)
+    assert np.isfinite(found).all()
+
+
+# (function, kind, p, q, by p, by q), with rows divided by their sums
+EDGES = [
+    ("kl_divergence", "prob", [0, 0.5, 0.5], [0.2, 0.4, 0.4], [-INF, 0, 0], [1, -0.25, -0.25]),
+    ("kl_divergence", "prob", [0.2, 0.4, 0.4], [0, 0.5, 0.5], [NAN, NAN, NAN], [-INF, 0.2, 0.2]),
+    ("kl_divergence", "prob", [0, 1, 1], [0, 1, 3], [0, math.log(3) / 4, -math.log(3) / 4], [0, -0.25, 1 / 12]),
+    ("kl_divergence", "prob", [0, 0, 0], [1, 1, 1], [NAN, NAN, NAN], [NAN, NAN, NAN]),
+    ("kl_divergence", "prob", [1, -1, 3], [1, 1, 1], [NAN, NAN, NAN], [NAN, NAN, NAN]),
+    ("kl_divergence", "prob", [1, NAN, 3], [1, 1, 1], [NAN, NAN, NAN], [NAN, NAN, NAN]),
+    ("kl_divergence", "prob", [1, INF, 3], [1, 1, 1], [NAN, NAN, NAN], [NAN, NAN, NAN]),
+    ("kl_divergence", "logit", [-INF, 0, 0], [0, 0, 0], [0, 0, 0], [1 / 3, -1 / 6, -1 / 6]),
+    ("kl_divergence", "logit", [0, 0, 0], [-INF, 0, 0], [NAN, NAN, NAN], [-1 / 3, 1 / 6, 1 / 6]),
+    ("kl_divergence", "logit", [-INF, 0, 0], [-INF, 0, 0], [0, 0, 0], [0, 0, 0]),
+    ("kl_divergence", "logit", [-INF, -INF], [0, 0], [NAN, NAN], [NAN, NAN]),
+    ("kl_divergence", "logit", [0, INF], [0, 0], [NAN, NAN], [NAN, NAN]),
+    ("kl_divergence", "logit", [800, 0, 0], [0, 0, 0], [0, 0, 0], [-2 / 3, 1 / 3, 1 / 3]),
+    ("js_divergence", "prob", [1, 0], [0, 1], [0, -INF], [-INF, 0]),
+    ("js_divergence", "logit", [0, -INF], [-INF, 0], [0, 0], [0, 0]),
+    ("jeffreys_divergence", "prob", [0, 1], [0, 2], [0, 0], [0, 0]),
+    ("cross_entropy", "prob", [0, 1], [1, 1], [0, 0], [1 / 2, -1 / 2]),
+    ("cross_entropy", "logit", [0, 0], [-INF, 0], [NAN, NAN], [-1 / 2, 1 / 2]),
+    ("entropy", "prob", [0, 1, 1], [0, 1, 1], [0, 0, 0], None),
+]
+
+
+@pytest.mark.parametrize("length", [0, 130])
+@pytest.mark.parametrize("edge", EDGES, ids=lambda edge: f"{edge[0]} {edge[1]} {edge[2]} {edge[3]}")
+def test_edges(edge, length):
+    """Also in a long row, with cells behind them that are no part of it."""
+    function, kind, p, q, *slopes = edge
+    if length and function not in FEW:
+        pytest.skip("the loops of long rows differ by their formula alone")
+    empty = [0.0 if kind == "prob" else -INF] * length
+    _, found = both(function, [*p, *empty], [*q, *empty], kind=kind)
+    if function != "entropy":
+        _, alone = kl.value_and_grad(getattr(kl, function), 1)([*p, *empty], [*q, *empty], kind=kind)
+        assert alone == pytest.approx(found[1], abs=1e-15, nan_ok=True)
+    for got, expected in zip(found, slopes, strict=False):
+        assert got[: len(p)] == pytest.approx(expected, abs=1e-15, nan_ok=True)
+        rest = got[len(p) :]
+        assert (np.isnan(rest) | (rest == 0)).all()
+
+
+def test_rows_of_any_size():
+    """Sums at both ends of the range do not disturb the derivatives, which are as large as they make them."""
+    p, q = np.array([1.0, 2.0, 5.0]), np.array([3.0, 1.0, 1.0])
+    _, expected = both("kl_divergence", p, q)
+    for scale in (2.0**-900, 2.0**900):
+        _, found = both("kl_divergence", p * scale, q * scale)
+        for got, exact in zip(found, expected, strict=True):
+            assert got * scale == pytest.approx(exact, rel=1e-14)
+
+
+@pytest.mark.parametrize("function", FIRST)
+@pytest.mark.parametrize("kind", ["prob", "logit"])
+def test_no_neighbour_counts(function, kind):
+    rng = np.random.default_rng(2)
+    for d, n in ((7, 90), (140, 5)):
+        p, q = rng.uniform(0.1, 1.0, (2, n, d))
+        _, together = both(function, p, q, kind=kind, threads=2)
+        if function == "kl_divergence":
+            quick = kl.value_and_grad(kl.kl_divergence, 1)
+            assert np.array_equal(quick(p, q, kind=kind)[1][n - 1], quick(p[n - 1], q[n - 1], kind=kind)[1])
+        for r in (0, 1, n - 1):
+            _, alone = both(function, p[r], q[r], kind=kind)
+            for some, one in zip(together, alone, strict=True):
+                assert np.array_equal(some[r], one)
+
+
+def test_the_value_is_that_of_the_function():
+    p, q = np.random.default_rng(3).uniform(0.1, 1.0, (2, 40, 11))
+    for options in ({}, {"base": 2}, {"reduction": "mean"}, {"reduction": "sum", "keepdims": True}, {"axis": 0}):
+        value, _ = both("kl_divergence", p, q, **options)
+        assert np.array_equal(value, kl.kl_divergence(p, q, **options))
+
+
+def test_unit_and_reduction():
+    p, q = np.random.default_rng(4).uniform(0.1, 1.0, (2, 6, 5))
+    _, (plain, _) = both("kl_divergence", p, q)
+    for options, factor in (({"base": 2}, 1 / math.log(2)), ({"reduction": "mean"}, 1 / 6), ({"reduction": "sum"}, 1)):
+        _, (found, _) = both("kl_divergence", p, q, **options)
+        assert np.allclose(found, plain * factor, rtol=1e-15, atol=0)
+
+
+@pytest.mark.parametrize("axis", [0, 1, (0, 2), None, -1])
+def test_layouts(axis):
+    """Moved axes, steps, other byte orders: the derivatives of copies of the rows."""
+    rng = np.random.default_rng(5)
+    p, q = rng.uniform(0.1, 1.0, (2, 4, 6, 10))
+    reduced = {0: (0,), 1: (1,), (0, 2): (0, 2), None: (0, 1, 2), -1: (2,)}[axis]
+    order = [k for k in range(3) if k not in reduced] + list(reduced)
+    cells = math.prod(p.shape[k] for k in reduced)
+    rows = [np.ascontiguousarray(x.transpose(order)).reshape(-1, cells) for x in (p, q)]
+    _, expected = both("kl_divergence", *rows)
+    for make in (lambda x: x, lambda x: np.asfortranarray(x), lambda x: np.repeat(x, 2, axis=2)[..., ::2],
+                 lambda x: x[::-1].copy()[::-1], lambda x: x.astype(">f8")):  # fmt: skip
+        _, found = both("kl_divergence", make(p), make(q), axis=axis)
+        for got, exact in zip(found, expected, strict=True):
+            assert got.shape == p.shape
+            assert np.array_equal(got.transpose(order).reshape(-1, cells), exact)
+
+
+def test_broadcast_arguments():
+    """An argument that stands for many has the sum of their derivatives."""
+    rng = np.random.default_rng(6)
+    p, q = rng.uniform(0.1, 1.0, (3, 4, 5)), rng.uniform(0.1, 1.0, (4, 1, 5))[:, 0]
+    _, (by_p, by_q) = both("kl_divergence", p, q)
+    _, (all_p, all_q) = both("kl_divergence", p, np.broadcast_to(q, p.shape).copy())
+    assert np.array_equal(by_p, all_p)
+    assert np.allclose(by_q, all_q.sum(axis=0), rtol=1e-15, atol=1e-15)
+    _, one = both("kl_divergence", np.ones((2, 1)), np.ones((2, 3)))
+    assert [x.shape for x in one] == [(2, 1), (2, 3)]
+
+
+def test_cells_that_do_not_count():
+    rng = np.random.default_rng(7)
+    p, q = rng.uniform(0.1, 1.0, (2, 3, 8))
+    where = rng.random((3, 8)) < 0.6
+    where[:, 0] = True
+    for kind in ("prob", "logit"):
+        _, found = both("kl_divergence", p, q, kind=kind, where=where)
+        _, masked = both("kl_divergence", np.ma.array(p, mask=~where), q, kind=kind)
+        for r in range(3):
+            _, short = both("kl_divergence", p[r][where[r]], q[r][where[r]], kind=kind)
+            for got, other, few in zip(found, masked, short, strict=True):
+                assert np.allclose(got[r][where[r]], few, rtol=1e-14, atol=1e-16)
+                assert not got[r][~where[r]].any()
+                assert np.array_equal(got, other)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "result"), [("float64", "float64"), ("float32", "float32"), ("float16", "float32"), ("int64", "float64")]
+)
+def test_dtypes(dtype, result):
+    p, q = np.random.default_rng(8).integers(1, 9, (2, 3, 6))
+    _, found = both("kl_divergence", p.astype(dtype), q.astype(dtype))
+    _, exact = both("kl_divergence", p * 1.0, q * 1.0)
+    for got, expected in zip(found, exact, strict=True):
+        assert got.dtype == result
+        assert np.array_equal(got, expected.astype(result))
+
+
+def test_float32_cells_next_to_float64():
+    p = np.random.default_rng(9).uniform(0.1, 1.0, (3, 6))
+    _, (found, _) = both("kl_divergence", p.astype("float32"), p)
+    assert found.dtype == np.float64
+    _, (wide, _) = both("kl_divergence", p.astype("float32"), p.astype("float32"), dtype="float64")
+    assert wide.dtype == np.float64
+
+
+def test_nothing_to_do():
+    for shape in ((0, 5), (5, 0), (0, 0)):
+        _, found = both("kl_divergence", np.empty(shape), np.empty(shape))
+        assert [x.shape for x in found] == [shape, shape]
+    value, found = both("kl_divergence", 2.0, 3.0)
+    assert value == 0
+    assert [float(x) for x in found] == [0.0, 0.0]
+
+
+def test_one_argument_or_several():
+    p, q = [0.5, 0.5], [0.25, 0.75]
+    _, (by_p, by_q) = kl.value_and_grad(kl.kl_divergence, (0, 1))(p, q)
+    assert np.array_equal(kl.value_and_grad(kl.kl_divergence)(p, q)[1], by_p)
+    assert np.array_equal(kl.value_and_grad(kl.kl_divergence, argnums=1)(p, q)[1], by_q)
+    assert np.array_equal(kl.value_and_grad(kl.kl_divergence, [1, 0])(p=p, q=q)[1], [by_q, by_p])
+    assert kl.value_and_grad(kl.kl_divergence).__name__ == "kl_divergence"
+
+
+@pytest.mark.parametrize(
+    ("function", "p", "q", "by_p", "by_q"),
+    [
+        ("rel_entr", 1.0, 2.0, 1 - math.log(2), -0.5),
+        ("rel_entr", 0.0, 2.0, -INF, 0.0),
+        ("rel_entr", 2.0, 0.0, INF, -INF),
+        ("rel_entr", 0.0, 0.0, 0.0, 0.0),
+        ("rel_entr", -1.0, 2.0, NAN, NAN),
+        ("rel_entr", 1.0, -2.0, NAN, NAN),
+        ("generalized_kl", 1.0, 2.0, -math.log(2), 0.5),
+        ("generalized_kl", 1.0, 1.0 + 2.0**-40, -(2.0**-40) + 2.0**-81, 2.0**-40 - 2.0**-80),
+        ("generalized_kl", 0.0, 2.0, -INF, 1.0),
+        ("generalized_kl", 0.0, 0.0, 0.0, 0.0),
+        ("generalized_kl", -1.0, 2.0, NAN, NAN),
+    ],
+)
+def test_cells(function, p, q, by_p, by_q):
+    _, found = kl.value_and_grad(getattr(kl, function), (0, 1))(p, q)
+    assert found == pytest.approx((by_p, by_q), rel=1e-15, nan_ok=True)
+
+
+def test_cells_broadcast_and_are_left_out():
+    p, q = np.random.default_rng(10).uniform(0.1, 1.0, (2, 4, 5))
+    where = np.arange(5) % 2 == 0
+    _, (by_p, by_q) = kl.value_and_grad(kl.rel_entr, (0, 1))(p, q[0], where=where, dtype="float64")
+    assert np.allclose(by_p, np.where(where, np.log(p / q[0]) + 1, 0), rtol=1e-13, atol=0)
+    assert np.allclose(by_q, np.where(where, -(p / q[0]).sum(axis=0), 0), rtol=1e-13, atol=0)
+
+
+def test_arguments_stay_as_they_are():
+    p, q = np.random.default_rng(11).uniform(0.1, 1.0, (2, 4, 5))
+    before = p.copy(), q.copy()
+    for array in (p, q):
+        array.flags.writeable = False
+    both("kl_divergence", p, q)
+    assert np.array_equal((p, q), before)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: kl.value_and_grad(np.sum), TypeError, "function: one of kl_divergence, js_div"),
+        (lambda: kl.value_and_grad([1]), TypeError, "function: one of"),
+        (lambda: kl.value_and_grad(kl.row_statistics), TypeError, "function: one of"),
+        (lambda: kl.value_and_grad(kl.kl_divergence, 2), ValueError, "argnums: 0 to 1"),
+        (lambda: kl.value_and_grad(kl.entropy, 1), ValueError, "argnums: 0, not 1"),
+        (lambda: kl.value_and_grad(kl.kl_divergence, True), ValueError, "argnums"),
+        (lambda: kl.value_and_grad(kl.kl_divergence, "p"), ValueError, "argnums"),
+        (lambda: kl.value_and_grad(kl.kl_divergence)([1.0], [1.0], out=np.empty(())), TypeError, "out: "),
+        (lambda: kl.value_and_grad(kl.kl_divergence)(pd.Series([1.0]), [1.0]), TypeError, "Series"),
+        (lambda: kl.value_and_grad(kl.kl_divergence)(Normal(0, 1), Normal(1, 1)), TypeError, "kl_divergence_grad"),
+        (lambda: kl.value_and_grad(kl.kl_divergence)([1.0, 2], [1.0, 2, 3]), ValueError, "do not broadcast"),
+        (lambda: kl.value_and_grad(kl.kl_divergence)([1j], [1.0]), TypeError, "p: dtype complex"),
+        (lambda: kl.value_and_grad(kl.kl_divergence)([1, -1], [1, 1], invalid="raise"), ValueError, "row"),
+        (lambda: kl.value_and_grad(kl.kl_divergence)([1.0]), TypeError, "q"),
+    ],
+)
+def test_refused(call, error, text):
+    with pytest.raises(error, match=text):
+        call()

@@ -1,0 +1,265 @@
+"""Gradients of PyTorch through the array functions and the losses."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import klnumba as kl
+from klnumba import functional
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
+F = torch.nn.functional
+
+INF, NAN = math.inf, math.nan
+
+
+def pair(shape, seed=0, dtype=torch.float64, logits=False):
+    rng = np.random.default_rng(seed)
+    sides = rng.normal(size=(2, *shape)) if logits else rng.uniform(0.1, 1.0, (2, *shape))
+    return [torch.tensor(x, dtype=dtype, requires_grad=True) for x in sides]
+
+
+CALLS = {
+    "kl": lambda p, q: kl.kl_divergence(p, q),
+    "kl, plain": lambda p, q: kl.kl_divergence(p, q, normalize=False),
+    "kl of logits": lambda p, q: kl.kl_divergence(p, q, kind="logit", temperature=0.7),
+    "kl of log-probabilities": lambda p, q: kl.kl_divergence(p, q, kind="log_prob", normalize=False),
+    "mean of kl": lambda p, q: kl.kl_divergence(p, q, reduction="mean", base=2),
+    "sum of kl": lambda p, q: kl.kl_divergence(p, q, reduction="sum", keepdims=True),
+    "kl along an axis": lambda p, q: kl.kl_divergence(p, q, axis=0, keepdims=True),
+    "kl of all": lambda p, q: kl.kl_divergence(p, q, axis=None),
+    "js": lambda p, q: kl.js_divergence(p, q, weight=0.3),
+    "js of logits": lambda p, q: kl.js_divergence(p, q, kind="logit"),
+    "jeffreys": lambda p, q: kl.jeffreys_divergence(p, q),
+    "cross-entropy": lambda p, q: kl.cross_entropy(p, q, kind="logit"),
+    "entropy": lambda p, q: kl.entropy(p),
+    "rel_entr": lambda p, q: kl.rel_entr(p, q),
+    "rel_entr of some": lambda p, q: kl.rel_entr(p, q, where=np.arange(5) % 2 == 0).nan_to_num()[:, ::2],
+    "generalized_kl": lambda p, q: kl.generalized_kl(p, q),
+    "loss": lambda p, q: functional.kl_div(q, p, reduction="batchmean"),
+    "loss of cells": lambda p, q: functional.kl_div(q, p, reduction="none"),
+    "loss of logs": lambda p, q: functional.kl_div(q, p, reduction="sum", log_target=True),
+    "loss object": lambda p, q: functional.KLDivLoss(reduction="batchmean", log_target=True)(q, p),
+    "torchmetrics": lambda p, q: functional.kl_divergence(p, q),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_against_differences(name):
+    """PyTorch's own check: the values a little to both sides of every cell."""
+    assert torch.autograd.gradcheck(CALLS[name], pair((3, 5)))
+
+
+@pytest.mark.parametrize("reduction", ["batchmean", "sum", "none", "mean"])
+@pytest.mark.parametrize("log_target", [False, True])
+@pytest.mark.filterwarnings("ignore:reduction:UserWarning")
+def test_the_losses_are_pytorchs(reduction, log_target):
+    found = []
+    for loss in (F.kl_div, functional.kl_div):
+        target, model = pair((4, 6), logits=log_target)
+        result = loss(model.log_softmax(-1), target.log_softmax(-1) if log_target else target, reduction=reduction,
+                      log_target=log_target)  # fmt: skip
+        result.backward(torch.ones_like(result))
+        found.append((target.grad, model.grad))
+    for ours, theirs in zip(*found, strict=True):
+        assert torch.allclose(ours, theirs, rtol=1e-12, atol=1e-14)
+
+
+def test_distillation():
+    """The usual loss from logits, through a model, against PyTorch's own way."""
+    torch.manual_seed(0)
+    teacher = torch.randn(32, 10, dtype=torch.float64)
+    inputs = torch.randn(32, 6, dtype=torch.float64)
+    grads = []
+    for ours in (True, False):
+        torch.manual_seed(1)
+        model = torch.nn.Linear(6, 10, dtype=torch.float64)
+        student = model(inputs)
+        if ours:
+            loss = kl.kl_divergence(teacher, student, kind="logit", temperature=2.0, reduction="mean") * 4.0
+        else:
+            loss = F.kl_div((student / 2).log_softmax(-1), (teacher / 2).softmax(-1), reduction="batchmean") * 4.0
+        loss.backward()
+        grads.append((loss.detach(), model.weight.grad, model.bias.grad))
+    for one, other in zip(*grads, strict=True):
+        assert torch.allclose(one, other, rtol=1e-12, atol=1e-15)
+
+
+def test_a_model_learns():
+    torch.manual_seed(0)
+    target = torch.randn(8, 5).softmax(-1)
+    logits = torch.zeros(8, 5, requires_grad=True)
+    optimizer = torch.optim.Adam([logits], lr=0.3)
+    for _ in range(200):
+        optimizer.zero_grad()
+        loss = kl.kl_divergence(target.log(), logits, kind="logit", reduction="mean")
+        loss.backward()
+        optimizer.step()
+    assert loss.item() < 1e-6
+
+
+def test_the_last_digits_of_near_rows():
+    """q - p of nearly equal rows: PyTorch's difference of two exponentials has no digit left."""
+    teacher = torch.linspace(-1, 1, 50, dtype=torch.float32)
+    student = (teacher + 2.0**-22 * (torch.arange(50) % 2)).requires_grad_()
+    kl.kl_divergence(teacher, student, kind="logit").backward()
+    p, q = (x.detach().double().softmax(-1) for x in (teacher, student))
+    assert torch.allclose(student.grad.double(), q - p, rtol=1e-6, atol=0)
+    student.grad = None
+    F.kl_div(student.log_softmax(-1), teacher.softmax(-1), reduction="sum").backward()
+    assert not torch.allclose(student.grad.double(), q - p, rtol=1e-2, atol=0)
+
+
+def test_zeros():
+    """Where PyTorch's gradients are NaN: a target of zero, and a masked logit."""
+    target = torch.tensor([0.0, 0.4, 0.6], requires_grad=True)
+    model = torch.tensor([-INF, math.log(0.5), math.log(0.5)], requires_grad=True)
+    functional.kl_div(model, target, reduction="sum").backward()
+    assert target.grad.tolist() == pytest.approx([0.0, math.log(0.8) + 1, math.log(1.2) + 1], rel=1e-6)
+    assert model.grad.tolist() == pytest.approx([0.0, -0.4, -0.6])
+    teacher = torch.tensor([[-INF, 0.0, 1.0]], requires_grad=True)
+    student = torch.tensor([[-INF, 0.0, 0.0]], requires_grad=True)
+    kl.kl_divergence(teacher, student, kind="logit").sum().backward()
+    assert teacher.grad[0, 0] == student.grad[0, 0] == 0
+    assert torch.isfinite(teacher.grad).all()
+    assert torch.isfinite(student.grad).all()
+
+
+def test_rows_that_count_nothing():
+    """What is multiplied by zero afterwards does not come back as NaN."""
+    p, q = pair((3, 4))
+    with torch.no_grad():
+        p[1, 2] = -1.0
+        q[2, 0] = 0.0
+    values = kl.kl_divergence(p, q)
+    assert values[1].isnan()
+    assert values[2] == INF
+    torch.where(torch.tensor([True, False, False]), values, 0.0).sum().backward()
+    for x in (p, q):
+        assert torch.isfinite(x.grad).all()
+        assert not x.grad[1:].any()
+
+
+def test_the_value_is_the_same():
+    p, q = pair((20, 30))
+    plain = kl.kl_divergence(p.detach(), q.detach())
+    found = kl.kl_divergence(p, q)
+    assert found.requires_grad
+    assert torch.equal(found.detach(), plain)
+    with torch.no_grad():
+        assert not kl.kl_divergence(p, q).requires_grad
+        assert torch.equal(kl.kl_divergence(p, q), plain)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_dtypes(dtype):
+    p, q = pair((4, 6), dtype=dtype, logits=True)
+    result = kl.kl_divergence(p, q, kind="logit")
+    assert result.dtype == torch.float32
+    result.sum().backward()
+    assert p.grad.dtype == q.grad.dtype == dtype
+    a, b = (x.detach().double().requires_grad_() for x in (p, q))
+    kl.kl_divergence(a, b, kind="logit").sum().backward()
+    assert torch.allclose(q.grad.double(), b.grad, rtol=torch.finfo(dtype).eps, atol=1e-6)
+
+
+def test_other_sides():
+    """A tensor beside an array or a list; a tensor that stands for many rows; views."""
+    p, q = pair((4, 5))
+    kl.kl_divergence(p.detach().numpy(), q).sum().backward()
+    expected = q.grad.clone()
+    for left in (p.detach(), p.detach().tolist()):
+        q.grad = None
+        kl.kl_divergence(left, q).sum().backward()
+        assert torch.equal(q.grad, expected)
+    row = torch.full((5,), 0.2, dtype=torch.float64, requires_grad=True)
+    kl.kl_divergence(p.detach(), row).sum().backward()
+    assert row.grad.shape == (5,)
+    expanded = torch.full((5,), 0.2, dtype=torch.float64, requires_grad=True)
+    kl.kl_divergence(p.detach(), expanded.expand(4, 5)).sum().backward()
+    assert torch.allclose(row.grad, expanded.grad, rtol=1e-14, atol=1e-15)
+    assert torch.autograd.gradcheck(
+        lambda p, q: kl.kl_divergence(p.T, q[:, ::2].T), pair((3, 3))[:1] + pair((3, 6))[1:]
+    )
+
+
+def test_only_what_is_wanted():
+    p, q = pair((3, 4))
+    kl.kl_divergence(p.detach(), q).sum().backward()
+    alone = q.grad.clone()
+    q.grad = None
+    kl.kl_divergence(p, q).sum().backward()
+    assert torch.equal(q.grad, alone)
+    assert p.grad is not None
+
+
+def test_one_tensor_twice():
+    p, _ = pair((3, 4))
+    kl.entropy(p).sum().backward()
+    entropy, p.grad = p.grad, None
+    kl.cross_entropy(p, p).sum().backward()
+    assert torch.allclose(p.grad, entropy, rtol=1e-12, atol=1e-14)
+
+
+def test_no_second_derivative():
+    """It is refused, not taken for zero."""
+    p, q = pair((3, 4))
+    (grad,) = torch.autograd.grad(kl.kl_divergence(p, q).sum(), q, create_graph=True)
+    assert grad.requires_grad
+    with pytest.raises(RuntimeError, match="first derivatives"):
+        grad.sum().backward()
+
+
+def test_a_changed_argument_is_noticed():
+    p, q = pair((3, 4))
+    x = q * 1.0
+    loss = kl.kl_divergence(p, x).sum()
+    x += 1.0
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda p, q: kl.kl_divergence(p, q, out=np.empty(3)), TypeError, "out: "),
+        (lambda p, q: kl.rel_entr(p, q, out=np.empty((3, 4))), TypeError, "out: "),
+        (lambda p, q: kl.kl_divergence(p, pd.DataFrame(q.detach().numpy())), TypeError, "DataFrame"),
+        (lambda p, q: functional.kl_div(p, np.ma.array(q.detach().numpy(), mask=True)), TypeError, "masked"),
+        (lambda p, q: kl.row_statistics(p, q), RuntimeError, r"p: .*requires grad.*p\.detach\(\)"),
+        (lambda p, q: kl.KLDivergence().update(p, q), RuntimeError, r"p: .*requires grad.*p\.detach\(\)"),
+        (lambda p, q: kl.kl_divergence(p, q[:2]), ValueError, "do not broadcast"),
+        (lambda p, q: kl.kl_divergence(-p, q, invalid="raise"), ValueError, "row 0"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:reduction:UserWarning")
+def test_refused(call, error, text):
+    with pytest.raises(error, match=text):
+        call(*pair((3, 4)))
+
+
+def test_value_and_grad_of_tensors():
+    p, q = pair((3, 4))
+    value, (by_p, by_q) = kl.value_and_grad(kl.kl_divergence, (0, 1))(p, q)
+    assert not value.requires_grad
+    kl.kl_divergence(p, q).sum().backward()
+    assert torch.equal(by_p, p.grad)
+    assert torch.equal(by_q, q.grad)
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute:UserWarning")  # the compiler's own
+def test_a_compiled_model():
+    """Inside torch.compile the call is made as it is, between compiled pieces."""
+    p, q = pair((3, 4), logits=True)
+
+    def step(p, q):
+        return kl.kl_divergence(p.detach(), q * 2.0, kind="logit").sum() * 3.0
+
+    step(p, q).backward()
+    plain, q.grad = q.grad, None
+    torch.compile(step, backend="eager")(p, q).backward()
+    assert torch.allclose(q.grad, plain)
