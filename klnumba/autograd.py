@@ -7,6 +7,7 @@ A result is computed as ever, in every bit, and its derivatives by the loops of 
 from __future__ import annotations
 
 import functools
+import importlib
 import math
 from collections.abc import Callable
 from functools import partial
@@ -23,9 +24,9 @@ Call = OfRows | OfCells
 @functools.cache
 def _node() -> Any:
     """The function of PyTorch's that computes a call, loaded when the first tensor asks for gradients."""
-    import torch
+    torch: Any = importlib.import_module("torch")
 
-    class Last(torch.autograd.Function):
+    class Last(torch.autograd.Function):  # type: ignore[misc]
         """A derivative that has none of its own: in silence it would pass for a constant."""
 
         @staticmethod
@@ -42,7 +43,7 @@ def _node() -> Any:
 
     last: Any = Last.apply
 
-    class Divergence(torch.autograd.Function):
+    class Divergence(torch.autograd.Function):  # type: ignore[misc]
         @staticmethod
         def forward(p: Any, q: Any, value: Callable[[Any, Any], Any], call: Call) -> Any:
             return value(p, q)

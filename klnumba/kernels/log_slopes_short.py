@@ -12,8 +12,8 @@ from klnumba.formulas.slopes import Slope
 from klnumba.kernels.compiler import part
 from klnumba.kernels.fast import sums
 from klnumba.kernels.log_slopes import LAST, is_lopsided, slope_of
-from klnumba.kernels.logs import SCALES, barred, sharpen, top_of
-from klnumba.kernels.logs_short import BRANCH, KEPT, MOST, SCALE, flat_loop, place
+from klnumba.kernels.logs import SCALES, sharpen
+from klnumba.kernels.logs_short import BRANCH, KEPT, MOST, SCALE, begun, flat_loop, place
 from klnumba.kernels.slopes import keep, mean_of, unknown
 from klnumba.kernels.tiles import BUFFER, TILE, TREE, fill
 
@@ -54,12 +54,10 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
             count = 0
             for i in index[begin : begin + most]:
                 c = space[SCALE + count * KEPT : SCALE + (count + 1) * KEPT]
-                c[0], c[1] = top_of(p, a + i * ps, d, tree), top_of(q, b + i * qs, d, tree)
-                c[2], c[3], c[4], c[5], c[6], c[7], c[SCALES] = inverse, tail, 0.0, 0.0, 0.0, 0.0, i
-                if barred(c, normalize):
+                if begun(p, a + i * ps, q, b + i * qs, d, normalize, inverse, tail, c, i, tree):
+                    count += 1
+                else:
                     unknown(i * d, d, factors[i], by_p, by_q, out_p, out_q)
-                    continue
-                count += 1
             whole = place(p, a, ps, q, b, qs, count, d, work, space)
             fill(more, 0, whole, 1.0)
             for k in range(1, 5):

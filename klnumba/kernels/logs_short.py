@@ -67,6 +67,16 @@ def flat_loop(cell: Callable[..., Any]) -> Any:
 
 
 @part
+def begun(
+    p: Any, a: Any, q: Any, b: Any, d: Any, normalize: Any, inverse: Any, tail: Any, c: Any, i: Any, tree: Any
+) -> Any:
+    """Put the numbers of a row into `c`; whether it may be one of distributions."""
+    c[0], c[1] = top_of(p, a, d, tree), top_of(q, b, d, tree)
+    c[2], c[3], c[4], c[5], c[6], c[7], c[SCALES] = inverse, tail, 0.0, 0.0, 0.0, 0.0, i
+    return not barred(c, normalize)
+
+
+@part
 def place(p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, count: Any, d: Any, work: Any, space: Any) -> Any:
     """The cells and the numbers of the rows that are kept, with zeros behind them; how many cells there are."""
     for r in range(count):
@@ -127,12 +137,8 @@ def rows(cell: Callable[..., Any], *, plain: bool, largest: bool = False) -> Cal
             count = 0
             for i in index[begin : begin + most]:
                 c = space[SCALE + count * KEPT : SCALE + (count + 1) * KEPT]
-                c[0], c[1] = top_of(p, a + i * ps, d, tree), top_of(q, b + i * qs, d, tree)
-                c[2], c[3], c[4], c[5], c[6], c[7], c[SCALES] = inverse, tail, 0.0, 0.0, 0.0, 0.0, i
                 out[i] = math.nan
-                if barred(c, normalize):
-                    continue
-                count += 1
+                count += begun(p, a + i * ps, q, b + i * qs, d, normalize, inverse, tail, c, i, tree)
             for attempt in range(first, ROUNDS):
                 whole = place(p, a, ps, q, b, qs, count, d, work, space)
                 if surprises and normalize:

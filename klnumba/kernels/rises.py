@@ -102,8 +102,8 @@ def long_rows() -> Callable[..., None]:
             c, top = gap / q_sum, 0.0
             for first in range(0, d, TILE):
                 size = min(TILE, d - first)
-                pad(q, b + r * qs + first, size, work, np.int64(BUFFER), 1.0)
-                count = pad(p, a + r * ps + first, size, work, np.int64(0), 1.0)
+                pad(q, b + r * qs + first, size, work, np.int64(BUFFER), 0.0)
+                count = pad(p, a + r * ps + first, size, work, np.int64(0), 0.0)
                 xs, ys = view[0:count], view[BUFFER : BUFFER + count]
                 us = work[2 * BUFFER : 2 * BUFFER + count]
                 for k in range(count):

@@ -17,7 +17,7 @@ from klnumba.formulas.divergences import LEAST, common_mass, log_ratio, multipli
 from klnumba.formulas.slopes import Slope, times
 from klnumba.kernels.compiler import helper, part, scalar
 from klnumba.kernels.exact import SCALES, SIZE, masses
-from klnumba.kernels.tiles import BUFFER, TILE, TREE, add, pad, total
+from klnumba.kernels.tiles import BUFFER, TILE, TREE, add, fill, pad, total
 
 _on_common_mass, _multipliers, _common_mass = scalar(on_common_mass), scalar(multipliers), scalar(common_mass)
 _log_ratio, _times = scalar(log_ratio), scalar(times)
@@ -30,13 +30,6 @@ def write(cells: Any, start: Any, count: Any, factor: Any, out: Any, at: Any) ->
     place = out[at : at + count]
     for k in range(count):
         place[k] = 0.0 if factor == 0.0 else part[k] * factor
-
-
-@helper
-def blank(out: Any, at: Any, count: Any, value: Any) -> None:
-    place = out[at : at + count]
-    for k in range(count):
-        place[k] = value
 
 
 @part
@@ -56,9 +49,9 @@ def unknown(at: Any, d: Any, factor: Any, by_p: Any, by_q: Any, out_p: Any, out_
     """The derivatives of a row that is no distribution."""
     value = 0.0 if factor == 0.0 else math.nan
     if by_p:
-        blank(out_p, at, d, value)
+        fill(out_p, at, d, value)
     if by_q:
-        blank(out_q, at, d, value)
+        fill(out_q, at, d, value)
 
 
 @part

@@ -40,6 +40,7 @@ def families(kind, d, rng):
         yield "proportional", np.exp(x), 3 * np.exp(x) * (1 + 1e-9 * y)
         for size in (1e-1, 1e-4, 1e-8, 1e-13):
             yield f"near, {size}", p, p * (1 + size * y)
+        yield "one mass apart", p, p * (1 + 1e-6) * (1 + 1e-12 * y)
     else:
         yield "any", x, y
         yield "wide", 9 * x, 9 * y
