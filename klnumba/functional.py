@@ -183,6 +183,9 @@ def kl_div(
     `target` of -inf with `log_target`; an infinite target costs inf, unless `input` is inf (PyTorch: NaN each time).
     And ``"batchmean"`` counts the rows of the broadcast result, not those of `input`.
 
+    Tensors on the CPU that require grad have gradients: PyTorch's, but that by a target of zero, which is NaN there, is
+    -inf here, the limit from the right, and 0 where `input` is -inf too.
+
     Examples
     --------
     >>> import numpy as np
