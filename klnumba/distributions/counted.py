@@ -156,6 +156,18 @@ def masses(one: Distribution) -> Any:
     return Single(one)
 
 
+def on_integers(one: Distribution) -> Any:
+    """The masses of one that has them on integers alone, which are what a sum goes over."""
+    found = masses(one)
+    if isinstance(found, Single):
+        listed = getattr(found.frozen.dist, "xk", 0.0)  # the values of SciPy's that are given as a list
+        draws = np.atleast_1d(np.add(listed, scipy_arguments(found.frozen)[1]))
+        off = draws[draws != np.floor(draws)]
+        if off.size:
+            raise ValueError(f"{one!r}: its draws must be integers for a sum, but {off[0]} is none")
+    return found
+
+
 def has_others(f: Any, g: Any) -> bool:
     """Whether p has mass on integers before or after those of q; on the nearest, since the whole may underflow."""
     before, after = g.ends[0] - 1.0, g.ends[1] + 1.0

@@ -100,10 +100,10 @@ def total(p: Distribution, q: Distribution) -> Result:
 
 
 def _sum(p: Distribution, q: Distribution) -> Result:
-    from klnumba.distributions.counted import has_others, masses
+    from klnumba.distributions.counted import has_others, on_integers
 
     _check_kind(p, q, discrete=True)
-    f, g = _made(masses, p, "p"), _made(masses, q, "q")
+    f, g = _made(on_integers, p, "p"), _made(on_integers, q, "q")
     if has_others(f, g):
         return math.inf, 0.0
     first, last = _range(f)

@@ -136,6 +136,17 @@ def test_what_a_method_does_not_serve(p, q, options, kind, words):
         kl.kl_divergence(p, q, **options)
 
 
+@pytest.mark.parametrize("off", [stats.binom(3, 0.3, loc=0.5), stats.rv_discrete(values=([0, 0.5], [0.2, 0.8]))()])
+def test_a_sum_is_over_integers(off):
+    whole = stats.binom(3, 0.4)
+    with pytest.raises(ValueError, match=r"^p: .* draws must be integers for a sum, but 0\.5 is none$"):
+        kl.kl_divergence(off, whole, method="sum")
+    with pytest.raises(ValueError, match=r"^q: .* draws must be integers for a sum, but 0\.5 is none$"):
+        kl.kl_divergence(D.Delta(1.0), off, method="sum")
+    listed = stats.rv_discrete(values=([0.5, 1.5], [0.2, 0.8]))
+    assert kl.kl_divergence(listed(0.5), D.Bernoulli(0.8), method="sum") == math.inf  # on 1 and 2
+
+
 def test_results_have_the_precision_of_the_parameters():
     p, q = D.Normal(np.float32(0.0), np.float32(1.0)), D.Normal(np.float32(1.0), np.float32(1.0))
     assert kl.kl_divergence(p, q, method="quadrature").dtype == kl.kl_divergence(p, q).dtype == np.float32
