@@ -33,7 +33,7 @@ Array = np.ndarray[Any, Any]
 
 def bounds(p: Distribution, q: Distribution) -> tuple[Array, Array]:
     """The middle between a lower and an upper bound of KL(p || q), and half their distance."""
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         low, high = _both(p, q)
         width = np.where(low == high, 0.0, high - low)
         return 0.5 * (low + high), 0.5 * width
@@ -75,20 +75,23 @@ def _upper(w: Array, v: Array, far: Array) -> Array:
     """The least sum of divergences over all ways to share out the components' weights among each other.
 
     A share a, b of p's weights (`phi`) is set against one of q's (`psi`); each round makes the one best for the other.
+    Each of a batch ends with its own last round, whatever its neighbours take.
     """
     least = far.min(-1)
     close = np.where(far < math.inf, np.exp(least[..., None] - far), 0.0)
     psi = w[..., :, None] * v[..., None, :] * np.ones(far.shape)
     value = np.full(psi.shape[:-2], math.inf)
+    settled = np.zeros(value.shape, bool)
     for _ in range(ROUNDS):
         held = psi * close
         rows = held.sum(-1)
         found = _mean(w, least - np.log(rows / w))
         phi = np.where(held > 0.0, w[..., :, None] * held / rows[..., None], 0.0)
         psi = np.where(phi > 0.0, v[..., None, :] * phi / phi.sum(-2, keepdims=True), 0.0)
-        done = (np.isnan(found) | (found >= value - SETTLED * np.abs(value))).all()
-        value = np.fmin(value, found)
-        if done:
+        last = np.isnan(found) | (found >= value - SETTLED * np.abs(value))
+        value = np.where(settled, value, np.fmin(value, found))
+        settled = settled | last
+        if settled.all():
             break
     return np.asarray(np.maximum(value, 0.0))
 

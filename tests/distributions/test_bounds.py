@@ -269,3 +269,11 @@ def test_bounds_do_not_depend_on_the_unit(unit):
         p, q = (Mixture(Categorical([0.5, 0.5]), Normal([0.0, s * a], s * b)) for a, b in ((1.0, 1.0), (3.0, 2.0)))
         found.append(kl.kl_divergence(p, q, method="bounds", return_error=True))
     np.testing.assert_allclose(found[1], found[0], rtol=1e-12)  # at most 2.2e-13
+
+
+def test_bounds_do_not_depend_on_the_batch():
+    rng = np.random.default_rng(2)
+    weights, (locs, scales) = rng.dirichlet(np.ones(3), (2, 8)), rng.normal(0.0, 2.0, (2, 2, 8, 3))
+    p, q = (Mixture(Categorical(w), Normal(m, np.exp(s))) for w, m, s in zip(weights, locs, scales, strict=True))
+    alone = [kl.kl_divergence(p.one((i,)), q.one((i,)), method="bounds", return_error=True) for i in range(8)]
+    np.testing.assert_array_equal(kl.kl_divergence(p, q, method="bounds", return_error=True), np.transpose(alone))
