@@ -16,6 +16,11 @@ def number_array(owner: str, name: str, value: Any) -> Any:
         from klnumba.gpu.parameters import Numbers
 
         return Numbers(value, owner, name)
+    return memory_array(owner, name, value)
+
+
+def memory_array(owner: str, name: str, value: Any) -> np.ndarray:
+    """The same of numbers in the memory of the CPU, in which those of a device are not read."""
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         at = ", ".join(map(str, np.argwhere(np.asarray(value.mask))[0]))
         raise ValueError(f"{owner}: {name} must have no masked numbers, but {name}{f'[{at}]' if at else ''} is masked")

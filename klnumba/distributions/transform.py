@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from klnumba.distributions.constraint import shown
+from klnumba.distributions.given import memory_array
 
 
 class Transform:
@@ -45,7 +46,8 @@ class Transform:
     _given: Mapping[str, np.ndarray] = MappingProxyType({})
 
     def __init__(self, **parameters: Any) -> None:
-        given = {name: np.array(value, np.float64) for name, value in parameters.items()}
+        owner = type(self).__name__
+        given = {name: memory_array(owner, name, value).astype(np.float64) for name, value in parameters.items()}
         for value in given.values():
             value.flags.writeable = False
         self.__dict__["_given"] = given

@@ -156,6 +156,20 @@ def test_a_transform_does_not_change():
         affine.parameters["scale"].flags.writeable = True
 
 
+@pytest.mark.parametrize(
+    ("loc", "kind", "words"),
+    [
+        ("1", TypeError, "loc must be real numbers"),
+        (1j, TypeError, "loc must be real numbers"),
+        ([[1.0], [1.0, 2.0]], ValueError, "loc must be a number or an array, but its rows differ in length"),
+        (np.ma.array([1.0, 2.0], mask=[False, True]), ValueError, r"loc\[1\] is masked"),
+    ],
+)
+def test_what_is_no_parameter_is_refused_by_name(loc, kind, words):
+    with pytest.raises(kind, match=f"^AffineTransform: .*{words}"):
+        D.AffineTransform(loc, 1.0)
+
+
 class Square(D.Transform):
     def __call__(self, x):
         return np.square(x)
