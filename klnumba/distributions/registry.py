@@ -45,7 +45,8 @@ def register_kl(p: type, q: type, *, compiled: bool = False, replace: bool = Fal
         Subclasses of `Distribution`.
     compiled : bool, default False
         If False, the function takes the two distributions and returns an array that broadcasts to their batch shape,
-        or `NotImplemented`: then it is as if the pair were not registered for these two.
+        or `NotImplemented`: then it is as if the pair were not registered for these two, and the next one that fits,
+        such as that of a base, is taken.
         If True, it takes numbers, the parameters of `p` and then those of `q` in the order of their `parameters`, and
         returns a number. It is compiled at its first use and runs over the broadcast parameters on all threads.
         It may call other plain functions, those of ``klnumba.formulas`` and of the module `math`.
@@ -163,7 +164,9 @@ def divergence(p: Any, q: Any, base: float | None = None) -> Any:
         pair = find(type(p), type(q))
         result = _evaluated(pair, p, q, shape, unit)
     except Missing as reason:
-        if (found := _otherwise(p, q, base)) is not None:
+        if (found := _otherwise(p, q, base)) is None:
+            found = _of_the_rest(p, q, shape, unit)
+        if found is not None:
             return np.array(np.broadcast_to(found, shape))[()]
         if len(p.event_shape) != len(q.event_shape):
             text = f"none serves p with events of shape {p.event_shape} and q with {q.event_shape}"
@@ -219,6 +222,16 @@ def _otherwise(p: Distribution, q: Distribution, base: float | None) -> Any:
             if named == (p, q):
                 raise
     return None if named == (p, q) else divergence(*named, base)
+
+
+def _of_the_rest(p: Distribution, q: Distribution, shape: tuple[int, ...], unit: float) -> Any:
+    """What the next pair that fits says, where the closest one declines; None where no other is left."""
+    for pair in _fitting(type(p), type(q))[1:]:
+        try:
+            return q.nan_where_broken(p.nan_where_broken(_evaluated(pair, p, q, shape, unit)))
+        except Missing:
+            continue
+    return None
 
 
 def _refusal(pair: Pair, reason: Exception) -> TypeError:
@@ -328,6 +341,12 @@ def _missing(p: type, q: type) -> Missing:
     return Missing(f"KL({p.__name__} || {q.__name__}) is not registered; {others}; {methods} are other ways")
 
 
+def _fitting(p: type, q: type) -> list[Pair]:
+    """The pairs that may serve two families, those closest to the first one first, and then to the second."""
+    fitting = [pair for pair in tuple(_pairs.values()) if issubclass(p, pair.p) and issubclass(q, pair.q)]
+    return sorted(fitting, key=lambda pair: (p.__mro__.index(pair.p), q.__mro__.index(pair.q)))
+
+
 def find(p: type, q: type) -> Pair:
     """The pair that serves two families."""
     known = _found  # that of this moment: another thread may register a pair meanwhile
@@ -335,10 +354,10 @@ def find(p: type, q: type) -> Pair:
         return known[p, q]
     except KeyError:
         pass
-    fitting = [pair for pair in tuple(_pairs.values()) if issubclass(p, pair.p) and issubclass(q, pair.q)]
+    fitting = _fitting(p, q)
     if not fitting:
         raise _missing(p, q)
-    left = min(fitting, key=lambda pair: (p.__mro__.index(pair.p), q.__mro__.index(pair.q)))
+    left = fitting[0]
     right = min(fitting, key=lambda pair: (q.__mro__.index(pair.q), p.__mro__.index(pair.p)))
     if left is not right:
         warnings.warn(

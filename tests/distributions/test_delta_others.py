@@ -176,7 +176,7 @@ def test_an_independent_of_no_axes_is_its_base():
     np.testing.assert_array_equal(kl.kl_divergence(alone, D.Delta(0.0)), [math.inf, math.inf])
     np.testing.assert_array_equal(kl.kl_divergence(D.Independent(D.Delta(0.0), 0), D.Poisson([1.0, 2.0])), [1.0, 2.0])
     assert kl.kl_divergence(D.Independent(D.Normal(1.0, 1.0), 0), D.Normal()) == 0.5
-    with pytest.raises(NotImplementedError, match=r"none serves p with events of shape \(\) and q with \(2,\)"):
+    with pytest.raises(ValueError, match=r"a draw of Delta is a number, one of Independent has the shape \(2,\)"):
         kl.kl_divergence(D.Delta(0.0), D.Independent(D.Poisson([1.0, 2.0]), 1))
 
 

@@ -80,6 +80,26 @@ def test_a_pair_of_the_user_for_some_parameters_only(own):
         kl.kl_divergence(Rayleigh(2.0), D.Normal(1.0, 1.0))
 
 
+def test_where_a_pair_declines_that_of_the_base_is_taken(own):
+    class Mine(D.Normal):
+        pass
+
+    class Closer(Mine):
+        pass
+
+    @D.register_kl(Closer, Mine)
+    @D.register_kl(Mine, Mine)
+    def of_equal_scales(p, q):
+        return 3.0 if np.all(p.scale == q.scale) else NotImplemented
+
+    assert kl.kl_divergence(Closer(1.0, 2.0), Closer(0.0, 2.0)) == 3.0
+    same = kl.kl_divergence(D.Normal(1.0, 2.0), D.Normal([0.0, 1.0], 3.0), base=2)
+    np.testing.assert_array_equal(kl.kl_divergence(Closer(1.0, 2.0), Mine([0.0, 1.0], 3.0), base=2), same)
+    broken = kl.kl_divergence(Closer(1.0, [2.0, -2.0], validate_args=False), Mine(0.0, 3.0))
+    assert np.isfinite(broken[0])
+    assert np.isnan(broken[1])
+
+
 def test_an_edited_formula_of_the_user_is_not_found_in_the_cache(tmp_path):
     (tmp_path / "work").mkdir()
     program = """
