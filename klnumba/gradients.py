@@ -64,6 +64,9 @@ class OfCells:
         """As those of rows."""
         x, y = (take(side, name)[0] for side, name in zip((p, q), self.names, strict=True))
         factors = np.where(np.asarray(self.where), np.asarray(upstream, np.float64) / self.count, 0.0)
+        for side in (x, y):
+            if isinstance(side, np.ma.MaskedArray):
+                factors = np.where(np.ma.getmaskarray(side), 0.0, factors)
         found = _cells(self.name, x, y, factors)
         return [out if wanted else None for out, wanted in zip(found, by, strict=True)]
 
@@ -228,7 +231,7 @@ def value_and_grad(function: Callable[..., Any], argnums: int | Sequence[int] = 
         raise TypeError(f"function: one of {known}, not {function!r}")
     signature = inspect.signature(function)
     sides = [name for name in signature.parameters if name in ("p", "q")]
-    wanted = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    wanted = tuple(argnums) if isinstance(argnums, Sequence) else (argnums,)
     for k in wanted:
         if isinstance(k, bool) or not isinstance(k, int) or not 0 <= k < len(sides):
             allowed = "0 to 1, or several of these" if len(sides) > 1 else "0"

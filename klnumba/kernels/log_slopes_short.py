@@ -17,7 +17,8 @@ from klnumba.kernels.logs_short import BRANCH, KEPT, MOST, SCALE, begun, flat_lo
 from klnumba.kernels.slopes import keep, mean_of, unknown
 from klnumba.kernels.tiles import BUFFER, TILE, TREE, fill
 
-ROOM = 5 * BUFFER  # numbers of the row of each cell: 1/sum(p), both means and what they lack
+# Numbers of the row of each cell: 1/sum(p), both means and what they lack; then, of each row, whether to look for that.
+ROOM = 5 * BUFFER + MOST
 
 
 def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
@@ -62,7 +63,8 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
             fill(more, 0, whole, 1.0)
             for k in range(1, 5):
                 fill(more, k * BUFFER, whole, 0.0)
-            lopsided = False
+            lopsided, further = False, more[5 * BUFFER : ROOM]
+            fill(further, 0, MOST, 0.0)
             if normalize:
                 masses(view, whole, inverse, tail, weight, work, space)
                 for k in range(2):
@@ -71,7 +73,8 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
                     mass, gap = space[r], space[TILE + r]
                     sharpen(space[SCALE + r * KEPT : SCALE + (r + 1) * KEPT], mass, gap)
                     fill(more, r * d, d, 1.0 / mass)
-                    lopsided |= is_lopsided(mass, gap)
+                    if is_lopsided(mass, gap):
+                        lopsided, further[r] = True, 1.0
                 place(p, a, ps, q, b, qs, count, d, work, space)
             turn = 0 if centred else LAST
             while turn <= LAST:
@@ -81,7 +84,8 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
                         found = work[4 * BUFFER : 4 * BUFFER + TILE]
                         sums(view, (2 + k) * BUFFER, count, d, found)
                         for r in range(count):
-                            fill(more, (1 + 2 * turn + k) * BUFFER + r * d, d, mean_of(found[r], 0.0))
+                            if turn == 0 or further[r] != 0.0:  # its neighbours do not change the bits of a row
+                                fill(more, (1 + 2 * turn + k) * BUFFER + r * d, d, mean_of(found[r], 0.0))
                 turn += 1 if lopsided else LAST
             for r in range(count):
                 row = np.int64(space[SCALE + r * KEPT + SCALES])

@@ -42,7 +42,7 @@ def differences(xs: Any, ys: Any, gaps: Any, below: Any) -> None:
 @part
 def rise(x: Any, y: Any, c: Any) -> Any:
     """1 - p/q times P/Q, given c = (P - Q)/Q; 0 where both are zero."""
-    value = (y * c - (x - y)) / y
+    value = c - (x - y) / y  # y*c might be too small for a float
     return (0.0 if x == 0.0 else -math.inf) if y == 0.0 else value
 
 

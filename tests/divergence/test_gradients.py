@@ -232,6 +232,26 @@ def test_no_neighbour_counts(function, kind):
                 assert np.array_equal(some[r], one)
 
 
+def test_no_confident_neighbour_counts():
+    """A row of which one cell is nearly all is read once more, and the rows beside it are not."""
+    x, y = np.random.default_rng(2).normal(size=(2, 40, 7))
+    x[::5, 0] += 20.0
+    _, together = both("kl_divergence", x, y, kind="logit")
+    for r in range(40):
+        _, alone = both("kl_divergence", x[r], y[r], kind="logit")
+        for some, one in zip(together, alone, strict=True):
+            assert np.array_equal(some[r], one)
+
+
+@pytest.mark.parametrize("length", [0, 130])
+def test_cells_near_the_smallest_number(length):
+    """That times the difference of the sums is no float any more."""
+    for cell in (5e-324, 1e-310, 1e-300):
+        p, q = np.array([cell, 1.0, 0.5] + [0.0] * length), np.array([cell, 1.0, 0.5 + 2.0**-30] + [0.0] * length)
+        _, found = kl.value_and_grad(kl.kl_divergence, 1)(p, q)
+        assert found[0] == pytest.approx(found[1], rel=1e-14)
+
+
 def test_the_value_is_that_of_the_function():
     p, q = np.random.default_rng(3).uniform(0.1, 1.0, (2, 40, 11))
     for options in ({}, {"base": 2}, {"reduction": "mean"}, {"reduction": "sum", "keepdims": True}, {"axis": 0}):
@@ -360,6 +380,13 @@ def test_cells_broadcast_and_are_left_out():
     assert np.allclose(by_q, np.where(where, -(p / q[0]).sum(axis=0), 0), rtol=1e-13, atol=0)
 
 
+def test_masked_cells_are_left_out():
+    p = np.ma.array([[0.2, 0.3], [0.2, 0.3]], mask=[[False, True], [False, False]])
+    _, (by_p, by_q) = kl.value_and_grad(kl.rel_entr, (0, 1))(p, np.array([0.4, 0.6]))
+    assert by_p == pytest.approx(np.array([[1 - math.log(2), 0.0], [1 - math.log(2), 1 - math.log(2)]]))
+    assert by_q == pytest.approx([-1.0, -0.5])
+
+
 def test_arguments_stay_as_they_are():
     p, q = np.random.default_rng(11).uniform(0.1, 1.0, (2, 4, 5))
     before = p.copy(), q.copy()
@@ -379,6 +406,7 @@ def test_arguments_stay_as_they_are():
         (lambda: kl.value_and_grad(kl.entropy, 1), ValueError, "argnums: 0, not 1"),
         (lambda: kl.value_and_grad(kl.kl_divergence, True), ValueError, "argnums"),
         (lambda: kl.value_and_grad(kl.kl_divergence, "p"), ValueError, "argnums"),
+        (lambda: kl.value_and_grad(kl.kl_divergence, None), ValueError, "argnums: 0 to 1, .* not None"),
         (lambda: kl.value_and_grad(kl.kl_divergence)([1.0], [1.0], out=np.empty(())), TypeError, "out: "),
         (lambda: kl.value_and_grad(kl.kl_divergence)(pd.Series([1.0]), [1.0]), TypeError, "Series"),
         (lambda: kl.value_and_grad(kl.kl_divergence)(Normal(0, 1), Normal(1, 1)), TypeError, "kl_divergence_grad"),
