@@ -91,7 +91,8 @@ def untraced(function: F) -> F:
 
     @functools.wraps(function)
     def door(*args: Any, **options: Any) -> Any:
-        if "torch._dynamo" in sys.modules and any(type(x).__module__.startswith("torch") for x in args):
+        given = (*args, *options.values())
+        if "torch._dynamo" in sys.modules and any(type(x).__module__.startswith("torch") for x in given):
             return _disabled(function)(*args, **options)
         return function(*args, **options)
 

@@ -26,12 +26,13 @@ def _node() -> Any:
     """The function of PyTorch's that computes a call, loaded when the first tensor asks for gradients."""
     torch: Any = importlib.import_module("torch")
 
-    class Last(torch.autograd.Function):  # type: ignore[misc]
-        """A derivative that has none of its own: in silence it would pass for a constant."""
+    class Slopes(torch.autograd.Function):  # type: ignore[misc]
+        """The derivatives of a call, as a node of their own: only of those does `torch.func` unwrap the tensors."""
 
         @staticmethod
-        def forward(found: Any, *inputs: Any) -> Any:
-            return found.view_as(found)
+        def forward(p: Any, q: Any, upstream: Any, call: Call, by: tuple[bool, bool]) -> Any:
+            found = call.slopes(p, q, upstream.resolve_neg().numpy(), by)
+            return tuple(_like(out, x, torch) for out, x in zip(found, (p, q), strict=True) if out is not None)
 
         @staticmethod
         def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -39,9 +40,10 @@ def _node() -> Any:
 
         @staticmethod
         def backward(ctx: Any, *upstream: Any) -> Any:
+            """In silence a derivative would pass for a constant."""
             raise RuntimeError("klnumba computes first derivatives: those of rows and cells cannot be differentiated")
 
-    last: Any = Last.apply
+    slopes: Any = Slopes.apply
 
     class Divergence(torch.autograd.Function):  # type: ignore[misc]
         @staticmethod
@@ -52,21 +54,27 @@ def _node() -> Any:
         def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
             *sides, _, ctx.call = inputs
             ctx.save_for_backward(*(x if isinstance(x, torch.Tensor) else None for x in sides))
-            ctx.others = [None if isinstance(x, torch.Tensor) else x for x in sides]
+            ctx.others = [None if isinstance(x, torch.Tensor) else _kept(x) for x in sides]
 
         @staticmethod
         def backward(ctx: Any, upstream: Any) -> Any:
             sides = [other if x is None else x for x, other in zip(ctx.saved_tensors, ctx.others, strict=True)]
             by = tuple(ctx.needs_input_grad[:2])
-            with torch.no_grad():
-                found = ctx.call.slopes(*sides, upstream.detach().numpy(), by)
-                back = [None if out is None else _like(out, x, torch) for out, x in zip(found, sides, strict=True)]
-            if torch.is_grad_enabled():
-                inputs = [x for x in (*sides, upstream) if isinstance(x, torch.Tensor)]
-                back = [None if out is None else last(out, *inputs) for out in back]
+            found = iter(slopes(*sides, upstream, ctx.call, by))
+            back = [next(found) if wanted else None for wanted in by]
             return *back, None, None
 
     return Divergence.apply
+
+
+def _kept(x: Any) -> Any:
+    """An array as it is now, whatever becomes of it before `backward`: PyTorch watches over tensors alone."""
+    return x.copy() if isinstance(x, np.ndarray) else x
+
+
+def _cells_that_count(where: Any) -> Any:
+    """The same of `where`, which may be a tensor."""
+    return where if where is None or isinstance(where, bool | np.bool_) else np.asarray(where).copy()
 
 
 def _like(found: np.ndarray, x: Any, torch: Any) -> Any:
@@ -89,6 +97,8 @@ def reduce(
     if out is not None:
         raise TypeError("out: not with a tensor that requires grad")
 
+    where = _cells_that_count(where)
+
     def value(p: Any, q: Any) -> Any:
         return plain.reduce(
             name, p, q, kind, axis, normalize, base, temperature, reduction, where, keepdims, None, dtype, count,
@@ -109,6 +119,7 @@ def pointwise(name: str, p: Any, q: Any, out: Any, where: Any, dtype: Any, names
         raise TypeError("out: not with a tensor that requires grad")
     _no_labels(p, q)
     _no_masks(p, q)
+    where = _cells_that_count(where)
     value = partial(plain.pointwise, name, where=where, dtype=dtype, names=names)
     return of(value, OfCells(name, where, names), p, q)
 

@@ -223,6 +223,36 @@ def test_a_changed_argument_is_noticed():
         loss.backward()
 
 
+@pytest.mark.parametrize("function", [kl.kl_divergence, kl.rel_entr])
+def test_arrays_that_change_afterwards(function):
+    """Such as a buffer that the next batch is read into: the gradient is that of the value."""
+    _, q = pair((3, 4))
+    p, where = np.full((3, 4), 0.25), torch.arange(4).expand(3, 4) != 1
+    (expected,) = torch.autograd.grad(function(p, q, where=where).sum(), q)
+    chosen = where.clone()
+    value = function(p, q, where=chosen).sum()
+    p[:, 0], chosen[:, 2] = 1.0, False
+    assert torch.equal(torch.autograd.grad(value, q)[0], expected)
+
+
+def test_functions_that_differentiate_functions():
+    p, q = (x.detach() for x in pair((3, 4)))
+    for call in (CALLS["kl"], CALLS["loss"], CALLS["rel_entr"]):
+        found = torch.func.grad(lambda *sides, call=call: call(*sides).sum(), (0, 1))(p, q)
+        sides = [x.clone().requires_grad_() for x in (p, q)]
+        for got, exact in zip(found, torch.autograd.grad(call(*sides).sum(), sides), strict=True):
+            assert torch.equal(got, exact)
+    slope = torch.func.grad(lambda q: kl.kl_divergence(p, q).sum())
+    with pytest.raises(RuntimeError, match="first derivatives"):
+        torch.func.grad(lambda q: slope(q).sum())(q)
+
+
+def test_a_derivative_that_is_a_negative_view():
+    p, q = pair((3, 4))
+    (found,) = torch.autograd.grad(kl.kl_divergence(p, q), q, torch._neg_view(torch.ones(3, dtype=torch.float64)))
+    assert torch.equal(found, -torch.autograd.grad(kl.kl_divergence(p, q).sum(), q)[0])
+
+
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
@@ -263,3 +293,13 @@ def test_a_compiled_model():
     plain, q.grad = q.grad, None
     torch.compile(step, backend="eager")(p, q).backward()
     assert torch.allclose(q.grad, plain)
+
+
+@pytest.mark.filterwarnings("ignore:Dynamo detected a call:UserWarning")  # the compiler's own
+def test_a_compiled_call_by_keywords():
+    p, q = (x.detach() for x in pair((3, 4)))
+
+    def slope(p, q):
+        return kl.value_and_grad(kl.kl_divergence, 1)(p=p, q=q * 2.0)[1] * 3.0
+
+    assert torch.equal(torch.compile(slope, backend="eager")(p, q), slope(p, q))
