@@ -50,9 +50,10 @@ def contenders(kind: str, dtype: str, d: int, cells: int) -> dict[str, timing.Ca
     fixed, learnt = sides[0], sides[1].requires_grad_()
     expression = theirs if kind == "logit" else theirs_of_probabilities
 
-    def step(loss: Callable[..., Any]) -> None:
+    def step(loss: Callable[..., Any]) -> Any:
         learnt.grad = None
         loss(fixed, learnt).backward()
+        return learnt.grad
 
     losses = {
         "klnumba": functools.partial(kl.kl_divergence, kind=kind, reduction="mean"),

@@ -78,9 +78,9 @@ def as_is(result: np.ndarray) -> Any:
 def asks_gradient(*values: Any) -> bool:
     """Whether one is a tensor that requires grad, where gradients are recorded."""
     torch = sys.modules.get("torch")
-    if torch is None or not torch.is_grad_enabled():
+    if torch is None:
         return False
-    return any(isinstance(x, torch.Tensor) and x.requires_grad for x in values)
+    return any(isinstance(x, torch.Tensor) and x.requires_grad for x in values) and torch.is_grad_enabled()
 
 
 def untraced(function: F) -> F:
@@ -99,7 +99,7 @@ def untraced(function: F) -> F:
     return door  # type: ignore[return-value]
 
 
-@functools.cache
+@lru_cache(64)  # a function that `value_and_grad` made may come once and not again
 def _disabled(function: Any) -> Any:
     return sys.modules["torch"].compiler.disable(function)
 

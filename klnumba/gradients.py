@@ -205,11 +205,14 @@ def value_and_grad(function: Callable[..., Any], argnums: int | Sequence[int] = 
     Notes
     -----
     The value is the function's own, in every bit. Derivatives are right to a few roundings of the largest in the row,
-    those of KL and cross-entropy by a logit of q alone to up to thirty, also where p is close to q. At the edges they
-    are the limits from the right: by a cell p = 0 with q > 0, that of KL is -inf. A cell where p and q are both zero is
-    no part of the row; its derivative is 0. By logits and log-probabilities derivatives are finite, also of a q of
-    zero, where KL is infinite. Of a row whose value is infinite those by p are NaN, and of one that is no distribution
-    all.
+    those of KL and cross-entropy by a logit of q alone to up to thirty, also where p is close to q; not so where the
+    mean of the row takes away nearly all of what its cells have, as for JS of rows that hardly meet or the entropy of
+    nearly equal cells.
+
+    At the edges they are the limits from the right: by a cell p = 0 with q > 0, that of KL is -inf. A cell where p and
+    q are both zero is no part of the row; its derivative is 0. By logits and log-probabilities derivatives are finite,
+    also of a q of zero, where KL is infinite. Of a row whose value is infinite those by p are NaN, and of one that is
+    no distribution all.
 
     With T the temperature and p, q the normalised rows, the derivatives of KL are (log(p/q) - KL)/sum by a cell of p,
     (1 - p/q)/sum by a cell of q, p*(log(p/q) - KL)/T by a logit of p and (q - p)/T by a logit of q.

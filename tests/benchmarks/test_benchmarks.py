@@ -16,7 +16,7 @@ pytest.importorskip("scipy")
 
 import benchmarks
 from benchmarks import __main__ as command
-from benchmarks import cases, first_use, goals, memory, ours, report, results, timing, worker
+from benchmarks import cases, first_use, goals, gradients, memory, ours, report, results, timing, worker
 from benchmarks.contender import REGISTRY
 
 CELLS = 1_000
@@ -205,3 +205,13 @@ def test_first_use_is_measured_in_fresh_processes() -> None:
     found = first_use.measure(1)
     assert set(found) >= {"import numba", "import klnumba", "first call with cache, one row of 10 cells"}
     assert all(record["median_s"] > 0 for record in found.values())
+
+
+@pytest.mark.parametrize("kind", ["logit", "prob"])
+def test_gradients_are_of_one_loss(kind):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
+    calls = gradients.contenders(kind, "float64", 10, CELLS)
+    ours, theirs = calls["klnumba"]().clone(), calls["PyTorch"]().clone()
+    if kind == "prob":  # PyTorch does not divide by the sums, whose part of the gradient is one number for a row
+        ours, theirs = (x - x.mean(-1, keepdim=True) for x in (ours, theirs))
+    assert torch.allclose(ours, theirs, rtol=1e-9, atol=1e-12)

@@ -134,6 +134,7 @@ from klnumba.scoring import cache
 true = cache._Writer._block
 def slow(self, *rest):
     true(self, *rest)
+    open("begun", "w").close()  # what was written may not have left the process
     time.sleep(60)
 cache._Writer._block = slow
 from klnumba.cli import main
@@ -147,8 +148,9 @@ def test_a_cache_that_is_interrupted_leaves_nothing(number: signal.Signals, logi
     command = [sys.executable, "-c", SLOW, "cache", "teacher.npy", "-o", "ref.safetensors"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     limit = time.monotonic() + 60
-    while not any(path.stat().st_size for path in logits.glob(".ref*")) and time.monotonic() < limit:
+    while not (logits / "begun").exists() and time.monotonic() < limit:
         time.sleep(0.01)
+    assert list(logits.glob(".ref*"))
     process.send_signal(number)
     _, error = process.communicate(timeout=60)
     assert (process.returncode, error) == (128 + number, "")

@@ -79,7 +79,7 @@ print(json.dumps([ready, len(compiled) - ready]))
 """
     )
     cache = tmp_path / "cache"
-    ready, later = json.loads(sub.run(program, tmp_path, KLNUMBA_CACHE_DIR=str(cache)))
+    ready, later = json.loads(sub.run(program, tmp_path, seconds=180, KLNUMBA_CACHE_DIR=str(cache)))
     assert ready > 0
     assert later == 0
     assert any(cache.rglob("*.nbc"))

@@ -192,7 +192,7 @@ def test_tensors(name, monkeypatch):
 
     kind = np.dtype(ml_dtypes.bfloat16) if name == "bfloat16" else np.dtype(name)
     torch = types.SimpleNamespace(
-        float64="float64", float32="float32", strided="strided",
+        Tensor=Tensor, float64="float64", float32="float32", strided="strided",
         uint8="uint8", empty=lambda shape, dtype, device: Tensor(np.empty(shape, dtype), dtype),
         cuda=types.SimpleNamespace(
             current_stream=lambda device: types.SimpleNamespace(cuda_stream=0),
