@@ -51,7 +51,7 @@ def take(x: Any, name: str) -> tuple[np.ndarray, Back]:
     ValueError
         If the array is not in the memory of the CPU.
     RuntimeError
-        If a tensor requires grad, outside ``torch.no_grad()``.
+        If a tensor requires grad, outside ``torch.no_grad()``, or has a tangent of forward-mode derivatives.
     """
     back: Back = as_is
     if isinstance(x, np.ndarray):
@@ -123,6 +123,8 @@ def _foreign(x: Any, name: str) -> tuple[np.ndarray, Back]:
     if library == "torch":
         torch = sys.modules["torch"]
         back = partial(_to_torch, torch)
+        if torch.autograd.forward_ad.unpack_dual(x).tangent is not None:
+            raise RuntimeError(f"{name}: a tensor with a tangent, and no forward-mode derivative is computed here")
         x = strided(x, name, torch)
         if x.dtype == torch.bfloat16:
             return _bfloat16(x, torch), back

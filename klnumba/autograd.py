@@ -121,7 +121,7 @@ def pointwise(name: str, p: Any, q: Any, out: Any, where: Any, dtype: Any, names
     _no_masks(p, q)
     where = _cells_that_count(where)
     value = partial(plain.pointwise, name, where=where, dtype=dtype, names=names)
-    return of(value, OfCells(name, where, names), p, q)
+    return of(value, OfCells(name, where, dtype, names), p, q)
 
 
 def loss(value: Callable[..., Any], name: str, model: Any, data: Any, over_cells: str, per_row: bool) -> Any:

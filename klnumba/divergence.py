@@ -68,7 +68,8 @@ ERRORS = """ValueError
     TypeError
         If an argument is complex, text or object, or a sparse tensor.
     RuntimeError
-        If a tensor of PyTorch requires grad where no gradient is computed: for `row_statistics`, and on a CUDA device.
+        If a tensor of PyTorch requires grad where no gradient is computed (for `row_statistics`, and on a CUDA device),
+        or has a tangent of forward-mode derivatives.
 """
 
 

@@ -57,6 +57,7 @@ class OfCells:
 
     name: str
     where: Any = True
+    dtype: Any = None
     names: tuple[str, str] = ("p", "q")
     count: int = 1  # by which the results are divided
 
@@ -67,7 +68,8 @@ class OfCells:
         for side in (x, y):
             if isinstance(side, np.ma.MaskedArray):
                 factors = np.where(np.ma.getmaskarray(side), 0.0, factors)
-        found = _cells(self.name, x, y, factors)
+        wide = self.dtype is not None and np.dtype(self.dtype) == FLOAT64
+        found = _cells(self.name, x, y, factors, FLOAT64 if wide else compute_dtype(x, y))
         return [out if wanted else None for out, wanted in zip(found, by, strict=True)]
 
 
@@ -125,9 +127,8 @@ def _in_place(flat: np.ndarray, rows: Rows, reduced: tuple[int, ...]) -> np.ndar
     return found.transpose(np.argsort(order))
 
 
-def _cells(name: str, x: np.ndarray, y: np.ndarray, factors: Any) -> list[np.ndarray]:
+def _cells(name: str, x: np.ndarray, y: np.ndarray, factors: Any, kind: np.dtype[Any]) -> list[np.ndarray]:
     """The derivatives of a formula of two numbers by both, each times its factor, where all broadcast to."""
-    kind = compute_dtype(x, y)
     shape = np.broadcast_shapes(x.shape, y.shape, np.shape(factors))
     sides = [_flat(side, shape, kind) for side in (x, y)]
     scale = np.array(np.broadcast_to(np.asarray(factors, np.float64), shape)).reshape(-1)
@@ -187,8 +188,8 @@ def value_and_grad(function: Callable[..., Any], argnums: int | Sequence[int] = 
     -------
     callable
         It takes what `function` takes, but for `out`, Series and DataFrames, and returns (value, gradient). A
-        derivative has the shape and the array library of its argument, and the dtype of the result: float32 where all
-        arguments are float32, float16 or bfloat16, else float64.
+        derivative has the shape and the array library of its argument. It is float64 where an argument or `dtype` is,
+        and float32 where all are float32, float16 or bfloat16.
 
     Raises
     ------
@@ -204,10 +205,9 @@ def value_and_grad(function: Callable[..., Any], argnums: int | Sequence[int] = 
 
     Notes
     -----
-    The value is the function's own, in every bit. Derivatives are right to a few roundings of the largest in the row,
-    those of KL and cross-entropy by a logit of q alone to up to thirty, also where p is close to q; not so where the
-    mean of the row takes away nearly all of what its cells have, as for JS of rows that hardly meet or the entropy of
-    nearly equal cells.
+    The value is the function's own, in every bit. Derivatives are right to a few roundings of the largest in the row
+    or, where that is more, of what normalising takes away from each, the row's value over its sum or times its largest
+    share; those of KL and cross-entropy by a logit of q alone to up to thirty.
 
     At the edges they are the limits from the right: by a cell p = 0 with q > 0, that of KL is -inf. A cell where p and
     q are both zero is no part of the row; its derivative is 0. By logits and log-probabilities derivatives are finite,
@@ -278,7 +278,7 @@ def _no_graph() -> Any:
 
 def _call(function: Callable[..., Any], given: dict[str, Any]) -> OfRows | OfCells:
     if function in CELLS:
-        return OfCells(CELLS[function], given["where"])
+        return OfCells(CELLS[function], given["where"], given["dtype"])
     options = {field.name: given[field.name] for field in fields(OfRows) if field.name in given}
     return OfRows(ROWS[function], **options)
 

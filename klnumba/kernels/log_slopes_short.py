@@ -21,6 +21,21 @@ from klnumba.kernels.tiles import BUFFER, TILE, TREE, fill
 ROOM = 5 * BUFFER + MOST
 
 
+@part
+def normalised(count: Any, d: Any, view: Any, space: Any, more: Any, further: Any) -> Any:
+    """Put the sums of rows where their cells find them; whether one wants a further read, and in `further` which."""
+    for k in range(2):
+        sums(view, (3 + k) * BUFFER, count, d, space[k * TILE : (k + 1) * TILE])
+    lopsided = False
+    for r in range(count):
+        mass, gap = space[r], space[TILE + r]
+        sharpen(space[SCALE + r * KEPT : SCALE + (r + 1) * KEPT], mass, gap)
+        fill(more, r * d, d, 1.0 / mass)
+        if is_lopsided(mass, gap):
+            lopsided, further[r] = True, 1.0
+    return lopsided
+
+
 def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
     """Rows of fewer than `logs_short.SHORT` cells."""
     cell, masses = slope_of(slope, normalize), flat_loop(no_cell)
@@ -67,14 +82,7 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
             fill(further, 0, MOST, 0.0)
             if normalize:
                 masses(view, whole, inverse, tail, weight, work, space)
-                for k in range(2):
-                    sums(view, (3 + k) * BUFFER, count, d, space[k * TILE : (k + 1) * TILE])
-                for r in range(count):
-                    mass, gap = space[r], space[TILE + r]
-                    sharpen(space[SCALE + r * KEPT : SCALE + (r + 1) * KEPT], mass, gap)
-                    fill(more, r * d, d, 1.0 / mass)
-                    if is_lopsided(mass, gap):
-                        lopsided, further[r] = True, 1.0
+                lopsided = normalised(count, d, view, space, more, further)
                 place(p, a, ps, q, b, qs, count, d, work, space)
             turn = 0 if centred else LAST
             while turn <= LAST:

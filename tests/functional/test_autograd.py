@@ -214,6 +214,16 @@ def test_no_second_derivative():
         grad.sum().backward()
 
 
+def test_no_forward_mode():
+    """It is refused, not lost."""
+    p, q = (x.detach() for x in pair((3, 4)))
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(q, torch.ones_like(q))
+        for call in (kl.kl_divergence, kl.rel_entr, kl.row_statistics):
+            with pytest.raises(RuntimeError, match="q: a tensor with a tangent"):
+                call(p, dual)
+
+
 def test_a_changed_argument_is_noticed():
     p, q = pair((3, 4))
     x = q * 1.0
