@@ -52,3 +52,19 @@ def choose(case: Any, *, normalise: bool) -> Any:
         return log_prob_normalised if normalise else log_prob
     both = case.task == "small" or case.rows == 1 or case.d in TWICE_SIZES
     return (prob_normalised if both else None) if normalise else prob
+
+
+def _loss_of_logits(teacher: Any, student: Any) -> Any:
+    from torch.nn.functional import kl_div, log_softmax
+
+    return kl_div(log_softmax(student, -1), log_softmax(teacher, -1), reduction="batchmean", log_target=True)
+
+
+def _loss_of_probabilities(p: Any, q: Any) -> Any:
+    from torch.nn.functional import kl_div
+
+    return kl_div(q.log(), p, reduction="batchmean")
+
+
+# PyTorch's own way to a mean KL with a gradient; it takes probabilities as they are.
+torch_losses = {"logit": _loss_of_logits, "prob": _loss_of_probabilities}

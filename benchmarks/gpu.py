@@ -33,6 +33,7 @@ RESULTS = Path(__file__).parent / "results"
 DTYPES = ("float32", "bfloat16", "float64")
 LENGTHS = (10, 128, 1_000, 32_000, 128_256)
 CELLS = 1 << 27  # of each input: larger than any cache
+TRAINED, TRAINED_LENGTHS = ("prob", "logit"), (1_000, 32_000)
 ONE_ROW = 1_000_000_000
 PAIRS = 10_000_000
 SMALL = (64, 100)
@@ -69,10 +70,11 @@ def main(arguments: list[str] | None = None) -> None:
     peers = not options.no_peers
     if not options.no_tests:
         content |= run_tests(device)
-    content |= {"small call": small_call(device), "pairs": [], "rows": []}
+    content |= {"small call": small_call(device), "pairs": [], "rows": [], "training": []}
     for name, found in (
         ("rows", rows(device, many_rows(device), peers)),
         ("pairs", pairs(device, peers)),
+        ("training", training(device, peers)),
         ("rows", rows(device, [] if device.simulated else [(1, ONE_ROW)], peers)),
     ):
         for case in found:
@@ -170,16 +172,8 @@ def one_case(device: Device, ours: Library, kind: str, dtype: str, n: int, d: in
     bytes_read = 2 * n * d * ours.item(dtype)
     sets = [ours.inputs(kind, dtype, n, d, seed) for seed in range(device.rotation(bytes_read))]
     busy = busy_with(ours, device)
-    record: dict[str, Any] = {"kind": kind, "dtype": dtype, "rows": n, "cells": d, "seconds": {}}
-    contenders = {"copy": ours.copy, **ours.contenders(kind, dtype, peers)}
-    for name, call in contenders.items():
-        if device.left() <= 0:
-            break
-        try:
-            record["seconds"][name] = device.median([partial(call, *s) for s in sets], A_CASE, busy)
-        except Exception as error:  # a peer that cannot: its absence is told with the reason
-            record["seconds"][name] = None
-            record.setdefault("failed", {})[name] = f"{type(error).__name__}: {error}"[:200]
+    record: dict[str, Any] = {"kind": kind, "dtype": dtype, "rows": n, "cells": d}
+    record |= timed(device, {"copy": ours.copy, **ours.contenders(kind, dtype, peers)}, sets, busy)
     ceiling = record["seconds"].get("copy")
     mine = record["seconds"].get("klnumba")
     if ceiling and mine:
@@ -187,6 +181,35 @@ def one_case(device: Device, ours: Library, kind: str, dtype: str, n: int, d: in
         record["share of the ceiling"] = round(ceiling / mine, 3)
         record["bytes a second"] = bytes_read / mine
     return record
+
+
+def timed(
+    device: Device, contenders: dict[str, Callable[..., Any]], sets: list[Any], busy: Callable[[], None]
+) -> dict[str, Any]:  # fmt: skip
+    """The seconds of each contender; a peer that cannot is told of with the reason."""
+    found: dict[str, Any] = {"seconds": {}}
+    for name, call in contenders.items():
+        if device.left() <= 0:
+            break
+        try:
+            found["seconds"][name] = device.median([partial(call, *s) for s in sets], A_CASE, busy)
+        except Exception as error:
+            found["seconds"][name] = None
+            found.setdefault("failed", {})[name] = f"{type(error).__name__}: {error}"[:200]
+    return found
+
+
+def training(device: Device, peers: bool) -> Iterator[dict[str, Any]]:
+    """The mean KL of a teacher's and a student's rows, and its derivative by the student."""
+    ours = library()
+    busy = busy_with(ours, device)
+    for kind in TRAINED:
+        for n, d in TOY_SHAPES if device.simulated else [(CELLS // d, d) for d in TRAINED_LENGTHS]:
+            if device.left() <= 0:
+                return
+            sets = [ours.inputs(kind, "float32", n, d, seed) for seed in range(device.rotation(8 * n * d))]
+            contenders = {"copy": ours.copy, **ours.training_contenders(kind, peers)}
+            yield {"kind": kind, "rows": n, "cells": d} | timed(device, contenders, sets, busy)
 
 
 def pairs(device: Device, peers: bool) -> Iterator[dict[str, Any]]:
@@ -231,6 +254,10 @@ def table(content: dict[str, Any]) -> str:
     lines += ["", "| pairs | contender | ms |", "|---|---|--:|"]
     for case in content["pairs"]:
         lines += [f"| {case['family']} | {name} | {1e3 * s:.3f} |" for name, s in case["seconds"].items() if s]
+    lines += ["", "| value and derivative by q, float32 | cells of a row | contender | ms |", "|---|--:|---|--:|"]
+    for case in content["training"]:
+        start = f"| {case['kind']} | {case['cells']:,} |"
+        lines += [f"{start} {name} | {1e3 * s:.3f} |" for name, s in case["seconds"].items() if s]
     small = content["small call"]
     told = f"of {small['rows']} rows of {small['cells']} cells of float32, waited for: {small['call µs']:.0f} µs"
     tests = f" Tests on the device: {content['tests']}." if "tests" in content else ""

@@ -48,6 +48,10 @@ class Library:
         """By name."""
         return {"klnumba": lambda p, q: kl.kl_divergence(p, q, kind=kind)}
 
+    def training_contenders(self, kind: str, peers: bool) -> dict[str, Call]:
+        """Value and derivative by q of the mean KL."""
+        return {"klnumba": functools.partial(_our_derivative, kind)}
+
     def parameters(self, n: int, seed: int) -> tuple[Any, ...]:
         """Four columns of positive numbers."""
         from numba import cuda
@@ -63,6 +67,10 @@ class Library:
         from numba import cuda
 
         cuda.synchronize()
+
+
+def _our_derivative(kind: str, p: Any, q: Any) -> Any:
+    return kl.value_and_grad(kl.kl_divergence, 1)(p, q, kind=kind, reduction="mean")
 
 
 def _our_pair(family: str, a: Any, b: Any, c: Any, e: Any) -> Any:
@@ -109,6 +117,13 @@ class Torch(Library):
             found |= cupy_contenders()
         return found
 
+    def training_contenders(self, kind: str, peers: bool) -> dict[str, Call]:
+        losses = {"klnumba": functools.partial(kl.kl_divergence, kind=kind, reduction="mean")}
+        if peers:
+            theirs = expressions.torch_losses[kind]
+            losses |= {"torch": theirs, "torch.compile": _compiled(theirs)}
+        return {name: functools.partial(_backward, loss) for name, loss in losses.items()}
+
     def parameters(self, n: int, seed: int) -> tuple[Any, ...]:
         import torch
 
@@ -130,6 +145,12 @@ class Torch(Library):
         import torch
 
         torch.cuda.synchronize()
+
+
+def _backward(loss: Call, p: Any, q: Any) -> Any:
+    learnt = q.detach().requires_grad_()
+    loss(p, learnt).backward()
+    return learnt.grad
 
 
 def _compiled(function: Call) -> Call:

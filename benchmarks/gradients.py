@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import machine, timing
+from benchmarks import expressions, machine, timing
 from benchmarks.__main__ import RESULTS
 
 CELLS = 4_000_000
@@ -21,20 +21,6 @@ LENGTHS = (10, 100, 1000, 32000)
 DTYPES = ("float32", "float64")
 ROUNDS = 7
 FILE = RESULTS / "gradients.json"
-
-
-def theirs(teacher: Any, student: Any) -> Any:
-    """PyTorch's way from logits."""
-    from torch.nn.functional import kl_div, log_softmax
-
-    return kl_div(log_softmax(student, -1), log_softmax(teacher, -1), reduction="batchmean", log_target=True)
-
-
-def theirs_of_probabilities(p: Any, q: Any) -> Any:
-    """PyTorch's way from probabilities, which it takes as they are."""
-    from torch.nn.functional import kl_div
-
-    return kl_div(q.log(), p, reduction="batchmean")
 
 
 def contenders(kind: str, dtype: str, d: int, cells: int) -> dict[str, timing.Call]:
@@ -48,7 +34,7 @@ def contenders(kind: str, dtype: str, d: int, cells: int) -> dict[str, timing.Ca
     if kind == "prob":
         sides = [side.softmax(-1) for side in sides]
     fixed, learnt = sides[0], sides[1].requires_grad_()
-    expression = theirs if kind == "logit" else theirs_of_probabilities
+    expression = expressions.torch_losses[kind]
 
     def step(loss: Callable[..., Any]) -> Any:
         learnt.grad = None

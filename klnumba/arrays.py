@@ -108,6 +108,8 @@ def strided(x: Any, name: str, torch: Any) -> Any:
     """A tensor whose cells lie in memory as they are, and of which nobody waits for a gradient."""
     if x.layout != torch.strided:
         raise TypeError(f"{name}: a tensor of layout {x.layout}; give {name}.to_dense()")
+    if torch.autograd.forward_ad.unpack_dual(x).tangent is not None:
+        raise RuntimeError(f"{name}: a tensor with a tangent, and no forward-mode derivative is computed here")
     if not x.requires_grad:
         return x
     if torch.is_grad_enabled():
@@ -123,8 +125,6 @@ def _foreign(x: Any, name: str) -> tuple[np.ndarray, Back]:
     if library == "torch":
         torch = sys.modules["torch"]
         back = partial(_to_torch, torch)
-        if torch.autograd.forward_ad.unpack_dual(x).tangent is not None:
-            raise RuntimeError(f"{name}: a tensor with a tangent, and no forward-mode derivative is computed here")
         x = strided(x, name, torch)
         if x.dtype == torch.bfloat16:
             return _bfloat16(x, torch), back

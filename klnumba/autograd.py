@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from klnumba import labelled
-from klnumba.gradients import OfCells, OfRows, summed_to
+from klnumba.gpu.borders import any_on_device
+from klnumba.gradients import OfCells, OfRows
 
 Call = OfRows | OfCells
 
@@ -31,7 +32,7 @@ def _node() -> Any:
 
         @staticmethod
         def forward(p: Any, q: Any, upstream: Any, call: Call, by: tuple[bool, bool]) -> Any:
-            found = call.slopes(p, q, upstream.resolve_neg().numpy(), by)
+            found = call.slopes(p, q, _numbers(upstream), by)
             return tuple(_like(out, x, torch) for out, x in zip(found, (p, q), strict=True) if out is not None)
 
         @staticmethod
@@ -67,19 +68,28 @@ def _node() -> Any:
     return Divergence.apply
 
 
+def _numbers(upstream: Any) -> Any:
+    """The derivatives by a result, as those by the arguments are computed from them."""
+    return upstream if upstream.is_cuda else upstream.resolve_neg().numpy()
+
+
 def _kept(x: Any) -> Any:
     """An array as it is now, whatever becomes of it before `backward`: PyTorch watches over tensors alone."""
-    return x.copy() if isinstance(x, np.ndarray) else x
+    return x.copy() if isinstance(x, np.ndarray) or hasattr(x, "__cuda_array_interface__") else x
 
 
 def _cells_that_count(where: Any) -> Any:
     """The same of `where`, which may be a tensor."""
-    return where if where is None or isinstance(where, bool | np.bool_) else np.asarray(where).copy()
+    if where is None or isinstance(where, bool | np.bool_):
+        return where
+    if any_on_device(where):
+        return where.clone() if hasattr(where, "clone") else _kept(where)
+    return np.asarray(where).copy()
 
 
-def _like(found: np.ndarray, x: Any, torch: Any) -> Any:
-    """Derivatives as a tensor of the shape and dtype of the argument."""
-    return torch.from_numpy(np.ascontiguousarray(summed_to(found, tuple(x.shape)))).to(x.dtype)
+def _like(found: Any, x: Any, torch: Any) -> Any:
+    """Derivatives as a tensor of the dtype of the argument."""
+    return (torch.from_numpy(np.ascontiguousarray(found)) if isinstance(found, np.ndarray) else found).to(x.dtype)
 
 
 def of(value: Callable[[Any, Any], Any], call: Call, p: Any, q: Any) -> Any:
@@ -90,6 +100,7 @@ def of(value: Callable[[Any, Any], Any], call: Call, p: Any, q: Any) -> Any:
 def reduce(
     name: str, p: Any, q: Any, kind: str, axis: Any, normalize: bool, base: float | None, temperature: float,
     reduction: str, where: Any, keepdims: bool, out: Any, dtype: Any, count: int | None, invalid: str, weight: float,
+    stream: Any,
 ) -> Any:  # fmt: skip
     """`klnumba.reduction.reduce` of tensors of which one requires grad."""
     from klnumba import reduction as plain
@@ -102,7 +113,7 @@ def reduce(
     def value(p: Any, q: Any) -> Any:
         return plain.reduce(
             name, p, q, kind, axis, normalize, base, temperature, reduction, where, keepdims, None, dtype, count,
-            invalid, weight,
+            invalid, weight, stream=stream,
         )  # fmt: skip
 
     _no_labels(p, q)

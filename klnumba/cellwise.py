@@ -31,14 +31,14 @@ def pointwise(
     """A formula of two numbers over two arrays, with the ufuncs' `out`, `where` and `dtype`."""
     if align != "outer":
         one_of(align, ALIGN, "align")
-    if any_on_device(x, y, out, where):
-        from klnumba.gpu import cellwise as gpu
-
-        return gpu.pointwise(name, x, y, out, where, dtype, names)
     if arrays.asks_gradient(x, y):
         from klnumba import autograd
 
         return autograd.pointwise(name, x, y, out, where, dtype, names)
+    if any_on_device(x, y, out, where):
+        from klnumba.gpu import cellwise as gpu
+
+        return gpu.pointwise(name, x, y, out, where, dtype, names)
     if labelled.present(x, y):
         return _labelled(name, x, y, out, where, dtype, align)
     first, back = take(x, names[0])

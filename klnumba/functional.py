@@ -72,13 +72,13 @@ def _loss(input: Any, target: Any, over_cells: str, per_row: bool, log_target: b
     if labelled.present(input, target):
         raise TypeError("input, target: arrays, not a Series or DataFrame; klnumba.kl_divergence matches their labels")
     _check_floating(input=input, target=target)
-    if any_on_device(input, target):
-        return _loss_on_device(input, target, over_cells, per_row, log_target)
     if arrays.asks_gradient(input, target):
         from klnumba import autograd
 
         value = partial(_loss, over_cells=over_cells, per_row=per_row, log_target=log_target)
         return autograd.loss(value, _formula(log_target), input, target, over_cells, per_row)
+    if any_on_device(input, target):
+        return _loss_on_device(input, target, over_cells, per_row, log_target)
     model, give_back = arrays.take(input, "input")
     data, give_back_target = arrays.take(target, "target")
     if isinstance(input, np.ndarray | np.generic) or not hasattr(input, "dtype"):
@@ -183,7 +183,7 @@ def kl_div(
     `target` of -inf with `log_target`; an infinite target costs inf, unless `input` is inf (PyTorch: NaN each time).
     And ``"batchmean"`` counts the rows of the broadcast result, not those of `input`.
 
-    Tensors on the CPU that require grad have gradients: PyTorch's, but that by a target of zero, which is NaN there, is
+    Tensors that require grad have gradients: PyTorch's, but that by a target of zero, which is NaN there, is
     -inf here, the limit from the right, and 0 where `input` is -inf too.
 
     Examples

@@ -23,7 +23,7 @@ from klnumba.kernels.logs_short import SHORT
 from klnumba.reduction import prepared, task_of, unit_of
 
 By = tuple[bool, bool]  # whether the derivative by p is wanted, and that by q
-Found = list[np.ndarray | None]
+Found = list[Any]  # an array each, None where none is wanted
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,23 @@ class OfRows:
 
     def slopes(self, p: Any, q: Any, upstream: Any, by: By) -> Found:
         """The derivatives of what is made of the result, by p and by q, given those by the result itself."""
-        task = task_of(self.name, self.kind, self.normalize, self.temperature, self.weight)
-        rows, _, reduced, _ = prepared(p, q, self.axis, self.where, task, self.dtype)
-        shares = rows.n if self.reduction == "mean" else 1
-        factors = np.asarray(upstream, np.float64) / (unit_of(self.base) * max(shares, 1))
-        return _rows(task, rows, reduced, factors, by, threads.choose(self.threads, rows.n * rows.d))
+        if any_on_device(p, q):
+            from klnumba.gpu import gradients as gpu
+
+            return gpu.of_rows(self, p, q, upstream, by)
+        sides, task = _taken(p, q), self.task()
+        rows, _, reduced, _ = prepared(*sides, self.axis, self.where, task, self.dtype)
+        factors = np.asarray(upstream, np.float64) / self.divisor(rows.n)
+        found = _rows(task, rows, reduced, factors, by, threads.choose(self.threads, rows.n * rows.d))
+        return _as_arguments(found, sides)
+
+    def task(self) -> Task:
+        """What is computed of a row."""
+        return task_of(self.name, self.kind, self.normalize, self.temperature, self.weight)
+
+    def divisor(self, rows: int) -> float:
+        """By what a value of a row is divided."""
+        return unit_of(self.base) * (max(rows, 1) if self.reduction == "mean" else 1)
 
 
 @dataclass(frozen=True)
@@ -63,14 +75,29 @@ class OfCells:
 
     def slopes(self, p: Any, q: Any, upstream: Any, by: By) -> Found:
         """As those of rows."""
-        x, y = (take(side, name)[0] for side, name in zip((p, q), self.names, strict=True))
+        if any_on_device(p, q):
+            from klnumba.gpu import gradients as gpu
+
+            return gpu.of_cells(self, p, q, upstream, by)
+        x, y = _taken(p, q, self.names)
         factors = np.where(np.asarray(self.where), np.asarray(upstream, np.float64) / self.count, 0.0)
         for side in (x, y):
             if isinstance(side, np.ma.MaskedArray):
                 factors = np.where(np.ma.getmaskarray(side), 0.0, factors)
         wide = self.dtype is not None and np.dtype(self.dtype) == FLOAT64
         found = _cells(self.name, x, y, factors, FLOAT64 if wide else compute_dtype(x, y))
-        return [out if wanted else None for out, wanted in zip(found, by, strict=True)]
+        return _as_arguments([out if wanted else None for out, wanted in zip(found, by, strict=True)], (x, y))
+
+
+def _taken(p: Any, q: Any, names: tuple[str, str] = ("p", "q")) -> tuple[np.ndarray, np.ndarray]:
+    """The arrays behind two arguments: the same one twice where these are one."""
+    first = take(p, names[0])[0]
+    return first, first if q is p else take(q, names[1])[0]
+
+
+def _as_arguments(found: Found, sides: tuple[np.ndarray, np.ndarray]) -> Found:
+    """Derivatives in the shapes of their arguments."""
+    return [None if out is None else _summed_to(out, x.shape) for out, x in zip(found, sides, strict=True)]
 
 
 def _rows(task: Task, rows: Rows, reduced: tuple[int, ...], factors: Any, by: By, count: int) -> Found:
@@ -150,7 +177,7 @@ def _flat(side: np.ndarray, shape: tuple[int, ...], kind: np.dtype[Any]) -> np.n
     return flat
 
 
-def summed_to(found: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+def _summed_to(found: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Derivatives by an argument of this shape that was broadcast: those of its copies, added up."""
     extra = found.ndim - len(shape)
     axes = tuple(range(extra)) + tuple(extra + k for k, n in enumerate(shape) if n == 1 and found.shape[extra + k] != 1)
@@ -196,8 +223,7 @@ def value_and_grad(function: Callable[..., Any], argnums: int | Sequence[int] = 
     TypeError
         If the function has no derivatives here, or an argument is a distribution, a Series or a DataFrame.
     ValueError
-        If `argnums` names no argument; and, when the result is called, for what `function` refuses and for arrays on a
-        CUDA device.
+        If `argnums` names no argument; and, when the result is called, for what `function` refuses.
 
     See Also
     --------
@@ -264,8 +290,6 @@ def _check(given: dict[str, Any]) -> None:
         raise TypeError("p, q: arrays, not a Series or DataFrame; give .to_numpy()")
     if any(parametric.library_of(x) for x in sides):
         raise TypeError("p, q: arrays; klnumba.distributions.kl_divergence_grad is for distributions")
-    if any_on_device(*sides):
-        raise ValueError("p, q: arrays in the memory of the CPU; there are no derivatives on a CUDA device")
     if given["out"] is not None:
         raise TypeError("out: not with derivatives")
 
@@ -283,8 +307,6 @@ def _call(function: Callable[..., Any], given: dict[str, Any]) -> OfRows | OfCel
     return OfRows(ROWS[function], **options)
 
 
-def _given_back(found: np.ndarray | None, x: Any, name: str) -> Any:
-    """Derivatives in the shape and the library of an argument."""
-    assert found is not None
-    array, back = take(x, name)
-    return back(summed_to(found, array.shape))
+def _given_back(found: Any, x: Any, name: str) -> Any:
+    """Derivatives in the library of an argument, in which those on a device are."""
+    return take(x, name)[1](found) if isinstance(found, np.ndarray) else found

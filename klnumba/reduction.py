@@ -55,6 +55,13 @@ def reduce(
     weight: float = 0.5, align: str = "outer", stream: Any = None,
 ) -> Any:  # fmt: skip
     """A divergence of every row, or its mean or sum over the rows."""
+    if arrays.asks_gradient(p, q):
+        from klnumba import autograd
+
+        return autograd.reduce(
+            name, p, q, kind, axis, normalize, base, temperature, reduction, where, keepdims, out, dtype, count,
+            invalid, weight, stream,
+        )  # fmt: skip
     if any_on_device(p, q, where, out):
         from klnumba.gpu import reduction as gpu
 
@@ -63,13 +70,6 @@ def reduce(
             weight, stream,
         )  # fmt: skip
     _no_stream(stream)
-    if arrays.asks_gradient(p, q):
-        from klnumba import autograd
-
-        return autograd.reduce(
-            name, p, q, kind, axis, normalize, base, temperature, reduction, where, keepdims, out, dtype, count,
-            invalid, weight,
-        )  # fmt: skip
     task = task_of(name, kind, normalize, temperature, weight)
     unit = unit_of(base)
     one_of(reduction, ("none", "mean", "sum"), "reduction")

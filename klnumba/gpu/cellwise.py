@@ -44,11 +44,11 @@ def _pointwise(
         place.copy(given_out, target)
     if not math.prod(shape):
         return made if out is None else out
-    (a, a_step), (b, b_step) = _operand(first, shape, place), _operand(second, shape, place)
+    (a, a_step), (b, b_step) = operand(first, shape, place), operand(second, shape, place)
     held = target if mask is None else mask
     axes, (steps,) = merged(shape, (held.layout.broadcast(shape).steps,))
     marks, start = flat_view(held, held.layout.broadcast(shape))
-    kernel = flat.pointwise(name, _read_as(first), _read_as(second), mask is not None)
+    kernel = flat.pointwise(name, read_as(first), read_as(second), mask is not None)
     place.over_cells(
         kernel, math.prod(shape),
         a, a_step, b, b_step, over, marks, start, axes, steps, flat_view(target, target.layout)[0],
@@ -75,8 +75,8 @@ def _total(name: str, first: Array, second: Array, over: int, dtype: Any, place:
     made, target = _target(None, (), dtype or compute_dtype(first.dtype, second.dtype), place)
     cells = math.prod(shape)
     if cells:
-        (a, a_step), (b, b_step) = _operand(first, shape, place), _operand(second, shape, place)
-        kernel = kernels.of_cells(name, _read_as(first), _read_as(second))
+        (a, a_step), (b, b_step) = operand(first, shape, place), operand(second, shape, place)
+        kernel = kernels.of_cells(name, read_as(first), read_as(second))
     else:
         a = b = place.room(1, "float64")
         a_step, b_step, kernel = 0, 0, kernels.of_values()
@@ -105,11 +105,12 @@ def _target(out: Array | None, shape: tuple[int, ...], dtype: Any, place: Place)
     return None, out
 
 
-def _read_as(array: Array) -> str:
+def read_as(array: Array) -> str:
+    """The dtype as which kernels read an array, or a copy of it."""
     return array.dtype if array.dtype in DIRECT else "float64"
 
 
-def _operand(array: Array, shape: tuple[int, ...], place: Place) -> tuple[Any, int]:
+def operand(array: Array, shape: tuple[int, ...], place: Place) -> tuple[Any, int]:
     """(flat array, 1 or, for one number in the place of all, 0): where it lies, or a copy."""
     layout = array.layout.broadcast(shape)
     if array.dtype in DIRECT:
@@ -117,4 +118,4 @@ def _operand(array: Array, shape: tuple[int, ...], place: Place) -> tuple[Any, i
             return flat_view(array, layout)[0], 1
         if not any(layout.steps):
             return flat_view(array, layout)[0], 0
-    return side_by_side(array, layout, _read_as(array), place), 1
+    return side_by_side(array, layout, read_as(array), place), 1

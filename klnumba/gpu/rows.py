@@ -29,7 +29,7 @@ class Rows:
         wide: bool,
     ) -> None:  # fmt: skip
         self._place = place
-        self._order = order = order_of(p.shape, q.shape, None if where is None else where.shape, reduced)
+        self.order = order = order_of(p.shape, q.shape, None if where is None else where.shape, reduced)
         self.outer, self.n, self.d = order.outer, order.n, order.d
         self.result = "float64" if wide else compute_dtype(p.dtype, q.dtype)
         plain = p.dtype == q.dtype and p.dtype in DIRECT and not wide and where is None
@@ -39,7 +39,7 @@ class Rows:
             self.q = self.p if q is p else self._side(q, where, zero)
 
     def _arranged(self, array: Array) -> Layout:
-        return arranged(array.layout, self._order)
+        return arranged(array.layout, self.order)
 
     def _side(self, array: Array, where: Array | None, zero: float) -> tuple[Any, int]:
         layout = self._arranged(array)

@@ -62,7 +62,7 @@ def installed() -> str | None:
 
 def kernels() -> list[Kernel]:
     """All kernels over rows, in every dtype; of the others, one of each."""
-    return [*quick_kernels(), *divergences(), *long_rows(), *several(), *states(), *flats(), *pairs()]
+    return [*quick_kernels(), *divergences(), *long_rows(), *several(), *states(), *flats(), *pairs(), *slopes()]
 
 
 def _types() -> tuple[Any, Any]:
@@ -217,10 +217,43 @@ def pairs() -> Iterator[Kernel]:
         yield Kernel(f"pair-{name}", "float64", function, arguments, flat.THREADS)
 
 
+def slopes() -> Iterator[Kernel]:
+    """Derivatives: by both sides and by q alone, of KL; of the others, by both."""
+    from klnumba.formulas.slopes import CELLS, SLOPES
+    from klnumba.kernels.cuda import choice, flat
+    from klnumba.kernels.cuda import slopes as kernels
+    from klnumba.kernels.cuda.cells import COMPUTED, STORED
+
+    types, array = _types()
+    i, f, chosen = types.int64, types.float64, choice.WARP
+    shape, both = types.UniTuple(i, 2), (True, True)
+    for store in STORES:
+        cells, out = array(STORED[store]), array(COMPUTED[store])
+        arguments = (cells, i, cells, i, i, i, f, f, f, f, array("float64"), i, out, out)
+        for name in SLOPES:
+            for by in (both, (False, True)) if name == "kl" else (both,):
+                for logs in (False, True):
+                    title = f"{name}-slopes-{'log' if logs else 'prob'}-by-{'p' * by[0]}q-{store}"
+                    function = kernels.of_rows(name, logs, True, by, store, "float64", chosen)
+                    yield Kernel(title, store, function, arguments, chosen.threads)
+        for name in CELLS:
+            arguments = (cells, i, cells, i, out, i, f, array("uint8"), i, shape, shape, i, out, out)
+            function = kernels.of_cells(name, store, store, COMPUTED[store], True, both)
+            yield Kernel(f"{name}-slope-cells-{store}", store, function, arguments, flat.THREADS)
+    wide = array("float64")
+    yield Kernel(
+        "folded", "float64", kernels.folded(True),
+        (wide, shape, shape, shape, i, shape, array("uint8"), i, shape, shape, wide), flat.THREADS,
+    )  # fmt: skip
+
+
 def is_first_choice(kernel: Kernel) -> bool:
     """Whether a kernel is one of those that stand for the others where time is short: a warp a row, three dtypes."""
-    if kernel.store == "float16" or kernel.name.startswith(("max", "jeffreys", "argmax", "pair-Beta")):
+    rest = ("max", "jeffreys", "argmax", "pair-Beta", "several", "long-several")
+    if kernel.store == "float16" or kernel.name.startswith(rest):
         return False
+    if "slope" in kernel.name:
+        return kernel.store == "float64" and kernel.name.startswith(("kl-slopes", "kl_div-slope"))
     quick = re.fullmatch(r"kl-(prob|log)-\w+-32", kernel.name) is not None
     rare = kernel.store == "float64" and re.match(r"(js|entropy|kl)-(prob|log)-normalized", kernel.name) is not None
     return quick or rare or "quick" in kernel.name or (kernel.store == "float64" and "-log" not in kernel.name)

@@ -19,9 +19,12 @@ def test_to_its_end_in_the_simulator(tmp_path):
     assert done.returncode == 0, done.stderr[-3000:]
     content = json.loads((tmp_path / "gpu.json").read_text())
     assert {case["kind"] for case in content["rows"]} == {"prob", "log_prob", "logit"}
-    assert not any("failed" in case for case in content["rows"])
-    assert all(case["seconds"]["klnumba"] > 0 for case in [*content["rows"], *content["pairs"]])
-    assert "| prob | float32 |" in (tmp_path / "gpu.md").read_text()
+    cases = [*content["rows"], *content["pairs"], *content["training"]]
+    assert not any("failed" in case for case in cases)
+    assert all(case["seconds"]["klnumba"] > 0 for case in cases)
+    table = (tmp_path / "gpu.md").read_text()
+    assert "| prob | float32 |" in table
+    assert "| logit | 150 | klnumba |" in table
 
 
 def test_what_takes_too_long_is_interrupted_and_heard(monkeypatch):

@@ -17,7 +17,7 @@ from klnumba.kernels.cuda.team import Team
 
 _raise_up = device(exact.raise_up)
 _scales = device(exact.scales)
-_on_common_mass, _multipliers, _common_mass = device(on_common_mass), device(multipliers), device(common_mass)
+_on_common_mass, _multipliers, whole_mass = device(on_common_mass), device(multipliers), device(common_mass)
 SHRINK = exact.SHRINK
 
 
@@ -61,7 +61,7 @@ def cells(cell: Callable[..., Any], store: str, team: Team, largest: bool) -> An
         lo = 0.0
         nan = 0.0
         v, ve, w, we = _multipliers(c[2], c[3], c[4], c[6])
-        whole = _common_mass(c[4], c[6])
+        whole = whole_mass(c[4], c[6])
         for k in range(lane, d, width):
             x, y = scaled(np.float64(one(p, o + k)), c[0]), scaled(np.float64(one(q, u + k)), c[1])
             pk, qk, gap, low, above_p, above_q = _on_common_mass(x, y, v, ve, w, we, c[4], c[5], c[6], c[7])
@@ -82,14 +82,14 @@ def cells(cell: Callable[..., Any], store: str, team: Team, largest: bool) -> An
 
 
 @functools.cache
-def value(cell: Callable[..., Any], finish: Callable[..., Any], store: str, team: Team, largest: bool) -> Any:
-    """The divergence of a row, the same in every thread of its team."""
-    sums, total, last = masses(store, team), cells(cell, store, team, largest), device(finish)
-    any_of = team.any
+def begun(store: str, team: Team) -> Any:
+    """The sums of a row in `state`, and its factors and scales in `c`: both are arrays of 8 numbers of the thread."""
+    sums, any_of = masses(store, team), team.any
 
     @piece
-    def row(p: Any, o: Any, q: Any, u: Any, d: Any, normalize: Any, weight: Any, lane: Any, room: Any) -> Any:
-        state, c = cuda.local.array(8, np.float64), cuda.local.array(8, np.float64)
+    def begin(
+        p: Any, o: Any, q: Any, u: Any, d: Any, normalize: Any, state: Any, c: Any, lane: Any, room: Any
+    ) -> None:  # fmt: skip
         c[0], c[1] = 1.0, 1.0
         a, ae, b, be, negative, _ = sums(p, o, q, u, d, 1.0, 1.0, lane, room)
         # A sum overflowed: once more with that side made smaller. Its team-mates go along.
@@ -103,8 +103,21 @@ def value(cell: Callable[..., Any], finish: Callable[..., Any], store: str, team
         if normalize:
             _raise_up(state, c)
         _scales(state, normalize, c)
+
+    return begin
+
+
+@functools.cache
+def value(cell: Callable[..., Any], finish: Callable[..., Any], store: str, team: Team, largest: bool) -> Any:
+    """The divergence of a row, the same in every thread of its team."""
+    begin, total, last = begun(store, team), cells(cell, store, team, largest), device(finish)
+
+    @piece
+    def row(p: Any, o: Any, q: Any, u: Any, d: Any, normalize: Any, weight: Any, lane: Any, room: Any) -> Any:
+        state, c = cuda.local.array(8, np.float64), cuda.local.array(8, np.float64)
+        begin(p, o, q, u, d, normalize, state, c, lane, room)
         g, ge = total(p, o, q, u, d, c, weight, lane, room)
         ge = ge if abs(g) < math.inf else 0.0
-        return last(state[0], state[1], state[2], state[3], g, ge, state[6], _common_mass(c[4], c[6]), normalize)
+        return last(state[0], state[1], state[2], state[3], g, ge, state[6], whole_mass(c[4], c[6]), normalize)
 
     return row

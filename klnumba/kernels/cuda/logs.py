@@ -16,7 +16,7 @@ from klnumba.kernels.cuda.target import cuda, device, piece, two_sum
 from klnumba.kernels.cuda.team import Team, larger, value_of
 
 ROUNDS = logs.ROUNDS
-_barred, _judge, _sharpen = device(logs.barred), device(logs.judge), device(logs.sharpen)
+barred, sharpen, _judge = device(logs.barred), device(logs.sharpen), device(logs.judge)
 _log_normaliser = device(logs.log_normaliser)
 _relative, _lift, _power_over = device(relative), device(lift), device(power_over)
 
@@ -119,7 +119,7 @@ def value(cell: Callable[..., Any], store: str, team: Team, plain: bool, largest
         c[0], c[1] = found(p, o, q, u, d, lane, room)
         c[2], c[3], c[4], c[5], c[6], c[7] = inverse, tail, 0.0, 0.0, 0.0, 0.0
         result = math.nan
-        done = _barred(c, normalize)
+        done = barred(c, normalize)
         for attempt in range(ROUNDS):
             if not any_of(not done):
                 break
@@ -128,7 +128,7 @@ def value(cell: Callable[..., Any], store: str, team: Team, plain: bool, largest
             if not done:
                 result, done = _judge(f, mass, gap, normalize, plain, largest, sizes, weight, attempt)
             if not done:
-                _sharpen(c, mass, gap)
+                sharpen(c, mass, gap)
             if surprises and any_of(not done):
                 log_p = of(p, o, d, c[0], inverse, tail, lane, room)
                 log_q = of(q, u, d, c[1], inverse, tail, lane, room)
