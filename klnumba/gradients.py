@@ -20,6 +20,7 @@ from klnumba.gpu.borders import any_on_device
 from klnumba.kernels import cpu, threads
 from klnumba.kernels.log_slopes_short import ROOM
 from klnumba.kernels.logs_short import SHORT
+from klnumba.kernels.rises import ROOM as POWERS
 from klnumba.reduction import prepared, task_of, unit_of
 
 By = tuple[bool, bool]  # whether the derivative by p is wanted, and that by q
@@ -121,27 +122,38 @@ def _rows(task: Task, rows: Rows, reduced: tuple[int, ...], factors: Any, by: By
         numbers = (scale, task.weight, *inverse)
         loop(*block.sides(), frozen(index), rows.d, *numbers, *by, *places, *more, *threads.scratch(FLOAT64))
 
+    loops = _quick_loops(task, name, short, by)
+
     def quick(block: Block, scale: np.ndarray, places: list[np.ndarray]) -> np.ndarray:
         """The rows that are left."""
-        flag = np.empty(block.count, np.int8)
-        loop = cpu.rise_rows(name, task.logs, short)
-        loop(*block.sides(), block.count, rows.d, scale, *inverse[:1], places[1], flag, *threads.scratch(FLOAT64))
-        return flag.nonzero()[0]
-
-    rises = task.normalize and by == (False, True) and SLOPES[task.name].rises
+        powers = (np.empty(POWERS),) if task.logs else ()
+        numbers, flag = (scale, *inverse[:1]), np.zeros((len(loops), block.count), np.int8)
+        for (side, loop), left in zip(loops.items(), flag, strict=True):
+            loop(*block.sides(), block.count, rows.d, *numbers, places[side], left, *powers, *threads.scratch(FLOAT64))
+        return np.flatnonzero(flag.any(axis=0))
 
     def one(job: Any) -> None:
         block = rows.load(job)
         stop = block.first + block.count
         places = [out[block.first * rows.d : stop * rows.d] for out in found]
         factors = scale[block.first : stop]
-        index = quick(block, factors, places) if rises else np.arange(block.count)
+        index = quick(block, factors, places) if loops else np.arange(block.count)
         if index.size:
             careful(block, factors, places, index)
 
     if rows.n and rows.d:
         threads.run(one, rows.blocks(count), count)
     return [_in_place(out, rows, reduced) if wanted else None for out, wanted in zip(found, by, strict=True)]
+
+
+def _quick_loops(task: Task, dtype: str, short: bool, by: By) -> dict[int, Any]:
+    """What serves most rows, by the sides that are wanted; none where one has no such loop."""
+    slope, found = SLOPES[task.name], dict[int, Any]()
+    if task.normalize and task.logs and by[0] and slope.meant is not None:
+        found[0] = cpu.mean_rows(task.name, dtype, short)
+    if task.normalize and by[1] and slope.rises:
+        found[1] = cpu.rise_rows(dtype, task.logs, short)
+    return found if len(found) == sum(by) else {}
 
 
 def _in_place(flat: np.ndarray, rows: Rows, reduced: tuple[int, ...]) -> np.ndarray:
@@ -233,7 +245,7 @@ def value_and_grad(function: Callable[..., Any], argnums: int | Sequence[int] = 
     -----
     The value is the function's own, in every bit. Derivatives are right to a few roundings of the largest in the row
     or, where that is more, of what normalising takes away from each, the row's value over its sum or times its largest
-    share; those of KL and cross-entropy by a logit of q alone to up to thirty.
+    share; those by logits of KL, of cross-entropy and of entropy to up to fifty.
 
     At the edges they are the limits from the right: by a cell p = 0 with q > 0, that of KL is -inf. A cell where p and
     q are both zero is no part of the row; its derivative is 0. By logits and log-probabilities derivatives are finite,

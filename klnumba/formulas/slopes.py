@@ -97,25 +97,39 @@ def entropy_plain(
     return sp - 1.0, 0.0, 0.0, 0.0
 
 
+def log_ratio_of_shares(x: float, y: float) -> float:
+    return x - y
+
+
+def surprise_of_q(x: float, y: float) -> float:
+    return -y
+
+
+def surprise_of_p(x: float, y: float) -> float:
+    return -x
+
+
 class Slope(NamedTuple):
     """The derivatives of a divergence: the formulas for normalised rows and for those that are taken as they are.
 
     `centred` tells for p and for q whether u and v have means that normalising subtracts; else these are 0. `rises`
-    tells whether the derivatives by q are wq*(1 - p/q).
+    tells whether the derivatives by q are wq*(1 - p/q). Where the divergence is a mean over p of what its logarithms
+    say, `meant` is that, of the two logarithms of a cell, each up to a constant: u up to a constant.
     """
 
     normalised: Callable[..., Four]
     plain: Callable[..., Four]
     centred: tuple[bool, bool]
     rises: bool = False
+    meant: Callable[[float, float], float] | None = None
 
 
 SLOPES = {
-    "kl": Slope(kl, kl_plain, (True, False), rises=True),
+    "kl": Slope(kl, kl_plain, (True, False), rises=True, meant=log_ratio_of_shares),
     "jeffreys": Slope(jeffreys, jeffreys, (True, True)),
     "js": Slope(js, js, (True, True)),
-    "cross_entropy": Slope(cross_entropy, cross_entropy_plain, (True, False), rises=True),
-    "entropy": Slope(entropy, entropy_plain, (True, False)),
+    "cross_entropy": Slope(cross_entropy, cross_entropy_plain, (True, False), rises=True, meant=surprise_of_q),
+    "entropy": Slope(entropy, entropy_plain, (True, False), meant=surprise_of_p),
 }
 
 

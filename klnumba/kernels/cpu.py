@@ -15,6 +15,7 @@ from klnumba.kernels import (
     exact,
     exact_short,
     groups,
+    log_means,
     log_slopes,
     log_slopes_short,
     log_sums,
@@ -250,14 +251,28 @@ def slope_rows(name: str, dtype: str, logs: bool, short: bool, normalize: bool) 
 def rise_rows(dtype: str, logs: bool, short: bool) -> Any:
     """Those of KL and cross-entropy by the cells of q; a flagged row is for `slope_rows`."""
     kind = np.dtype(dtype)
-    cells, numbers = cells_of(kind), ((FLOAT,) if logs else ())
-    sides = cells, INT, INT, cells, INT, INT, INT, INT
-    signature = types.void(*sides, VALUES, *numbers, buffer_of(kind), FLAGS, *ROOM)
     if logs:
         built = rises.short_log_rows(kind) if short else rises.long_log_rows(kind)
     else:
         built = rises.short_rows() if short else rises.long_rows()
-    return loop(_name("rises", "logs" if logs else "cells", "short" if short else "long", dtype), built, signature)
+    name = _name("rises", "logs" if logs else "cells", "short" if short else "long", dtype)
+    return loop(name, built, _signature_of_quick_slopes(kind, logs))
+
+
+@once
+def mean_rows(name: str, dtype: str, short: bool) -> Any:
+    """Those by logits of p of what is a mean over p; a flagged row is for `slope_rows`."""
+    kind, meant = np.dtype(dtype), slopes.SLOPES[name].meant
+    assert meant is not None
+    built = log_means.short_rows(meant, kind) if short else log_means.long_rows(meant, kind)
+    label = _name(name, "means", "logs", "short" if short else "long", dtype)
+    return loop(label, built, _signature_of_quick_slopes(kind, logs=True))
+
+
+def _signature_of_quick_slopes(kind: np.dtype[Any], logs: bool) -> Any:
+    cells, numbers, powers = cells_of(kind), ((FLOAT,) if logs else ()), ((VALUES,) if logs else ())
+    sides = cells, INT, INT, cells, INT, INT, INT, INT
+    return types.void(*sides, VALUES, *numbers, buffer_of(kind), FLAGS, *powers, *ROOM)
 
 
 @once

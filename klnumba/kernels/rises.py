@@ -17,16 +17,20 @@ import numpy as np
 
 from klnumba.formulas.finish import middling
 from klnumba.formulas.logit_cells import power
-from klnumba.kernels.compiler import part, scalar
+from klnumba.kernels.compiler import frozen, part, scalar
 from klnumba.kernels.fast import sums
 from klnumba.kernels.logs import top_of
 from klnumba.kernels.slopes import write
-from klnumba.kernels.tiles import BUFFER, SMALL, STEP, TILE, TREE, add, fill, pad, side_by_side, total
+from klnumba.kernels.tiles import BUFFER, SMALL, STEP, TILE, TREE, add, fill, pad, padded, side_by_side, total
 
 ALIKE = 2.0**-16  # the part of the sums by which they may differ,
 SEEN = 4.0  # and how many times that of the largest derivative it may be
 # How small the largest difference may be beside the largest share: float32 results hold more, computed in float64.
 LEAST = {np.dtype(np.float64): 2.0**-3, np.dtype(np.float32): 2.0**-22}
+
+KEPT = 4096  # cells of a row whose powers are kept
+PLACE = KEPT + STEP
+ROOM = 2 * PLACE
 
 _power, _middling = scalar(power), scalar(middling)
 
@@ -156,14 +160,15 @@ def is_finite(x: Any, y: Any) -> Any:
 
 
 def long_log_rows(kind: Any) -> Callable[..., None]:
-    """Rows of logarithms, normalised."""
+    """Rows of logarithms, normalised. The powers of up to `KEPT` cells are in the cache when the sums are known."""
     least = LEAST[kind]
 
     def loop(
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, rows: Any, d: Any, factors: Any, inverse: Any, out: Any,
-        flag: Any, work: Any, view: Any, space: Any,
+        flag: Any, powers: Any, work: Any, view: Any, space: Any,
     ) -> None:  # fmt: skip
         state, tree, lanes = space[0:4], space[16 : 16 + TREE], space[16 + TREE : 16 + TREE + SMALL]
+        kept = frozen(powers)
         for r in range(rows):
             mp, mq = top_of(p, a + r * ps, d, tree), top_of(q, b + r * qs, d, tree)
             flag[r] = True
@@ -174,20 +179,23 @@ def long_log_rows(kind: Any) -> Callable[..., None]:
             one, other, top = 1.0, 1.0, 0.0
             for turn in range(2):
                 for first in range(0, d, TILE):
-                    size = min(TILE, d - first)
-                    pad(q, b + r * qs + first, size, work, np.int64(BUFFER), -np.inf)
-                    count = pad(p, a + r * ps + first, size, work, np.int64(0), -np.inf)
-                    xs, ys = view[0:count], view[BUFFER : BUFFER + count]
-                    us, vs = work[2 * BUFFER : 2 * BUFFER + count], work[3 * BUFFER : 3 * BUFFER + count]
-                    ds = work[4 * BUFFER : 4 * BUFFER + count]
-                    for k in range(count):
-                        us[k] = _power((xs[k] - mp) * inverse) * one
-                        vs[k] = _power((ys[k] - mq) * inverse) * other
-                        ds[k] = vs[k] - us[k]
+                    size, at = min(TILE, d - first), first if d <= KEPT else 0
+                    count = padded(size)
+                    us, vs = powers[at : at + count], powers[PLACE + at : PLACE + at + count]
+                    if turn == 0 or d > KEPT:
+                        pad(q, b + r * qs + first, size, work, np.int64(BUFFER), -np.inf)
+                        pad(p, a + r * ps + first, size, work, np.int64(0), -np.inf)
+                        xs, ys = view[0:count], view[BUFFER : BUFFER + count]
+                        for k in range(count):
+                            us[k] = _power((xs[k] - mp) * inverse)
+                            vs[k] = _power((ys[k] - mq) * inverse)
                     if turn == 0:
-                        add(state, np.int64(0), total(view, np.int64(2 * BUFFER), count, tree))
-                        add(state, np.int64(2), total(view, np.int64(3 * BUFFER), count, tree))
+                        add(state, np.int64(0), total(kept, at, count, tree))
+                        add(state, np.int64(2), total(kept, PLACE + at, count, tree))
                     else:
+                        ds = work[4 * BUFFER : 4 * BUFFER + count]
+                        for k in range(count):
+                            ds[k] = vs[k] * other - us[k] * one
                         top = largest(view[4 * BUFFER : 4 * BUFFER + count], lanes, top)
                         write(view, np.int64(4 * BUFFER), size, factors[r] * inverse, out, r * d + first)
                 one, other = 1.0 / (state[0] + state[1]), 1.0 / (state[2] + state[3])
@@ -202,7 +210,7 @@ def short_log_rows(kind: Any) -> Callable[..., None]:
 
     def loop(
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, rows: Any, d: Any, factors: Any, inverse: Any, out: Any,
-        flag: Any, work: Any, view: Any, space: Any,
+        flag: Any, powers: Any, work: Any, view: Any, space: Any,
     ) -> None:  # fmt: skip
         tree = space[8 * TILE : 8 * TILE + TREE]
         most = TILE // d
@@ -222,17 +230,16 @@ def short_log_rows(kind: Any) -> Callable[..., None]:
             xs, ys = view[0:whole], view[BUFFER : BUFFER + whole]
             us, vs = work[2 * BUFFER : 2 * BUFFER + whole], work[3 * BUFFER : 3 * BUFFER + whole]
             ds = work[4 * BUFFER : 4 * BUFFER + whole]
-            for turn in range(2):
-                for k in range(whole):
-                    us[k] = _power((xs[k] - tops_p[k]) * inverse) * parts_p[k]
-                    vs[k] = _power((ys[k] - tops_q[k]) * inverse) * parts_q[k]
-                    ds[k] = vs[k] - us[k]
-                if turn == 0:
-                    for k in range(2):
-                        found = space[4 * BUFFER + k * TILE : 4 * BUFFER + (k + 1) * TILE]
-                        sums(view, (2 + k) * BUFFER, count, d, found)
-                        for r in range(count):
-                            fill(space, (2 + k) * BUFFER + r * d, d, 1.0 / found[r])
+            for k in range(whole):
+                us[k] = _power((xs[k] - tops_p[k]) * inverse)
+                vs[k] = _power((ys[k] - tops_q[k]) * inverse)
+            for k in range(2):
+                found = space[4 * BUFFER + k * TILE : 4 * BUFFER + (k + 1) * TILE]
+                sums(view, (2 + k) * BUFFER, count, d, found)
+                for r in range(count):
+                    fill(space, (2 + k) * BUFFER + r * d, d, 1.0 / found[r])
+            for k in range(whole):
+                ds[k] = vs[k] * parts_q[k] - us[k] * parts_p[k]
             for r in range(count):
                 i, at = begin + r, r * d
                 top = largest_of_few(view[4 * BUFFER + at : 4 * BUFFER + at + d])

@@ -86,12 +86,18 @@ def fill(target: Any, at: Any, count: Any, value: Any) -> None:
         place[k] = value
 
 
+@part
+def padded(count: Any) -> Any:
+    """A number of cells brought to a multiple of `STEP` (`SMALL` for a few)."""
+    step = STEP if count > STEP else SMALL
+    return (count + step - 1) // step * step
+
+
 @helper
 def pad(source: Any, start: Any, count: Any, target: Any, at: Any, value: Any) -> Any:
-    """Copy `count` cells and fill with `value` up to a multiple of `STEP` (`SMALL` for a few); the padded count."""
+    """Copy `count` cells and fill with `value` up to their padded number, which is returned."""
     copy(source, start, count, target, at)
-    step = STEP if count > STEP else SMALL
-    whole = (count + step - 1) // step * step
+    whole = padded(count)
     fill(target, at + count, whole - count, value)
     return whole
 

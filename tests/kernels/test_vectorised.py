@@ -54,10 +54,11 @@ LOG_SUMS = [
 ]
 PLAIN_LOGS = [("plain_log_rows", name, "float64", short) for name in ("kl", "js") for short in (True, False)]
 RISES = [("rise_rows", "float64", True, short) for short in (False, True)]
+MEANS = [("mean_rows", "kl", "float64", short) for short in (False, True)]
 SLOPES = [("slope_rows", "kl", "float64", logs, short, True) for logs in (False, True) for short in (False, True)]
 CELLS = [("cells_pointwise", name, "float64") for name in ("rel_entr", "generalized_kl")]
 DISTRIBUTIONS = [("pair", family) for family in ("Normal", "Gamma", "Beta", "Dirichlet")]
-NO_DIVISION = {*RISES, *SLOPES[2:], *LOGS[:2], *LOGITS, *LOG_SUMS, *PLAIN_LOGS}
+NO_DIVISION = {*RISES, *MEANS, *SLOPES[2:], *LOGS[:2], *LOGITS, *LOG_SUMS, *PLAIN_LOGS}
 
 # Without AVX2 a processor has no comparison of 64-bit integers, which the float64 cells are made of, and no fused
 # multiply-add, which the exact loops call.
@@ -87,6 +88,7 @@ JOBS = {
         *LOG_SUMS[:4],
         *PLAIN_LOGS[1:],
         RISES[1],
+        *MEANS,
         *SLOPES[1:],
         *DISTRIBUTIONS[2:],
     ],
