@@ -75,7 +75,9 @@ def _numbers(upstream: Any) -> Any:
 
 def _kept(x: Any) -> Any:
     """An array as it is now, whatever becomes of it before `backward`: PyTorch watches over tensors alone."""
-    return x.copy() if isinstance(x, np.ndarray) or hasattr(x, "__cuda_array_interface__") else x
+    if isinstance(x, np.ndarray) or (hasattr(x, "__cuda_array_interface__") and hasattr(x, "copy")):
+        return x.copy()
+    return x
 
 
 def _cells_that_count(where: Any) -> Any:
