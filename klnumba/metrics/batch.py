@@ -70,14 +70,20 @@ def as_row_values(values: Any) -> Array | DeviceValues:
     """A flat copy of row values, in float64; those of a device stay there."""
     if borders.is_on_device(values):
         return DeviceValues.of(values, "values")
-    if isinstance(values, np.ma.MaskedArray):
-        raise TypeError("values: a masked array; give those to leave out a weight of 0")
+    refuse_masked(values, "values")
     found = take(values, "values")[0]
     return frozen(np.asarray(found, np.float64).reshape(-1) + 0.0)  # -0.0 becomes 0.0
 
 
+def refuse_masked(x: Any, name: str) -> None:
+    """Raise where a mask would be lost."""
+    if isinstance(x, np.ma.MaskedArray):
+        raise TypeError(f"{name}: a masked array; give rows to leave out a weight of 0")
+
+
 def _weights(weights: Any, shape: tuple[int, ...]) -> Array:
     """A weight a row; raises naming the first row whose weight is none."""
+    refuse_masked(weights, "weights")
     found = take(weights, "weights")[0]
     if found.ndim and found.shape != shape:
         raise ValueError(f"weights: one a row, of shape {shape}, or one for all, not shape {found.shape}")

@@ -38,9 +38,17 @@ def _of_one_kind(labels: Array) -> Array:
         raise TypeError(f"groups: integers, booleans or text, all of one kind, not {names}")
     if kinds == {int}:
         return labels.astype(_holding(min(labels.flat), max(labels.flat)))
-    if kinds == {str} and "\0" in "".join(labels.flat):
+    if kinds == {str}:
+        return _texts(labels)
+    return labels.astype(bool)
+
+
+def _texts(labels: Array) -> Array:
+    """Text as an array; of members of an Enum that are text, what they hold and not their names."""
+    texts = [str.__str__(one) for one in labels.flat]
+    if "\0" in "".join(texts):
         raise ValueError("groups: text with NUL characters, which NumPy drops where they come last")
-    return labels.astype(kinds.pop())
+    return np.array(texts, str).reshape(labels.shape)
 
 
 def _kind(of: type) -> type:

@@ -16,7 +16,7 @@ from klnumba.divergence import Axis, Invalid, Kind
 from klnumba.gpu.borders import any_on_device, is_on_device, shape_of
 from klnumba.gpu.values import DeviceValues
 from klnumba.kernels.uninterrupted import uninterrupted
-from klnumba.metrics.batch import Batch, as_row_values, on_host
+from klnumba.metrics.batch import Batch, as_row_values, on_host, refuse_masked
 from klnumba.metrics.kept_rows import Buffer, Spill
 from klnumba.metrics.labels import Label
 from klnumba.metrics.mergeable import Mergeable
@@ -167,7 +167,8 @@ class RowMetric(Mergeable):
         shape, agreed = shape_of(values, "values"), on_host(agreed, "agreed")
         if self._agreed is not None and (np.shape(agreed) != shape or np.asarray(agreed).dtype != bool):
             raise ValueError(f"agreed: booleans, whether the largest cells of each row agree, of shape {shape}")
-        agreed = None if agreed is None else as_row_values(np.asarray(agreed, float))
+        refuse_masked(agreed, "agreed")
+        agreed = None if self._agreed is None else as_row_values(np.asarray(agreed, float))
         self._take_values(as_row_values(values), agreed, weights, groups, shape, None)
 
     def _take_values(

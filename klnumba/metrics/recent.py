@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Mapping
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -67,7 +68,17 @@ def _parts(state: Mapping[str, Any], *names: str) -> list[Any]:
         raise ValueError(f"state: no {error.args[0]!r}") from None
 
 
-class Windowed(Lasting):
+class _Recent(Lasting):
+    """The base of both: a copy and a pickle are of one moment, and share nothing that changes."""
+
+    _lock: Turns
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            return {name: copy(kept) for name, kept in self.__dict__.items()}
+
+
+class Windowed(_Recent):
     """A metric over the last batches.
 
     Parameters
@@ -192,7 +203,7 @@ class Windowed(Lasting):
         return f"<Windowed: {batches} of {self.size} batches: {total!r}>"
 
 
-class Decayed(Lasting):
+class Decayed(_Recent):
     """The mean of a metric in which older batches weigh less and less.
 
     Parameters
@@ -281,7 +292,8 @@ class Decayed(Lasting):
 
     def compute(self) -> float:
         """The mean over all rows: infinite or NaN once a row was."""
-        return self._limit if self.not_finite else self.mean
+        with self._lock:
+            return self._limit if self.not_finite else self.mean
 
     def state_dict(self) -> dict[str, Any]:
         """All that is kept: a few numbers, and the state of a metric without rows."""

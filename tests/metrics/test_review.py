@@ -1,7 +1,10 @@
 """Slips and accidents: each of these once lost rows, gave a wrong number, or ended the process."""
 
 import contextlib
+import copy
+import enum
 import math
+import pickle
 import signal
 import subprocess
 import sys
@@ -12,7 +15,7 @@ import numpy as np
 import pytest
 
 import klnumba as kl
-from klnumba.metrics import RunningStatistics, Windowed, running, state
+from klnumba.metrics import Decayed, RunningStatistics, Windowed, running, state
 from tests.metrics.states import assert_same, of_rows
 
 P, Q = np.random.default_rng(0).dirichlet(np.ones(4), (2, 12))
@@ -406,9 +409,52 @@ def test_tensors(name):
         of_rows(**columns | {name: torch.ones(2, requires_grad=True)})
 
 
-def test_masked_values():
-    with pytest.raises(TypeError, match="values: a masked array"):
-        of_rows(np.ma.array([1.0, 100.0], mask=[0, 1]))
+@pytest.mark.parametrize("name", ["values", "agreed", "weights"])
+def test_masked_values(name):
+    """What is masked would count."""
+    made = kl.KLDivergence(agreement=True)
+    given = {"values": np.ones(2), "agreed": np.ones(2, bool), "weights": np.ones(2)}
+    given[name] = np.ma.array(given[name], mask=[0, 1])
+    with pytest.raises(TypeError, match=f"{name}: a masked array"):
+        made.update_values(**given)
+    assert made.rows == 0
+
+
+def test_labels_of_an_enum_are_what_its_members_hold():
+    class Part(str, enum.Enum):  # noqa: UP042 - whose str() is not the text
+        TRAIN, TEST = "train", "test"
+
+    for labels in (list(Part), np.array(list(Part), object)):
+        made = of_rows([1.0, 2.0], groups=labels)
+        assert made.labels == ["test", "train"]
+        np.testing.assert_array_equal(made.mean(), [2.0, 1.0])
+
+
+@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))])
+def test_copies_of_what_came_last_have_a_life_of_their_own(way):
+    for made in (Windowed(kl.KLDivergence(), 3), Decayed(kl.KLDivergence(), 2)):
+        made.update(P, Q)
+        before = made.compute()
+        twin = way(made)
+        twin.update(P, P)
+        assert made.compute() == before > twin.compute()
+
+
+def test_a_window_is_pickled_while_batches_come():
+    window, ended = Windowed(kl.KLDivergence(), 50), threading.Event()
+
+    def fill():
+        while not ended.is_set():
+            window.update(P[:1], Q[:1])
+
+    thread = threading.Thread(target=fill)
+    thread.start()
+    try:
+        for _ in range(20):
+            pickle.dumps(window)
+    finally:
+        ended.set()
+        thread.join()
 
 
 def test_rows_without_weight_are_not_kept():
@@ -418,9 +464,6 @@ def test_rows_without_weight_are_not_kept():
 
 
 def test_threads_go_along():
-    import copy
-    import pickle
-
     made = kl.KLDivergence(threads=1)
     twins = made.clone(), made + made, sum([made]), copy.deepcopy(made), pickle.loads(pickle.dumps(made))
     assert [x.threads for x in twins] == [1] * 5
