@@ -137,8 +137,12 @@ def _checked(
         raise InputError(f"dtype: one of {', '.join(CODES)}, not {dtype!r}")
     if kind not in ("prob", "log_prob", "logit"):
         raise InputError(f"kind: one of prob, log_prob, logit, not {kind!r}")
-    if not 0.0 < _number(temperature) < np.inf or (kind != "logit" and temperature != 1.0):
-        raise InputError(f"temperature: a positive number, which only logits have, not {temperature!r} for {kind}")
+    divisor = _number(temperature)
+    if not (0.0 < divisor < np.inf and 1.0 / divisor < np.inf) or (kind != "logit" and divisor != 1.0):
+        raise InputError(
+            "temperature: a positive finite number with a finite inverse, which only logits have, not "
+            f"{temperature!r} for {kind}"
+        )
     if width is not None and not 1 <= width <= cells:
         raise InputError(f"valid_width: from 1 to {cells:,}, the cells of {rows.name}, not {width:,}")
     width = width or cells

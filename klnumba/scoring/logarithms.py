@@ -79,17 +79,18 @@ def normalised(cells: Array) -> Array:
 
 def largest_cells(cells: Array, count: int) -> Array:
     """The places of the largest cells of each row, the largest first, and of equal ones the first."""
-    width = cells.shape[-1]
-    places = np.argpartition(cells, width - count, axis=-1)[:, width - count :] if count < width else None
-    if places is None:
-        places = np.broadcast_to(np.arange(width), cells.shape)
-    values = np.take_along_axis(cells, places, axis=-1)
-    places = np.take_along_axis(places, np.lexsort((places, -values), axis=-1), axis=-1)
-    first = cells.argmax(axis=-1)
-    lost = np.flatnonzero(places[:, 0] != first)  # of more than `count` equal largest cells the first was left out
-    places[lost, 1:] = places[lost, :-1]
-    places[lost, 0] = first[lost]
-    return places
+    first = cells.shape[-1] - count
+    least = np.partition(cells, first, axis=-1)[:, first : first + 1].copy()
+    chosen = ~(cells < least)  # and all of a row of NaN
+    many = np.flatnonzero(chosen.sum(axis=-1) > count)
+    if many.size:  # equal cells, of which some are too many
+        above = cells[many] > least[many]
+        equal = chosen[many] & ~above
+        equal &= equal.cumsum(axis=-1) <= count - above.sum(axis=-1, keepdims=True)
+        chosen[many] = above | equal
+    places = chosen.nonzero()[1].reshape(len(cells), count)
+    order = np.argsort(-np.take_along_axis(cells, places, axis=-1), axis=-1, kind="stable")
+    return np.take_along_axis(places, order, axis=-1)
 
 
 def coarsened(cells: Array, places: Array) -> Array:

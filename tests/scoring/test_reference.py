@@ -48,6 +48,15 @@ def test_log_probabilities_are_rounded_once(kind: str, tmp_path: Path) -> None:
         np.testing.assert_allclose(stored, log_softmax(LOGITS), rtol=1e-6 if dtype == "float32" else 2.0**-11)
 
 
+@pytest.mark.parametrize("top_k", [1, 3, 7, CELLS - 1, CELLS])
+def test_of_equal_cells_the_first_are_kept(top_k: int, tmp_path: Path) -> None:
+    logits = np.random.default_rng(0).integers(0, 3, LOGITS.shape).astype(np.float32)
+    logits[1], logits[2] = 1.0, np.where(np.arange(CELLS) < CELLS // 2, -np.inf, logits[2])
+    found = open_source(cache_reference(logits, tmp_path / "ref.safetensors", top_k=top_k), "p")
+    places = found.places.read(0, len(logits))
+    np.testing.assert_array_equal(places, np.argsort(-logits, axis=1, kind="stable")[:, :top_k])
+
+
 def test_the_file_is_read_by_its_own_package(tmp_path: Path) -> None:
     package = pytest.importorskip("safetensors", reason="reads the file")
     cache_reference(LOGITS, tmp_path / "ref.safetensors", top_k=4, temperature=2.0)
@@ -224,7 +233,8 @@ def test_refusals(tmp_path: Path) -> None:
         ({"path": target, "top_k": 12}, "top_k: from 1 to 11"),
         ({"path": target, "kind": "odds"}, "kind: one of"),
         ({"path": target, "dtype": "float64"}, "dtype: one of float32, float16"),
-        ({"path": target, "temperature": 0.0}, "temperature: a positive number"),
+        ({"path": target, "temperature": 0.0}, "temperature: a positive finite number"),
+        ({"path": target, "temperature": 1e-320}, "temperature: a positive finite number with a finite inverse"),
         ({"path": target, "valid_width": 12}, "valid_width: from 1 to 11"),
         ({"path": target, "memory": "much"}, "memory: bytes, or text"),
         ({"path": target, "top_k": True}, "top_k: a positive integer, not True"),
