@@ -132,8 +132,8 @@ def score(
     True
     """
     options = Options(
-        kind, axis, normalize, base, temperature, (stats,) if isinstance(stats, str) else tuple(stats), valid_width,
-        invalid, quantile_error, _floats(thresholds),
+        kind, axis, normalize, base, temperature, _names(stats), valid_width, invalid, quantile_error,
+        _floats(thresholds),
     )  # fmt: skip
     state = State(options.check(threads))
     limit = limits.parse(memory)
@@ -185,6 +185,13 @@ def _seconds(every: Any) -> float:
     if not seconds >= 0.0:
         raise InputError(f"checkpoint_every: seconds, 0 or more, not {every!r}")
     return seconds
+
+
+def _names(stats: Any) -> tuple[Any, ...]:
+    try:
+        return (stats,) if isinstance(stats, str) else tuple(stats)
+    except TypeError as error:
+        raise InputError(f"stats: names of statistics, not {stats!r}") from error
 
 
 def _floats(values: Sequence[float]) -> tuple[float, ...]:

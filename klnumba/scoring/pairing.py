@@ -86,9 +86,11 @@ class Pairing:
 
     def __init__(self, p: Source, q: Source, mask: Source | None, axis: Any, width: int | None) -> None:
         sources = [p, q] if mask is None else [p, q, mask]
-        _check_columns(p, q)
         if width is not None:
             _check_width(sources, width)
+        _check_columns(p, q, "Q", width)
+        if mask is not None and len(mask.columns or ()) > 1:  # one column is of whole rows
+            _check_columns(p if p.columns else q, mask, "the mask", width, "P" if p.columns else "Q")
         sides = [Side(source, width) for source in sources]
         ndim = max(len(side.shape) for side in sides)
         try:
@@ -221,13 +223,16 @@ def _inner(shape: tuple[int | None, ...], ndim: int) -> tuple[int, ...]:
     return tuple(int(n or 0) for n in (shape[1:] if len(shape) == ndim else shape))
 
 
-def _check_columns(p: Source, q: Source) -> None:
-    """Refuse two files whose named columns do not match, place by place."""
-    if p.columns is None or q.columns is None or len(p.columns) != len(q.columns):
+def _check_columns(first: Source, other: Source, name: str, width: int | None, side: str = "P") -> None:
+    """Refuse two files of which named columns that are read do not match, place by place."""
+    if first.columns is None or other.columns is None:
         return
-    for place, (left, right) in enumerate(zip(p.columns, q.columns, strict=True)):
+    pair = first.columns[:width], other.columns[:width]
+    if len(pair[0]) != len(pair[1]):
+        return
+    for place, (left, right) in enumerate(zip(*pair, strict=True)):
         if left != right:
-            raise InputError(f"the columns differ: column {place} is {left!r} in P and {right!r} in Q")
+            raise InputError(f"the columns differ: column {place} is {left!r} in {side} and {right!r} in {name}")
 
 
 def _check_width(sources: list[Source], width: int) -> None:

@@ -102,7 +102,7 @@ class Logarithms(OfModel):
 
     def __init__(self, model: Source, kind: str, temperature: float, threads: int | None) -> None:
         super().__init__(model, kind, temperature, threads, model.shape[-1])
-        self.copies = 1.0 + model.copies * model.dtype.itemsize / 8
+        self.copies, self.columns = 1.0 + model.copies * model.dtype.itemsize / 8, model.columns
 
     def read(self, start: int, stop: int) -> Array:
         self.last = rows = self.model.read(start, stop)

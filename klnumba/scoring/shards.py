@@ -103,6 +103,6 @@ class Shards(Source):
             self._open = None
 
 
-def natural(path: Path) -> list[Any]:
-    """A key that sorts part-2 before part-10; digits of other scripts and raised ones are text."""
-    return [int(text) if k % 2 else text for k, text in enumerate(re.split("([0-9]+)", str(path)))]
+def natural(path: Path) -> tuple[list[Any], str]:
+    """A key that sorts part-2 before part-10, and part-02 before part-2; other digits than 0 to 9 are text."""
+    return [int(text) if k % 2 else text for k, text in enumerate(re.split("([0-9]+)", str(path)))], str(path)

@@ -14,7 +14,7 @@ import pytest
 
 import klnumba as kl
 from klnumba.metrics import RunningStatistics
-from klnumba.scoring import InputError, Interrupted, blocks, memory, outputs
+from klnumba.scoring import InputError, Interrupted, blocks, cache_reference, memory, outputs
 from tests.scoring import samples
 from tests.scoring.samples import CELLS, LOGITS, OTHERS, ROWS
 
@@ -351,6 +351,35 @@ def test_columns_that_differ(tmp_path: Path) -> None:
     (tmp_path / "other.csv").write_text(text.replace("b,c", "c,b", 1))
     with pytest.raises(InputError, match="the columns differ: column 1 is 'b' in P and 'c' in Q"):
         kl.score(tmp_path / "rows.csv", tmp_path / "other.csv")
+
+
+def test_columns_of_a_mask_and_of_a_width(tmp_path: Path) -> None:
+    """Cells would be left out, or compared, that are others."""
+    samples.csv(tmp_path, LOGITS)
+    text = (tmp_path / "rows.csv").read_text()
+    names = text.partition("\n")[0].split(",")
+    (tmp_path / "wide.csv").write_text("".join(f"{line},{k or 'pad'}\n" for k, line in enumerate(text.splitlines())))
+    (tmp_path / "wrong.csv").write_text(text.replace("b,c", "c,b", 1))
+    cells = ["0," * (len(names) - 1) + "1"] * len(LOGITS)
+    (tmp_path / "mask.csv").write_text("\n".join([",".join(names), *cells]))
+    (tmp_path / "turned.csv").write_text("\n".join([",".join(names[::-1]), *cells]))
+    (tmp_path / "tokens.csv").write_text("\n".join(["kept", *("1" for _ in LOGITS)]))
+    p, q = tmp_path / "rows.csv", tmp_path / "wide.csv"
+    for settings in ({"mask": tmp_path / "mask.csv"}, {"mask": tmp_path / "tokens.csv"}, {}):
+        assert kl.score(p, q, valid_width=len(names), kind="logit", **settings).rows == len(LOGITS)
+    for one, side in ((p, "P"), (LOGITS, "Q")):
+        with pytest.raises(InputError, match=f"column 0 is 'a' in {side} and '{names[-1]}' in the mask"):
+            kl.score(one, p, kind="logit", mask=tmp_path / "turned.csv")
+    with pytest.raises(InputError, match="the columns differ: column 1 is 'c' in P and 'b' in Q"):
+        kl.score(tmp_path / "wrong.csv", q, kind="logit", valid_width=len(names))
+    reference = cache_reference(LOGITS, tmp_path / "ref.safetensors", kind="logit")
+    with pytest.raises(InputError, match="the columns differ: column 0 is 'a' in Q"):
+        kl.score(reference, p, kind="prob", mask=tmp_path / "turned.csv")
+
+
+def test_statistics_that_are_no_names() -> None:
+    with pytest.raises(InputError, match="stats: names of statistics, not 3"):
+        kl.score(LOGITS, OTHERS, kind="logit", stats=3)
 
 
 def test_one_iterator_in_two_places() -> None:

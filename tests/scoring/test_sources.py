@@ -196,6 +196,12 @@ def test_lists_of_paths_keep_their_order(tmp_path: Path) -> None:
     np.testing.assert_array_equal(opened.read(0, ROWS), np.concatenate([LOGITS[9:], LOGITS[:9]]))
 
 
+def test_names_of_one_number_have_an_order() -> None:
+    names = [Path(f"part-{k}.npy") for k in ("0", "001", "01", "1")]
+    for found in itertools.permutations(names):
+        assert sorted(found, key=natural) == names
+
+
 def test_natural_order() -> None:
     names = [Path(f"s-{k}.npy") for k in (10, 2, 1, 0)] + [Path("s-02b.npy")]
     assert [path.name for path in sorted(names, key=natural)] == [
