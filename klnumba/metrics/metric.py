@@ -447,9 +447,11 @@ class RowMetric(Mergeable):
         if its != self.divergence:
             raise ValueError(f"state: of the divergence {its!r}, not {self.divergence!r}")
         try:
-            parts = {name: RunningStatistics.from_state_dict(state[name]) for name in self._parts()}
-            for name, part in self._parts().items():
-                parts[name].threads = part.threads
+            parts = {
+                name: RunningStatistics(threads=part.threads, **part.options()) for name, part in self._parts().items()
+            }
+            for name, part in parts.items():
+                part.load_state_dict(state[name])
             kept = None if self._kept is None else np.asarray(state["kept"], np.float64)
             counts = [(part.rows,) for part in parts.values()] + ([] if kept is None else [kept.shape])
             if len(set(counts)) > 1:

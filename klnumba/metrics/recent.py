@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections import deque
 from collections.abc import Mapping
 from copy import copy
@@ -112,7 +113,7 @@ class Windowed(_Recent):
     """
 
     def __init__(self, metric: RowMetric, size: int) -> None:
-        if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
+        if isinstance(size, bool) or not isinstance(size, int | np.integer) or not 1 <= size <= sys.maxsize:
             raise ValueError(f"size: a positive integer, not {size!r}")
         self._empty = _empty_twin(metric)
         self._batches: deque[RowMetric] = deque(maxlen=int(size))

@@ -260,7 +260,11 @@ class State:
         if (self.part >= accumulate.PART).any() or np.isnan(self.extremes).any():
             raise ValueError("part, extremes: out of range")
         shares = slice(accumulate.SPECIALS, accumulate.SPECIALS + len(self.thresholds))
-        counted = np.delete(self.whole, shares, axis=1).astype(np.float64)
+        held = np.delete(self.whole, shares, axis=1)
+        rows = self.counts[:, [accumulate.FINITE, accumulate.PLUS_INF, accumulate.MINUS_INF]].sum(axis=1)
+        if self.masses is None and ((held.sum(axis=1) != rows).any() or self.part.any()):
+            raise ValueError("masses: missing, though not every row weighs one")
+        counted = held.astype(np.float64)
         self.load = math.ceil(counted.sum()) + self.whole.size
         if self.load > _MOST_LOAD:
             raise ValueError("whole: out of range")

@@ -108,6 +108,8 @@ def test_plus_something_else():
     (lambda state: state["statistics"].update(windows=np.array([[0, -1], [0, 0]])), "windows: two pairs"),
     (lambda state: state["statistics"].update(labels=["a", "b"]), "labels"),
     (lambda state: state["statistics"].update(labels=["a", "a"]), "labels .*twice"),
+    (lambda state: state["statistics"].pop("masses"), "masses: missing"),
+    (lambda state: state["statistics"]["options"].update(quantile_error=0.02), "quantile_error is 0.02 there"),
     (lambda state: state["options"].update(base=10), "base is 10"),
     (lambda state: state.update(divergence="js"), "of the divergence 'js', not 'kl'"),
 ])  # fmt: skip

@@ -333,6 +333,7 @@ class TestWindows:
 
     @pytest.mark.parametrize(("call", "error", "text"), [
         (lambda: Windowed(kl.KLDivergence(), 0), ValueError, "size: a positive integer"),
+        (lambda: Windowed(kl.KLDivergence(), 2**70), ValueError, "size: a positive integer"),
         (lambda: Windowed(kl.kl_divergence, 1), TypeError, "metric: a metric of rows"),
         (lambda: Decayed(kl.KLDivergence(), 0), ValueError, "half_life: a positive number"),
         (lambda: Decayed(kl.KLDivergence(reduction="sum"), 1), ValueError, "metric: its reduction must be 'mean'"),
