@@ -55,6 +55,10 @@ class Sliced(Source):
     copies = 3.0  # chunks as they are stored, decoded, and the rows put together
 
     def __init__(self, item: Any, name: str, path: Path | None = None) -> None:
+        if any(n != n for n in item.shape):  # of Dask, where only the work will tell
+            raise InputError(
+                f"{name}: shape {tuple(item.shape)}, of unknown length; let Dask compute_chunk_sizes() first"
+            )
         super().__init__(name, numbers(np.dtype(item.dtype), name), tuple(item.shape))
         self.item, self.path = item, path
         chunks = getattr(item, "shards", None) or getattr(item, "chunks", None)
@@ -69,9 +73,15 @@ class Sliced(Source):
 
     def read(self, start: int, stop: int) -> Array:
         try:
-            return np.asarray(self.item[start:stop])
+            found = np.asarray(self.item[start:stop])
         except (OSError, ValueError, RuntimeError) as error:
             raise InputError(f"{self.name}: rows {start:,} to {stop:,} of shape {self.row_shape}: {error}") from error
+        if found.dtype.kind == "O":  # such as a sparse matrix, which NumPy does not know
+            what = type(self.item).__name__
+            raise InputError(
+                f"{self.name}: a slice of {what} is no array of numbers; give {self.name} as a dense array"
+            )
+        return found
 
     def identity(self) -> Any:
         about: dict[str, Any] = {"shape": self.shape, "dtype": str(self.dtype)}

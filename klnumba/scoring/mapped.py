@@ -136,8 +136,24 @@ def remapped(array: np.memmap[Any, Any], name: str) -> Mapped | None:
     base = getattr(array, "_mmap", None)
     if base is None or array.filename is None or array.mode == "c" or not array.flags.c_contiguous:
         return None
+    if not _mapped_from(Path(array.filename), array.ctypes.data):
+        return None
     start = array.offset - array.offset % mmap.ALLOCATIONGRANULARITY  # where the map begins in the file
     inside = array.ctypes.data - np.frombuffer(base, np.uint8).ctypes.data
     if array.mode != "r":
         array.flush()
     return Mapped(Path(array.filename), name, array.dtype, array.shape, start + inside)
+
+
+def _mapped_from(path: Path, address: int) -> bool:
+    """Whether what is mapped at an address is still the file of that name, which may be gone, or another one by now."""
+    try:
+        maps = Path("/proc/self/maps").read_text(errors="surrogateescape").splitlines()
+    except OSError:  # not Linux
+        return path.exists()
+    for line in maps:
+        reach, *_, name = line.split(maxsplit=5)
+        first, last = (int(end, 16) for end in reach.split("-"))
+        if first <= address < last:
+            return name == str(path.resolve())
+    return False

@@ -196,6 +196,28 @@ def test_lists_of_paths_keep_their_order(tmp_path: Path) -> None:
     np.testing.assert_array_equal(opened.read(0, ROWS), np.concatenate([LOGITS[9:], LOGITS[:9]]))
 
 
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="the system does not tell what is mapped")
+def test_a_map_of_a_file_that_is_another_one_by_now(tmp_path: Path) -> None:
+    """The rows are those of the map, as for everybody else who reads it."""
+    path = tmp_path / "a ü.npy"
+    np.save(path, LOGITS)
+    held = np.load(path, mmap_mode="r")
+    assert isinstance(open_source(held, "p"), Mapped)
+    np.save(tmp_path / "b.npy", LOGITS[::-1])
+    for change in (lambda: (tmp_path / "b.npy").replace(path), path.unlink):
+        change()
+        np.testing.assert_array_equal(open_source(held, "p").read(0, ROWS), LOGITS)
+
+
+def test_what_gives_no_rows_for_a_slice() -> None:
+    sparse, lazy = pytest.importorskip("scipy.sparse", reason="a peer"), pytest.importorskip("dask.array", reason="too")
+    with pytest.raises(InputError, match="p: a slice of csr_matrix is no array of numbers"):
+        kl.score(sparse.csr_matrix(np.exp(LOGITS)), np.exp(LOGITS))
+    rows = lazy.from_array(LOGITS)
+    with pytest.raises(InputError, match=r"p: shape \(nan, 11\), of unknown length"):
+        kl.score(rows[rows[:, 0] > 0], LOGITS, kind="logit")
+
+
 def test_names_of_one_number_have_an_order() -> None:
     names = [Path(f"part-{k}.npy") for k in ("0", "001", "01", "1")]
     for found in itertools.permutations(names):
