@@ -34,7 +34,7 @@ from klnumba.scoring.options import Options
 from klnumba.scoring.outputs import check_place
 from klnumba.scoring.progress import shown
 from klnumba.scoring.reference import FORMAT, LOGS, PLACES, VERSION, Reference
-from klnumba.scoring.source import Array, Source
+from klnumba.scoring.source import Array, Source, unmasked
 
 CODES = {"float32": "F32", "float16": "F16"}
 MANY = 10**15  # rows; the header leaves room for so many
@@ -211,7 +211,7 @@ class _Writer:
         return max(1, int(min(SHARE * limit - beside, BLOCK) // max(each, 1)))
 
     def _block(self, part: Array, file: IO[bytes], waiting: IO[bytes]) -> None:
-        rows = part[..., : self.width]
+        rows = unmasked(part, self.rows.name)[..., : self.width]
         at = 0
         for logs, places, bad in spread(rows, lambda few: self._stored(rows[few]), self.threads, self.cells):
             file.write(logs)

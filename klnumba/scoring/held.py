@@ -36,7 +36,10 @@ class Held(Source):
     def identity(self) -> Any:
         step, sum_of_all = max(1, BATCH // max(self.row_bytes, 1)), 0
         for first in range(0, len(self.array), step):
-            sum_of_all = zlib.crc32(np.ascontiguousarray(self.array[first : first + step]).tobytes(), sum_of_all)
+            part = self.array[first : first + step]
+            sum_of_all = zlib.crc32(np.ascontiguousarray(part).tobytes(), sum_of_all)
+            if isinstance(part, np.ma.MaskedArray):
+                sum_of_all = zlib.crc32(np.ma.getmaskarray(part).tobytes(), sum_of_all)
         return {"shape": self.shape, "dtype": str(self.dtype), "sum": sum_of_all}
 
     def flatten(self, axes: int) -> Source | None:

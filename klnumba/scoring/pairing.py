@@ -11,7 +11,7 @@ import numpy as np
 from klnumba import arrays
 from klnumba.scoring.errors import InputError
 from klnumba.scoring.memory import text
-from klnumba.scoring.source import Array, Source
+from klnumba.scoring.source import Array, Source, unmasked
 from klnumba.scoring.turned import turned
 
 
@@ -286,7 +286,7 @@ def _flat(side: Side, axes: int) -> Side | None:
 
 def _truth(mask: Array, name: str) -> Array:
     """The mask as truth values; files that have none hold 0 and 1."""
-    if mask.dtype == bool:
+    if unmasked(mask, name).dtype == bool:
         return mask
     truth: Array = mask != 0
     if not np.array_equal(truth, mask):

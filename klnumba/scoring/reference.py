@@ -12,7 +12,7 @@ from klnumba.scoring.archives import open_safetensors, safetensors_header
 from klnumba.scoring.errors import InputError
 from klnumba.scoring.logarithms import CELLS, cells_within, coarsened, logarithms, spread, working
 from klnumba.scoring.options import Options
-from klnumba.scoring.source import Array, Source
+from klnumba.scoring.source import Array, Source, unmasked
 
 FORMAT, VERSION = "klnumba.reference", "1"
 LOGS, PLACES = "log_probs", "indices"
@@ -105,7 +105,7 @@ class Logarithms(OfModel):
         self.copies, self.columns = 1.0 + model.copies * model.dtype.itemsize / 8, model.columns
 
     def read(self, start: int, stop: int) -> Array:
-        self.last = rows = self.model.read(start, stop)
+        self.last = rows = unmasked(self.model.read(start, stop), self.name)
         found = np.empty(rows.shape)
 
         def fill(few: slice) -> None:
@@ -127,7 +127,7 @@ class Coarsened(OfModel):
         self.agree: Array = np.empty(0, bool)  # of the rows read last: whether the largest cell is the reference's
 
     def read(self, start: int, stop: int) -> Array:
-        self.last = rows = self.model.read(start, stop)[..., : self.width]
+        self.last = rows = unmasked(self.model.read(start, stop), self.name)[..., : self.width]
         places = self.places.read(start, start + len(rows))
         if len(places) < len(rows):
             raise InputError(

@@ -145,7 +145,7 @@ class Stream(Source):
             parts.append(part.copy() if self.reuses and self._at < stop else part)
         if not parts:
             return np.empty((0, *self.row_shape), self.dtype)
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return parts[0] if len(parts) == 1 else _joined(parts)
 
     def count(self) -> int:
         rows = sum(len(batch) for batch in self._batches(0)) if self.rows is None else self.rows
@@ -172,6 +172,21 @@ class Stream(Source):
 
     def close(self) -> None:
         self._coming, self._rest = None, None
+
+
+def _joined(parts: list[Array]) -> Array:
+    """Rows of several batches; NumPy's own function would lose what is masked."""
+    if not any(isinstance(part, np.ma.MaskedArray) for part in parts):
+        return np.concatenate(parts)
+    found: Array = np.ma.concatenate(parts)  # type: ignore[no-untyped-call]
+    return found
+
+
+def unmasked(rows: Array, name: str) -> Array:
+    """The rows, if none of their cells is masked in a way that would be lost."""
+    if isinstance(rows, np.ma.MaskedArray):
+        raise InputError(f"{name}: a masked array, whose mask cannot be heeded here")
+    return rows
 
 
 def file_identity(path: Path) -> dict[str, Any]:

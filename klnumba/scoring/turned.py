@@ -34,12 +34,14 @@ class Turned(Source):
 
     def read(self, start: int, stop: int) -> Array:
         stop = min(stop, int(self.rows or 0))
-        found = np.empty((max(stop - start, 0), *self.row_shape), self.dtype)
+        found: Array = np.empty((max(stop - start, 0), *self.row_shape), self.dtype)
         step = max(1, WINDOW // max(self.source.row_bytes, 1))
         for first in range(0, int(self.source.rows or 0), step):
             part = self.source.read(first, first + step)
             cells = part.reshape(len(part) * self.inner, int(self.rows or 0))
-            found[:, first * self.inner :][:, : len(cells)] = cells[:, start:stop].T
+            if isinstance(part, np.ma.MaskedArray) and not isinstance(found, np.ma.MaskedArray):
+                found = np.ma.array(found, mask=np.zeros(found.shape, bool))
+            found[:, first * self.inner : first * self.inner + len(cells)] = cells[:, start:stop].T
         return found
 
     def identity(self) -> Any:

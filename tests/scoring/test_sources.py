@@ -209,6 +209,30 @@ def test_a_map_of_a_file_that_is_another_one_by_now(tmp_path: Path) -> None:
         np.testing.assert_array_equal(open_source(held, "p").read(0, ROWS), LOGITS)
 
 
+def test_masks_of_batches_outlast_their_borders(tmp_path: Path) -> None:
+    masked = np.ma.array(LOGITS, mask=np.random.default_rng(0).random(LOGITS.shape) < 0.3)
+    expected = kl.kl_divergence(masked, LOGITS[::-1], kind="logit")
+    kl.score(iter([masked[:3], masked[3:7], masked[7:]]), LOGITS[::-1], kind="logit", output=tmp_path / "kl.npy")
+    np.testing.assert_array_equal(np.load(tmp_path / "kl.npy"), expected)
+    turned = masked[:, ::-1].T  # whose rows have to be brought together
+    kl.score(turned, LOGITS[::-1, ::-1].T, kind="logit", axis=0, output=tmp_path / "kl.npy")
+    np.testing.assert_allclose(np.load(tmp_path / "kl.npy"), expected, rtol=1e-6)
+
+
+def test_masks_that_would_be_lost(tmp_path: Path) -> None:
+    mask = np.arange(CELLS) % 3 == 0
+    masked, path = np.ma.array(LOGITS, mask=np.broadcast_to(mask, LOGITS.shape)), tmp_path / "ref.safetensors"
+    with pytest.raises(InputError, match="source: a masked array"):
+        cache_reference(masked, path)
+    for settings in ({"top_k": 3}, {}):
+        cache_reference(LOGITS, path, **settings)
+        with pytest.raises(InputError, match="q: a masked array"):
+            kl.score(path, np.exp(masked), kind="prob")
+    with pytest.raises(InputError, match="mask: a masked array"):
+        kl.score(LOGITS, LOGITS, kind="logit", mask=np.ma.array(~mask, mask=mask))
+    assert open_source(masked, "p").identity() != open_source(np.ma.array(LOGITS, mask=~masked.mask), "p").identity()
+
+
 def test_what_gives_no_rows_for_a_slice() -> None:
     sparse, lazy = pytest.importorskip("scipy.sparse", reason="a peer"), pytest.importorskip("dask.array", reason="too")
     with pytest.raises(InputError, match="p: a slice of csr_matrix is no array of numbers"):
