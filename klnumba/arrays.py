@@ -392,14 +392,24 @@ def kept(ndim: int, reduced: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(k for k in range(ndim) if k not in reduced)
 
 
+def truth(where: Any) -> np.ndarray:
+    """The argument `where` as an array."""
+    if isinstance(where, np.ma.MaskedArray):
+        raise TypeError("where: a masked array; cells to leave out are False")
+    try:
+        found = np.asarray(where)
+    except ValueError as error:
+        raise ValueError(f"where: not an array: {error}") from None
+    if found.dtype != bool:
+        raise TypeError(f"where: a boolean array, not {found.dtype}")
+    return found
+
+
 def _masks(p: np.ndarray, q: np.ndarray, where: Any) -> list[tuple[np.ndarray, bool]]:
     """The masks of a call, each with the value that marks a cell that counts."""
     found = []
     if where is not None and where is not True:
-        chosen = np.asarray(where)
-        if chosen.dtype != bool:
-            raise TypeError(f"where: a boolean array, not {chosen.dtype}")
-        found.append((chosen, True))
+        found.append((truth(where), True))
     if type(p) is type(q) is np.ndarray:
         return found
     found += [

@@ -85,13 +85,7 @@ def _mask(where: Any) -> Any:
     """Which cells are wanted: True, or a boolean array."""
     if isinstance(where, bool | np.bool_):
         return True if where else np.zeros((), bool)
-    try:
-        mask = np.asarray(where)
-    except ValueError as error:
-        raise ValueError(f"where: not an array: {error}") from None
-    if mask.dtype != bool:
-        raise TypeError(f"where: a boolean array, not {mask.dtype}")
-    return mask
+    return arrays.truth(where)
 
 
 def shape_with(mask: Any, shape: tuple[int, ...]) -> tuple[int, ...]:

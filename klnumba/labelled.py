@@ -205,7 +205,7 @@ def _mask(where: Any, named: Named, turned: bool, moved: bool) -> Any:
     if not _labelled(where):
         if moved:
             raise ValueError("where: with labels, as a Series or DataFrame, since p and q have theirs in other orders")
-        array = np.asarray(where)
+        array = arrays.truth(where)
         return array.T if turned else array
     frame = where.T if turned and where.ndim == 2 else where
     for dtype in {where.dtype} if where.ndim == 1 else set(where.dtypes):

@@ -262,7 +262,7 @@ def prepared(
         back = other if back is arrays.as_is else back
     shape = arrays.common_shape(first, second)
     if where is not None and where is not True:
-        where = np.asarray(where)
+        where = arrays.truth(where)
         try:
             shape = np.broadcast_shapes(shape, where.shape)
         except ValueError:

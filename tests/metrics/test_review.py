@@ -420,6 +420,15 @@ def test_masked_values(name):
     assert made.rows == 0
 
 
+def test_masks_that_are_masked():
+    where = np.ma.array(np.ones(P.shape, bool), mask=P > 0.5)
+    made = kl.KLDivergence()
+    for call in (made.update, kl.kl_divergence, kl.rel_entr, kl.row_statistics):
+        with pytest.raises(TypeError, match="where: a masked array"):
+            call(P, Q, where=where)
+    assert made.rows == 0
+
+
 def test_labels_of_an_enum_are_what_its_members_hold():
     class Part(str, enum.Enum):  # noqa: UP042 - whose str() is not the text
         TRAIN, TEST = "train", "test"
