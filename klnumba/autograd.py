@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from klnumba import labelled
+from klnumba import arrays, labelled
 from klnumba.gpu.borders import any_on_device
 from klnumba.gradients import OfCells, OfRows
 
@@ -86,7 +86,7 @@ def _cells_that_count(where: Any) -> Any:
         return where
     if any_on_device(where):
         return where.clone() if hasattr(where, "clone") else _kept(where)
-    return np.asarray(where).copy()
+    return arrays.truth(where).copy()
 
 
 def _like(found: Any, x: Any, torch: Any) -> Any:
