@@ -96,6 +96,8 @@ def _like(found: Any, x: Any, torch: Any) -> Any:
 
 def of(value: Callable[[Any, Any], Any], call: Call, p: Any, q: Any) -> Any:
     """What `value` computes of p and q, with a way back for PyTorch's gradients."""
+    if any_on_device(p, q) and {type(x).__module__.partition(".")[0] for x in (p, q) if x is not None} != {"torch"}:
+        raise TypeError("a tensor on a device that requires grad goes with tensors alone: give torch.as_tensor(...)")
     return _node()(p, q, value, call)
 
 
@@ -113,15 +115,15 @@ def reduce(
     where = _cells_that_count(where)
 
     def value(p: Any, q: Any) -> Any:
+        second = p if q is None else q
         return plain.reduce(
-            name, p, q, kind, axis, normalize, base, temperature, reduction, where, keepdims, None, dtype, count,
+            name, p, second, kind, axis, normalize, base, temperature, reduction, where, keepdims, None, dtype, count,
             invalid, weight, stream=stream,
         )  # fmt: skip
 
     _no_labels(p, q)
-    return of(
-        value, OfRows(name, kind, axis, normalize, base, temperature, reduction, where, dtype, count, weight), p, q
-    )
+    call = OfRows(name, kind, axis, normalize, base, temperature, reduction, where, dtype, count, weight)
+    return of(value, call, p, None if name == "entropy" else q)
 
 
 def pointwise(name: str, p: Any, q: Any, out: Any, where: Any, dtype: Any, names: tuple[str, str]) -> Any:

@@ -42,9 +42,14 @@ class OfRows:
     dtype: Any
     threads: int | None
     weight: float = 0.5
+    stream: Any = None
 
     def slopes(self, p: Any, q: Any, upstream: Any, by: By) -> Found:
-        """The derivatives of what is made of the result, by p and by q, given those by the result itself."""
+        """The derivatives of what is made of the result, by p and by q, given those by the result itself.
+
+        The entropy has no q.
+        """
+        q = p if q is None else q
         if any_on_device(p, q):
             from klnumba.gpu import gradients as gpu
 

@@ -97,16 +97,16 @@ def entropy_plain(
     return sp - 1.0, 0.0, 0.0, 0.0
 
 
-def log_ratio_of_shares(x: float, y: float) -> float:
-    return x - y
+def log_ratio_of_shares(t: float, v: float, delta: float) -> float:
+    return delta
 
 
-def surprise_of_q(x: float, y: float) -> float:
-    return -y
+def surprise_of_q(t: float, v: float, delta: float) -> float:
+    return -v
 
 
-def surprise_of_p(x: float, y: float) -> float:
-    return -x
+def surprise_of_p(t: float, v: float, delta: float) -> float:
+    return -t
 
 
 class Slope(NamedTuple):
@@ -114,14 +114,14 @@ class Slope(NamedTuple):
 
     `centred` tells for p and for q whether u and v have means that normalising subtracts; else these are 0. `rises`
     tells whether the derivatives by q are wq*(1 - p/q). Where the divergence is a mean over p of what its logarithms
-    say, `meant` is that, of the two logarithms of a cell, each up to a constant: u up to a constant.
+    say, `meant` is that, of the two logarithms of a cell and of their difference, each up to a constant.
     """
 
     normalised: Callable[..., Four]
     plain: Callable[..., Four]
     centred: tuple[bool, bool]
     rises: bool = False
-    meant: Callable[[float, float], float] | None = None
+    meant: Callable[[float, float, float], float] | None = None
 
 
 SLOPES = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,8 +28,8 @@ def of_rows(asked: OfRows, p: Any, q: Any, upstream: Any, by: By) -> Made:
     """The derivatives by p and by q, given those by the result: a number, or an array of its shape."""
     found = _arrays(("p", p), ("q", q), asked.where, upstream)
     with borders.at_work(found):
-        given.add_mask(found, asked.where, None)
-        call = Call(found, asked.axis, asked.task(), asked.dtype, None)
+        given.add_mask(found, asked.where, asked.stream)
+        call = Call(found, asked.axis, asked.task(), asked.dtype, asked.stream)
         order, result, (left, right, mask) = call.rows.order, call.rows.result, call.sides
         targets = [
             Target(side, order.shape, order.axes, mask, result, call.place) if wanted else None
@@ -37,7 +38,7 @@ def of_rows(asked: OfRows, p: Any, q: Any, upstream: Any, by: By) -> Made:
         if call.rows.n and call.rows.d:
             _launch(asked, call, found.get("upstream"), by, targets)
         made = [target and target.made() for target in targets]
-        streams.end(call.place, found)
+        streams.end(call.place, found, asked.stream)
     return made
 
 
@@ -125,7 +126,7 @@ class Target:
         place: Place,
     ) -> None:  # fmt: skip
         self._argument, self._shape, self._axes, self._mask, self._place = argument.shape, shape, axes, mask, place
-        self._result, self._array = place.new(argument.shape, dtype)
+        self._result, self._array = replace(place, library=argument.library).new(argument.shape, dtype)
         self._direct = mask is None and argument.shape == shape and axes == tuple(range(len(shape)))
         own = flat_view(self._array, self._array.layout)[0]
         self.cells = own if self._direct else place.room(math.prod(shape), dtype)

@@ -24,6 +24,7 @@ from klnumba.kernels.tiles import BUFFER, SMALL, STEP, TILE, TREE, add, fill, pa
 
 # How small the largest derivative may be beside the largest number: float32 results hold more, computed in float64.
 LEAST = {np.dtype(np.float64): 2.0**-4, np.dtype(np.float32): 2.0**-22}
+FAR = -1e280  # a logarithm below may outweigh a share that is no float any more
 
 _power, _times = scalar(power), scalar(times)
 
@@ -33,21 +34,27 @@ def terms_of(meant: Callable[..., Any]) -> Any:
 
     @part
     def terms(x: Any, y: Any, mp: Any, mq: Any, inverse: Any) -> Any:
-        """Of a cell: its share of p and f, up to their constants, their product, and the size of what errors it has.
+        """Of a cell: its share of p and f, up to their constants, their product, and how much of its errors weighs.
 
-        The rounding of a power's argument weighs as much as that is large.
+        That of f is as large as the difference of two logarithms, and the rounding of a power's argument weighs as much
+        as that is large. It is infinite where the row's value may be, or is none.
         """
-        t, v = (x - mp) * inverse, (y - mq) * inverse
-        share, f = _power(t), formula(t, v)
-        return share, f, _times(share, f), _times(share, (abs(t) + abs(v)) * max(1.0, 0.5 * abs(t)))
+        t, v, gap = (x - mp) * inverse, (y - mq) * inverse, x - y
+        share, f = _power(t), formula(t, v, (gap - (mp - mq)) * inverse)
+        size = _times(share, (abs(gap) * inverse + abs(f)) * max(1.0, 0.5 * abs(t)))
+        odd = y != y or (v < FAR and x > -math.inf)
+        return share, f, _times(share, f), math.inf if odd else size
 
     return terms
 
 
 @part
-def is_sound(top: Any, size: Any, mean: Any, least: Any) -> Any:
-    """Whether the largest derivative is not small beside the size of what it is made of."""
-    return top >= least * size and abs(mean) < math.inf
+def is_sound(top: Any, largest: Any, total: Any, one: Any, mean: Any, least: Any) -> Any:
+    """Whether the largest derivative is not small beside the errors: of one cell, and of the mean.
+
+    The largest share is `one`, by which that of the mean is multiplied.
+    """
+    return top >= least * one * (largest + one * total) and abs(mean) < math.inf
 
 
 def long_rows(meant: Callable[..., Any], kind: Any) -> Callable[..., None]:
@@ -58,14 +65,14 @@ def long_rows(meant: Callable[..., Any], kind: Any) -> Callable[..., None]:
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, rows: Any, d: Any, factors: Any, inverse: Any, out: Any,
         flag: Any, powers: Any, work: Any, view: Any, space: Any,
     ) -> None:  # fmt: skip
-        state, tree, lanes = space[0:4], space[16 : 16 + TREE], space[16 + TREE : 16 + TREE + SMALL]
+        state, tree, lanes = space[0:6], space[16 : 16 + TREE], space[16 + TREE : 16 + TREE + SMALL]
         kept = frozen(powers)
         for r in range(rows):
             mp, mq = top_of(p, a + r * ps, d, tree), top_of(q, b + r * qs, d, tree)
             flag[r] = True
             if not is_finite(mp, mq):
                 continue
-            for k in range(4):
+            for k in range(6):
                 state[k] = 0.0
             one, mean, top, size = 1.0, 0.0, 0.0, 0.0
             for turn in range(2):
@@ -83,6 +90,7 @@ def long_rows(meant: Callable[..., Any], kind: Any) -> Callable[..., None]:
                     if turn == 0:
                         add(state, np.int64(0), total(kept, at, count, tree))
                         add(state, np.int64(2), total(view, np.int64(2 * BUFFER), count, tree))
+                        add(state, np.int64(4), total(view, np.int64(3 * BUFFER), count, tree))
                         size = largest(view[3 * BUFFER : 3 * BUFFER + count], lanes, size)
                     else:
                         ds = work[4 * BUFFER : 4 * BUFFER + count]
@@ -92,7 +100,7 @@ def long_rows(meant: Callable[..., Any], kind: Any) -> Callable[..., None]:
                         write(view, np.int64(4 * BUFFER), cells, factors[r] * inverse, out, r * d + first)
                 one = 1.0 / (state[0] + state[1])
                 mean = (state[2] + state[3]) * one
-            flag[r] = not is_sound(top, size * one, mean, least)
+            flag[r] = not is_sound(top, size, state[4] + state[5], one, mean, least)
 
     return loop
 
@@ -105,7 +113,7 @@ def short_rows(meant: Callable[..., Any], kind: Any) -> Callable[..., None]:
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, rows: Any, d: Any, factors: Any, inverse: Any, out: Any,
         flag: Any, powers: Any, work: Any, view: Any, space: Any,
     ) -> None:  # fmt: skip
-        tree = space[8 * TILE : 8 * TILE + TREE]
+        tree, kept = space[8 * TILE : 8 * TILE + TREE], frozen(powers)
         most = TILE // d
         for begin in range(0, rows, most):
             count = min(most, rows - begin)
@@ -122,11 +130,11 @@ def short_rows(meant: Callable[..., Any], kind: Any) -> Callable[..., None]:
                 fill(space, BUFFER + r * d, d, top_of(view, BUFFER + r * d, d, tree))
             xs, ys = view[0:whole], view[BUFFER : BUFFER + whole]
             us, gs = work[2 * BUFFER : 2 * BUFFER + whole], work[3 * BUFFER : 3 * BUFFER + whole]
-            fs, sizes = powers[0:whole], powers[PLACE : PLACE + whole]
-            ds = work[4 * BUFFER : 4 * BUFFER + whole]
+            sizes = work[4 * BUFFER : 4 * BUFFER + whole]
+            fs, ds = powers[0:whole], powers[PLACE : PLACE + whole]
             for k in range(whole):
                 us[k], fs[k], gs[k], sizes[k] = terms(xs[k], ys[k], tops_p[k], tops_q[k], inverse)
-            for k in range(2):
+            for k in range(3):
                 found = space[4 * BUFFER + k * TILE : 4 * BUFFER + (k + 1) * TILE]
                 sums(view, (2 + k) * BUFFER, count, d, found)
             for r in range(count):
@@ -137,10 +145,11 @@ def short_rows(meant: Callable[..., Any], kind: Any) -> Callable[..., None]:
                 ds[k] = _times(us[k], fs[k] - means[k]) * parts[k]
             for r in range(count):
                 i, at = begin + r, r * d
-                top = largest_of_few(view[4 * BUFFER + at : 4 * BUFFER + at + d])
-                size = largest_of_few(frozen(powers)[PLACE + at : PLACE + at + d]) * parts[at]
+                top = largest_of_few(kept[PLACE + at : PLACE + at + d])
+                size = largest_of_few(view[4 * BUFFER + at : 4 * BUFFER + at + d])
                 sound = is_finite(tops_p[at], tops_q[at])
-                flag[i] = not (sound and is_sound(top, size, means[at], least))
-                write(view, 4 * BUFFER + at, d, factors[i] * inverse, out, i * d)
+                total_size = space[4 * BUFFER + 2 * TILE + r]
+                flag[i] = not (sound and is_sound(top, size, total_size, parts[at], means[at], least))
+                write(kept, PLACE + at, d, factors[i] * inverse, out, i * d)
 
     return loop

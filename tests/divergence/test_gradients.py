@@ -43,6 +43,8 @@ def families(kind, d, rng):
         yield "wide", 9 * x, 9 * y
         yield "shifted", x, x + 5 + 1e-9 * y
         yield "confident", 40 * x, 40 * x + y
+        tail = np.where(np.arange(d) == 0, 0.0, -0.8 * math.log(d))
+        yield "equal but for one", tail, tail + y[0] - 8.0 * (np.arange(d) == 1)
         for size in (1e-1, 1e-4, 1e-8, 1e-13):
             yield f"near, {size}", x, x + size * y
 
@@ -208,6 +210,8 @@ EDGES = [
     ("kl_divergence", "logit", [-INF, 0, 0], [-INF, 0, 0], [0, 0, 0], [0, 0, 0]),
     ("kl_divergence", "logit", [-INF, -INF], [0, 0], [NAN, NAN], [NAN, NAN]),
     ("kl_divergence", "logit", [0, INF], [0, 0], [NAN, NAN], [NAN, NAN]),
+    ("kl_divergence", "logit", [0, -INF, 1], [0, NAN, 1], [NAN, NAN, NAN], [NAN, NAN, NAN]),
+    ("kl_divergence", "logit", [0, -720, 0], [0, -INF, 0], [NAN, NAN, NAN], [0, 0, 0]),
     ("kl_divergence", "logit", [800, 0, 0], [0, 0, 0], [0, 0, 0], [-2 / 3, 1 / 3, 1 / 3]),
     ("js_divergence", "prob", [1, 0], [0, 1], [0, -INF], [-INF, 0]),
     ("js_divergence", "logit", [0, -INF], [-INF, 0], [0, 0], [0, 0]),
@@ -227,9 +231,10 @@ def test_edges(edge, length):
         pytest.skip("the loops of long rows differ by their formula alone")
     empty = [0.0 if kind == "prob" else -INF] * length
     _, found = both(function, [*p, *empty], [*q, *empty], kind=kind)
-    if function != "entropy":
-        _, alone = kl.value_and_grad(getattr(kl, function), 1)([*p, *empty], [*q, *empty], kind=kind)
-        assert alone == pytest.approx(found[1], abs=1e-15, nan_ok=True)
+    for side in range(len(found)):
+        sides = ([*p, *empty], [*q, *empty])[: len(found)]
+        _, alone = kl.value_and_grad(getattr(kl, function), side)(*sides, kind=kind)
+        assert alone == pytest.approx(found[side], abs=1e-15, nan_ok=True)
     for got, expected in zip(found, slopes, strict=False):
         assert got[: len(p)] == pytest.approx(expected, abs=1e-15, nan_ok=True)
         rest = got[len(p) :]

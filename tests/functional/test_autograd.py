@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import klnumba as kl
-from klnumba import functional
+from klnumba import functional, gradients
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
 F = torch.nn.functional
@@ -313,3 +313,13 @@ def test_a_compiled_call_by_keywords():
         return kl.value_and_grad(kl.kl_divergence, 1)(p=p, q=q * 2.0)[1] * 3.0
 
     assert torch.equal(torch.compile(slope, backend="eager")(p, q), slope(p, q))
+
+
+@pytest.mark.parametrize("name", ["kl_divergence", "cross_entropy", "entropy"])
+def test_usual_rows_are_quick(name, monkeypatch):
+    """Those by logits; of the entropy, which has no q, too."""
+    monkeypatch.setattr(gradients.cpu, "slope_rows", None)
+    p, q = pair((30, 40), dtype=torch.float32, logits=True)
+    sides = (p,) if name == "entropy" else (p, q)
+    getattr(kl, name)(*sides, kind="logit").sum().backward()
+    assert all(side.grad.isfinite().all() for side in sides)

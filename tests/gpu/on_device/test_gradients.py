@@ -4,6 +4,7 @@ import zlib
 
 import numpy as np
 import pytest
+from numba import cuda
 
 import klnumba as kl
 from tests.divergence.test_gradients import (
@@ -170,6 +171,22 @@ def test_one_array_twice():
             assert not get(got).any()
 
 
+def test_the_stream_that_is_chosen(monkeypatch):
+    """The value and the derivatives come about on it."""
+    from klnumba.kernels.cuda import machine
+
+    start, streams = machine.start, []
+    monkeypatch.setattr(machine, "start", lambda *args: (streams.append(args[4]), start(*args)))
+    monkeypatch.setattr(machine, "follow", lambda on, before: None)
+    stream = 7 if SIMULATED else cuda.stream()
+    p, q = (put(side) for side in np.random.default_rng(14).uniform(0.1, 1.0, (2, 3, 6)))
+    kl.value_and_grad(kl.kl_divergence, (0, 1))(p, q, stream=stream, where=False)
+    assert len(set(streams)) == 1
+    assert streams[0] == (7 if SIMULATED else int(stream.handle.value))
+    if not SIMULATED:
+        stream.synchronize()
+
+
 @pytest.mark.parametrize("function", ["rel_entr", "generalized_kl"])
 @pytest.mark.parametrize("dtype", ["float64", "bfloat16"])
 @pytest.mark.parametrize("right", [(4, 5), (5,), (1, 1), (2, 4, 5)], ids=str)
@@ -263,10 +280,23 @@ def test_cells_of_pytorch(torch):
         np.testing.assert_allclose(side.grad.cpu(), exact, rtol=1e-13)
 
 
+def test_derivatives_are_of_the_library_of_their_argument(torch, monkeypatch):
+    from klnumba.kernels.cuda import machine
+
+    if SIMULATED:  # tensors of the CPU have no number of a device
+        monkeypatch.setattr(machine, "device_of", lambda pointer: None)
+    p, q = np.random.default_rng(15).uniform(0.1, 1.0, (2, 3, 5))
+    there = put(p), tensor(torch, q, grad=False)
+    for found, side in zip(kl.value_and_grad(kl.kl_divergence, (0, 1))(*there)[1], there, strict=True):
+        assert type(found) is type(side)
+
+
 def test_what_is_refused(torch):
     p, q = (tensor(torch, side) for side in np.random.default_rng(13).uniform(0.1, 1.0, (2, 3, 5)))
     with pytest.raises(TypeError, match="out: not with a tensor that requires grad"):
         kl.kl_divergence(p, q, out=torch.empty(3, dtype=torch.float64, device=p.device))
+    with pytest.raises(TypeError, match="goes with tensors alone"):
+        kl.kl_divergence(put(np.ones((3, 5))), q)
     with pytest.raises(RuntimeError, match=r"requires grad, and none is computed here; give p\.detach"):
         kl.row_statistics(p, q)
     (slope,) = torch.autograd.grad(kl.kl_divergence(p, q).sum(), p, create_graph=True)
