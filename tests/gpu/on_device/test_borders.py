@@ -183,6 +183,8 @@ class Tensor:
 
 
 Tensor.__module__ = "torch"
+NO_TANGENT = types.SimpleNamespace(tangent=None)
+AUTOGRAD = types.SimpleNamespace(forward_ad=types.SimpleNamespace(unpack_dual=lambda x: NO_TANGENT))
 
 
 @pytest.mark.skipif(not SIMULATED, reason="its memory is that of the host")
@@ -192,7 +194,7 @@ def test_tensors(name, monkeypatch):
 
     kind = np.dtype(ml_dtypes.bfloat16) if name == "bfloat16" else np.dtype(name)
     torch = types.SimpleNamespace(
-        Tensor=Tensor, float64="float64", float32="float32", strided="strided",
+        Tensor=Tensor, autograd=AUTOGRAD, float64="float64", float32="float32", strided="strided",
         uint8="uint8", empty=lambda shape, dtype, device: Tensor(np.empty(shape, dtype), dtype),
         cuda=types.SimpleNamespace(
             current_stream=lambda device: types.SimpleNamespace(cuda_stream=0),

@@ -13,7 +13,7 @@ from klnumba.gpu import borders
 from klnumba.kernels.cuda import machine
 from klnumba.metrics import RunningStatistics
 from tests.gpu.on_device.arrays import SIMULATED, Interface, get, put
-from tests.gpu.on_device.test_borders import Tensor
+from tests.gpu.on_device.test_borders import AUTOGRAD, Tensor
 
 pytestmark = pytest.mark.skipif(not SIMULATED, reason="streams of a device are its own")
 
@@ -192,7 +192,9 @@ def test_tensors_are_kept_for_another_stream(stream, done, monkeypatch):
         current_stream=lambda device: types.SimpleNamespace(cuda_stream=0),
         ExternalStream=lambda stream, device: stream, stream=contextlib.nullcontext,
     )  # fmt: skip
-    torch = types.SimpleNamespace(float64="float64", strided="strided", cuda=cuda, **made)
+    torch = types.SimpleNamespace(
+        Tensor=Tensor, autograd=AUTOGRAD, float64="float64", strided="strided", cuda=cuda, **made
+    )  # fmt: skip
     monkeypatch.setitem(sys.modules, "torch", torch)
     monkeypatch.setattr(Tensor, "record_stream", lambda self, on: kept.append((self.array is P, on)), raising=False)
     kl.kl_divergence(Tensor(P, "float64"), Tensor(Q, "float64"), stream=stream)
