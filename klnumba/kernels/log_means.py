@@ -18,11 +18,11 @@ from klnumba.formulas.slopes import times
 from klnumba.kernels.compiler import frozen, part, scalar
 from klnumba.kernels.fast import sums
 from klnumba.kernels.logs import top_of
-from klnumba.kernels.rises import KEPT, PLACE, is_finite, largest, largest_of_few
+from klnumba.kernels.rises import KEPT, PLACE, beside_tops, is_finite, largest, largest_of_few
 from klnumba.kernels.slopes import write
-from klnumba.kernels.tiles import BUFFER, SMALL, STEP, TILE, TREE, add, fill, pad, padded, side_by_side, total
+from klnumba.kernels.tiles import BUFFER, SMALL, TILE, TREE, add, fill, pad, padded, total
 
-# How small the largest derivative may be beside the largest number: float32 results hold more, computed in float64.
+# How small the largest derivative may be beside what its errors weigh: float32 results hold more, computed in float64.
 LEAST = {np.dtype(np.float64): 2.0**-4, np.dtype(np.float32): 2.0**-22}
 FAR = -1e280  # a logarithm below may outweigh a share that is no float any more
 
@@ -113,21 +113,12 @@ def short_rows(meant: Callable[..., Any], kind: Any) -> Callable[..., None]:
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, rows: Any, d: Any, factors: Any, inverse: Any, out: Any,
         flag: Any, powers: Any, work: Any, view: Any, space: Any,
     ) -> None:  # fmt: skip
-        tree, kept = space[8 * TILE : 8 * TILE + TREE], frozen(powers)
-        most = TILE // d
+        kept, most = frozen(powers), TILE // d
         for begin in range(0, rows, most):
             count = min(most, rows - begin)
-            whole = (count * d + STEP - 1) // STEP * STEP
-            side_by_side(p, a + begin * ps, ps, count, d, work, 0)
-            side_by_side(q, b + begin * qs, qs, count, d, work, BUFFER)
-            for k in range(2):
-                fill(work, k * BUFFER + count * d, whole - count * d, 0.0)
+            whole = beside_tops(p, a + begin * ps, ps, q, b + begin * qs, qs, count, d, work, view, space)
             tops_p, tops_q = space[0:whole], space[BUFFER : BUFFER + whole]
             parts, means = space[2 * BUFFER : 2 * BUFFER + whole], space[3 * BUFFER : 3 * BUFFER + whole]
-            fill(space, 0, 4 * BUFFER, 1.0)
-            for r in range(count):
-                fill(space, r * d, d, top_of(view, r * d, d, tree))
-                fill(space, BUFFER + r * d, d, top_of(view, BUFFER + r * d, d, tree))
             xs, ys = view[0:whole], view[BUFFER : BUFFER + whole]
             us, gs = work[2 * BUFFER : 2 * BUFFER + whole], work[3 * BUFFER : 3 * BUFFER + whole]
             sizes = work[4 * BUFFER : 4 * BUFFER + whole]

@@ -204,6 +204,28 @@ def long_log_rows(kind: Any) -> Callable[..., None]:
     return loop
 
 
+@part
+def beside_tops(
+    p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, count: Any, d: Any, work: Any, view: Any, space: Any
+) -> Any:  # fmt: skip
+    """Put short rows of logarithms side by side and the largest cell of its row beside each; the padded count.
+
+    They are in the first two buffers of `work` and of `space`. In the next two of `space`, and behind the cells, are
+    numbers that do no harm.
+    """
+    tree = space[8 * TILE : 8 * TILE + TREE]
+    whole = (count * d + STEP - 1) // STEP * STEP
+    side_by_side(p, a, ps, count, d, work, 0)
+    side_by_side(q, b, qs, count, d, work, BUFFER)
+    for k in range(2):
+        fill(work, k * BUFFER + count * d, whole - count * d, 0.0)
+    fill(space, 0, 4 * BUFFER, 1.0)
+    for r in range(count):
+        fill(space, r * d, d, top_of(view, r * d, d, tree))
+        fill(space, BUFFER + r * d, d, top_of(view, BUFFER + r * d, d, tree))
+    return whole
+
+
 def short_log_rows(kind: Any) -> Callable[..., None]:
     """The same of a few cells, many rows at a time."""
     least = LEAST[kind]
@@ -212,21 +234,12 @@ def short_log_rows(kind: Any) -> Callable[..., None]:
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, rows: Any, d: Any, factors: Any, inverse: Any, out: Any,
         flag: Any, powers: Any, work: Any, view: Any, space: Any,
     ) -> None:  # fmt: skip
-        tree = space[8 * TILE : 8 * TILE + TREE]
         most = TILE // d
         for begin in range(0, rows, most):
             count = min(most, rows - begin)
-            whole = (count * d + STEP - 1) // STEP * STEP
-            side_by_side(p, a + begin * ps, ps, count, d, work, 0)
-            side_by_side(q, b + begin * qs, qs, count, d, work, BUFFER)
-            for k in range(2):
-                fill(work, k * BUFFER + count * d, whole - count * d, 0.0)
+            whole = beside_tops(p, a + begin * ps, ps, q, b + begin * qs, qs, count, d, work, view, space)
             tops_p, tops_q = space[0:whole], space[BUFFER : BUFFER + whole]
             parts_p, parts_q = space[2 * BUFFER : 2 * BUFFER + whole], space[3 * BUFFER : 3 * BUFFER + whole]
-            fill(space, 0, 4 * BUFFER, 1.0)
-            for r in range(count):
-                fill(space, r * d, d, top_of(view, r * d, d, tree))
-                fill(space, BUFFER + r * d, d, top_of(view, BUFFER + r * d, d, tree))
             xs, ys = view[0:whole], view[BUFFER : BUFFER + whole]
             us, vs = work[2 * BUFFER : 2 * BUFFER + whole], work[3 * BUFFER : 3 * BUFFER + whole]
             ds = work[4 * BUFFER : 4 * BUFFER + whole]
