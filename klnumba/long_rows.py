@@ -21,6 +21,8 @@ from klnumba.kernels import cpu, exact, fast, logs, threads
 from klnumba.kernels.quick_rows import QUICK
 from klnumba.kernels.tiles import CHUNK, combine
 
+_step = cpu.step_of_long_rows
+
 
 class Read(NamedTuple):
     """What to do with every piece: a loop, and what it needs to know."""
@@ -196,7 +198,7 @@ def _exactly(task: Task) -> Plan:
         if not np.isfinite(sums[[0, 2]]).all():
             factors[:] = np.where(np.isfinite(sums[[0, 2]]), 1.0, exact.SHRINK)
             sums = combine((yield Read("masses", numbers=tuple(factors.tolist()))))
-        exact.raise_up(sums, factors)
+        _step("raise-up")(sums, factors)
     if task.name == "kl" and not task.normalize:
         found = yield from _finished("kl", task, sums, factors, finish_difference)
         return (yield from _finished("rel_entr", task, sums, factors, finish_sum)) if found != found else found
@@ -215,14 +217,14 @@ def _finished(name: str, task: Task, sums: np.ndarray, factors: np.ndarray, fini
 
 def _of_logs(task: Task, d: int, dtype: np.dtype[Any]) -> Plan:
     if not task.normalize and is_quick(task, d, dtype):
-        found = float(logs.value_of(*combine((yield Read("plain logs", task.name)))[:2]))
+        found = _step("value-of-logs")(*combine((yield Read("plain logs", task.name)))[:2])
         if found > -math.inf:
             return found + 0.0  # -0.0 becomes 0.0
     inverse, tail = task.inverse_temperature()
     c = np.array([0.0, 0.0, inverse, tail, 0.0, 0.0, 0.0, 0.0])
     states = yield Read("largest")
     c[:2] = states[:, :2].max(axis=0)
-    if logs.barred(c, task.normalize):
+    if _step("barred")(c, task.normalize):
         return math.nan
     found = math.nan
     for cell, weight in attempts(task):
@@ -239,14 +241,15 @@ def _log_value(task: Task, cell: str, weight: float, c: np.ndarray) -> Plan:
         states = yield Read("log cells", cell, weight, numbers=tuple(c.tolist()))
         f, fe, mass, low_mass, gap, low_gap, _ = map(float, combine(states, 0 if cell == cpu.LARGEST else None))
         mass, gap = mass + low_mass, gap + low_gap
-        found, done = logs.judge(f if math.isinf(f) else f + fe, mass, gap, task.normalize, *marks, attempt)
+        found, done = _step("judge")(f if math.isinf(f) else f + fe, mass, gap, task.normalize, *marks, attempt)
         if done:
             break
-        logs.sharpen(c, mass, gap)
+        _step("sharpen")(c, mass, gap)
         if cpu.CELLS[cell][1] in logs.SURPRISES:
+            normaliser = _step("log-normaliser")
             sums = (yield Read("log masses", numbers=tuple(c.tolist()))).sum(axis=0)
-            c[5] = logs.log_normaliser(sums[0] + sums[1], sums[2])
-            c[6] = logs.log_normaliser(sums[3] + sums[4], sums[5])
+            c[5] = normaliser(sums[0] + sums[1], sums[2])
+            c[6] = normaliser(sums[3] + sums[4], sums[5])
     return float(found)
 
 

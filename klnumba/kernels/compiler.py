@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dis
 import functools
+import gc
 import hashlib
 import math
 import os
@@ -22,6 +23,7 @@ import tempfile
 import threading
 import types
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -50,10 +52,10 @@ OPTIONS: dict[str, Any] = {
     "error_model": "numpy",
     "nogil": True,
     "_nrt": False,
-    "pipeline_class": registers.Compiler,
+    "no_cfunc_wrapper": True,
 }
-# Of what only loops call: without the wrappers through which Python would, there is less to compile.
-INNER = OPTIONS | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+# Of what only loops call: without the wrapper through which Python would, there is less to compile.
+INNER = OPTIONS | {"no_cpython_wrapper": True, "pipeline_class": registers.Compiler}
 
 
 @intrinsic
@@ -114,6 +116,8 @@ frozen: Any = _frozen
 eight_bytes: Any = _eight_bytes
 
 
+NEW_OBJECTS = 20_000  # between two searches for garbage while a loop is compiled
+
 LONG, SHORT = 20_000, 1_500  # instructions of a formula that is left in pieces, and of a piece that is not
 
 FOLDERS = ("formulas", "distributions", "kernels")  # the source that goes into compiled code
@@ -166,7 +170,7 @@ def scalar(formula: Callable[..., Any]) -> Any:
     if formula in INSTRUCTIONS:
         return INSTRUCTIONS[formula]
     twin = rebuilt(formula, scalar, is_formula)
-    return numba.njit(fastmath=SCALAR_FLAGS, forceinline=True, **OPTIONS)(_named(twin))
+    return numba.njit(fastmath=SCALAR_FLAGS, forceinline=True, **INNER)(_named(twin))
 
 
 def uncontracted(formula: Callable[..., Any]) -> Any:
@@ -206,6 +210,20 @@ def _closed_over(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
     return zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
 
 
+def for_python(piece: Any) -> Any:
+    """A piece with a way in for Python, which no piece has of itself."""
+    return numba.njit(fastmath=piece.targetoptions["fastmath"], **OPTIONS)(_copied(piece))
+
+
+def step(name: str, piece: Any, signature: Any) -> Any:
+    """A piece that Python calls between two loops, compiled and kept like one."""
+    return loop(name, _copied(piece), signature)
+
+
+def _copied(piece: Any) -> Callable[..., Any]:
+    return rebuilt(piece.py_func, lambda value: value, lambda value: False)
+
+
 def as_written(formula: Callable[..., Any]) -> Any:
     """A formula whose products and sums are not to be contracted, as a part of a loop."""
     return part(rebuilt(formula, scalar, is_formula))
@@ -214,7 +232,7 @@ def as_written(formula: Callable[..., Any]) -> Any:
 def loop(name: str, function: Callable[..., Any], signature: Any, cached: bool = True) -> Any:
     """Compile a loop for one signature; `name` tells it from every other loop in the cache."""
     function.__qualname__ = name.replace("-", "_")
-    dispatcher: Any = numba.njit(fastmath={"nsz"}, **OPTIONS | {"pipeline_class": registers.LoopCompiler})(function)
+    dispatcher: Any = numba.njit(fastmath={"nsz"}, **OPTIONS, pipeline_class=registers.LoopCompiler)(function)
     folder = cache_folder() if cached else None
     if folder is not None:
         dispatcher._cache = _loop_cache(function, name, folder)
@@ -237,6 +255,20 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_fresh_lock)
 
 
+@contextmanager
+def seldom_collected() -> Iterator[None]:
+    """Let Python look for garbage every 20,000 new objects in the block, not every 700.
+
+    A compilation makes millions that stay until its end: looking through them took a quarter of its time.
+    """
+    before = gc.get_threshold()
+    gc.set_threshold(max(before[0], NEW_OBJECTS) if before[0] else 0, *before[1:])  # 0: the caller wants none
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
 def once(build: Callable[..., Any]) -> Callable[..., Any]:
     """Build a loop at its first use, once for all threads, and keep it.
 
@@ -249,7 +281,7 @@ def once(build: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return built[key]
         except KeyError:
-            with _compile_lock, uninterrupted():
+            with _compile_lock, uninterrupted(), seldom_collected():
                 if key not in built:
                     built[key] = build(*key)
                 return built[key]
@@ -259,17 +291,17 @@ def once(build: Callable[..., Any]) -> Callable[..., Any]:
 
 def helper(function: Callable[..., Any]) -> Any:
     """A piece of a loop: compiled into the loops that call it, in the order of operations that is written."""
-    return _for_any_number(numba.njit(fastmath={"nsz"}, **OPTIONS)(_named(function)))
+    return _for_any_number(numba.njit(fastmath={"nsz"}, **INNER)(_named(function)))
 
 
 def part(function: Callable[..., Any]) -> Any:
     """A helper that is called in one place: it is put there before anything is compiled, which takes less time."""
-    return numba.njit(fastmath={"nsz"}, inline="always", **OPTIONS)(_named(function))
+    return numba.njit(fastmath={"nsz"}, inline="always", **INNER)(_named(function))
 
 
 def reordering(function: Callable[..., Any]) -> Any:
     """A sum whose additions the compiler may spread over a vector: the order follows the length and the processor."""
-    return _for_any_number(numba.njit(fastmath={"nsz", "reassoc"}, **OPTIONS)(_named(function)))
+    return _for_any_number(numba.njit(fastmath={"nsz", "reassoc"}, **INNER)(_named(function)))
 
 
 def _for_any_number(dispatcher: Any) -> Any:

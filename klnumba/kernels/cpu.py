@@ -33,7 +33,7 @@ from klnumba.kernels import (
     words,
 )
 from klnumba.kernels import slopes as slope_loops
-from klnumba.kernels.compiler import loop, once
+from klnumba.kernels.compiler import loop, once, step
 from klnumba.kernels.quick_rows import QUICK
 from klnumba.kernels.tiles import FLAGS, FLOAT, INDEX, INT, STATES, VALUES, buffer_of, cells_of, room_of
 
@@ -317,6 +317,22 @@ def extent() -> Any:
 
 
 PLACES = types.Array(types.int64, 1, "C")
+
+
+# What Python computes between the reads of a long row.
+STEPS: dict[str, tuple[Any, Any]] = {
+    "raise-up": (exact.raise_up, types.void(VALUES, VALUES)),
+    "value-of-logs": (logs.value_of, FLOAT(FLOAT, FLOAT)),
+    "barred": (logs.barred, BOOL(VALUES, BOOL)),
+    "judge": (logs.judge, types.Tuple((FLOAT, BOOL))(FLOAT, FLOAT, FLOAT, BOOL, BOOL, BOOL, BOOL, FLOAT, INT)),
+    "sharpen": (logs.sharpen, types.void(VALUES, FLOAT, FLOAT)),
+    "log-normaliser": (logs.log_normaliser, FLOAT(FLOAT, FLOAT)),
+}
+
+
+@once
+def step_of_long_rows(name: str) -> Any:
+    return step(name, *STEPS[name])
 
 
 @once

@@ -3,21 +3,30 @@
 For Intel processors LLVM takes half of a 512-bit register, since the first of them lowered their clock for whole ones.
 Those from Ice Lake on hardly do: there whole registers take 10 to 20 % less time, in rows, logits and closed forms
 alike. A function says so through an attribute, which is added where Numba lowers it.
+
+Machine code is made of loops alone: a piece is linked into those that call it.
 """
 
 from __future__ import annotations
 
+import ctypes
 import warnings
 from typing import Any
 
 import numba
 from llvmlite import binding as llvm
-from numba.core import compiler, lowering
+from numba.core import codegen, compiler, lowering
 from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import BaseNativeLowering, NativeLowering
 
 SINCE_ICE_LAKE = "+avx512vbmi2"
 WHOLE = '"prefer-vector-width"="512"'
+
+
+# Whether Numba has the parts that making less machine code takes; where they have moved, all of it is made.
+KNOWN = hasattr(codegen.CPUCodegen, "_pass_builder") and all(
+    hasattr(codegen.JITCodeLibrary, name) for name in ("_finalize_dynamic_globals", "_verify_declare_only_symbols")
+)
 
 
 class Lower(lowering.Lower):
@@ -50,6 +59,8 @@ class LoopLower(Lower):
         def optimize_and_hide() -> None:
             optimize()
             hide_pieces(library._final_module)
+            if KNOWN:
+                drop_unused(library)
 
         library._optimize_final_module = optimize_and_hide
 
@@ -66,6 +77,39 @@ def hide_pieces(module: Any) -> None:
             function.linkage = "internal"
 
 
+def drop_unused(library: Any) -> None:
+    """Drop the hidden pieces that were put in place wherever they were called."""
+    passes = llvm.newpassmanagers.create_new_module_pass_manager()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.run(library._final_module, library._codegen._pass_builder())
+
+
+class Unengaged:
+    """In place of Numba's engine: what has no machine code has no place in memory for its environment either."""
+
+    def set_env(self, name: str, env: Any) -> None:
+        """Do nothing."""
+
+
+class PieceLibrary(codegen.JITCodeLibrary):
+    """The code of a piece, ready to be linked into loops, of which no machine code is made."""
+
+    @property
+    def codegen(self) -> Any:
+        """What Numba asks to keep the environment of the finished function."""
+        return Unengaged()
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """Of what Python would call: a function of its own that says that this cannot be called."""
+        self._ensure_finalized()
+        return ctypes.cast(ctypes.pythonapi.PyObject_Call, ctypes.c_void_p).value or 0
+
+
 def fuses(context: Any) -> bool:
     """Whether the processor multiplies and adds in one step."""
     return "+fma" in features(context) or str(context.codegen().magic_tuple()[0]).startswith(("aarch64", "arm64"))
@@ -76,8 +120,8 @@ def features(context: Any) -> list[str]:
     return str(context.codegen().magic_tuple()[-1]).split(",")
 
 
-def _lowering(lower: Any, name: str) -> Any:
-    """Numba's pass with another class that lowers."""
+def _lowering(lower: Any, name: str, library: Any = None) -> Any:
+    """Numba's pass with another class that lowers, and another that holds the code."""
 
     @register_pass(mutates_CFG=True, analysis_only=False)
     class Lowering(BaseNativeLowering):
@@ -86,6 +130,11 @@ def _lowering(lower: Any, name: str) -> Any:
         @property
         def lowering_class(self) -> Any:
             return lower
+
+        def run_pass(self, state: Any) -> bool:
+            if library is not None and state.library is None:
+                state.library = library(state.targetctx.codegen(), state.func_id.func_qualname)
+            return bool(super().run_pass(state))
 
     return Lowering
 
@@ -103,5 +152,5 @@ def _compiler(lowering: Any) -> Any:
     return Compiler
 
 
-Compiler = _compiler(_lowering(Lower, "klnumba_lowering"))
+Compiler = _compiler(_lowering(Lower, "klnumba_lowering", PieceLibrary if KNOWN else None))
 LoopCompiler = _compiler(_lowering(LoopLower, "klnumba_loop_lowering"))

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from klnumba.formulas import device, finish
-from klnumba.kernels.compiler import scalar
 from tests.reference import coefficients
+from tests.reference.linked import packaged
 
 SETS = {
     "psi_short_f32": [f"P{i}" for i in range(8)],
@@ -46,7 +46,7 @@ def ratios(dtype, rng, count):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_cells_of_probabilities(dtype):
-    cell = scalar(device.KL_CELLS[dtype])
+    cell = packaged(device.KL_CELLS[dtype])
     worst = 0.0
     for p, q in zip(*ratios(dtype, np.random.default_rng(0), 3000), strict=True):
         value, bits = cell(p, q)
@@ -58,7 +58,7 @@ def test_cells_of_probabilities(dtype):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_zeros_and_what_is_no_probability(dtype):
-    kind, cell = np.dtype(dtype).type, scalar(device.KL_CELLS[dtype])
+    kind, cell = np.dtype(dtype).type, packaged(device.KL_CELLS[dtype])
     least = float(np.finfo(dtype).tiny)
     tiny = np.finfo(dtype).smallest_subnormal
     for p, q in [(0.0, 0.0), (0.0, 0.3), (0.0, tiny), (least, 1.0), (tiny, 1.0), (0.3, least), (1.0, 1.0)]:
@@ -93,7 +93,7 @@ def logits(dtype, rng, count):
 @pytest.mark.parametrize("inverse", [1.0, 0.25])
 def test_cells_of_logits(dtype, inverse):
     real = np.float64 if dtype == "float64" else np.float32
-    cell, worst = scalar(device.LOGIT_CELLS[dtype](device.gap)), 0.0
+    cell, worst = packaged(device.LOGIT_CELLS[dtype](device.gap)), 0.0
     for x, y, guess in zip(*logits(dtype, np.random.default_rng(1), 2000), strict=True):
         shift = real(guess)
         ratio = real(math.exp(float(shift)))
@@ -116,14 +116,14 @@ def test_cells_of_logits(dtype, inverse):
 def test_gaps(dtype):
     """What is rounded before the subtraction of the shift shows where little is left."""
     real, unit = np.dtype(dtype).type, UNIT[dtype]
-    quick, careful = scalar(device.quick_gap), scalar(device.gap)
+    quick, careful = packaged(device.quick_gap), packaged(device.gap)
     rounded = 0
     for x, y, shift in np.random.default_rng(5).uniform(-20, 20, (2000, 3)).astype(dtype):
         exact = (mpmath.mpf(float(x)) - mpmath.mpf(float(y))) / 4 - mpmath.mpf(float(shift))
         for found, error in ((careful, 2 * abs(exact)), (quick, 2 * abs(exact) + abs(float(x) - float(y)) / 4)):
             assert abs(float(found(x, y, real(0.25), shift)) - exact) <= unit * error
         rounded += quick(x, y, real(0.25), shift) != careful(x, y, real(0.25), shift)
-        assert scalar(device.plain_gap)(x, y, real(1.0), real(0.0)) == quick(x, y, real(1.0), real(0.0))
+        assert packaged(device.plain_gap)(x, y, real(1.0), real(0.0)) == quick(x, y, real(1.0), real(0.0))
     assert rounded > 10
 
 
@@ -131,7 +131,7 @@ def test_gaps(dtype):
 @pytest.mark.parametrize("dtype", OF_LOGITS)
 def test_logits_that_are_masked(dtype, gap):
     real = np.float64 if dtype == "float64" else np.float32
-    cell = scalar(device.LOGIT_CELLS[dtype](gap))
+    cell = packaged(device.LOGIT_CELLS[dtype](gap))
     one, zero = real(1.0), real(0.0)
     least = 1e-300 if dtype == "float64" else 0.0
     g, p, h, delta = cell(real(-math.inf), real(-math.inf), one, zero, one)
@@ -151,7 +151,7 @@ def test_logits_that_are_masked(dtype, gap):
 
 
 def test_finish_has_the_digits_of_a_float32():
-    ours, theirs = scalar(device.finish_f32), scalar(finish.kl_finish)
+    ours, theirs = packaged(device.finish_f32), packaged(finish.kl_finish)
     rng = np.random.default_rng(2)
     stands = 0
     for _ in range(2000):
@@ -163,24 +163,24 @@ def test_finish_has_the_digits_of_a_float32():
         stands += expected > 0
     assert 500 < stands < 2000
     assert ours(0.0, 1.5, 1.5, 2.0**-18, 2.0**40) == -1.0  # left to the careful look, as in float64
-    assert scalar(device.finish)(0.0, 1.5, 1.5, 2.0**-46, 2.0**900) == -1.0
+    assert packaged(device.finish)(0.0, 1.5, 1.5, 2.0**-46, 2.0**900) == -1.0
     for p in (0.0, math.nan, math.inf, -1.0):
         assert ours(1.0, p, 1.0, 2.0**-18, 2.0**40) == -1.0
 
 
 def test_bends():
     for dtype, size in (("float64", 3.0), ("float32", 0.5)):
-        bend = scalar(device.BENDS[dtype])
+        bend = packaged(device.BENDS[dtype])
         for t in np.random.default_rng(3).uniform(-0.5, size, 500):
             with mpmath.workdps(40):
                 exact = float(mpmath.mpf(t) - mpmath.log1p(mpmath.mpf(t)))
             assert bend(t) == pytest.approx(exact, rel=3e-7 if dtype == "float32" else 4e-16)
         assert bend(-0.75) == bend(-2.0) == math.inf
-    assert scalar(device.bend_f32)(0.75) == math.inf
+    assert packaged(device.bend_f32)(0.75) == math.inf
 
 
 def test_quotients():
     rng = np.random.default_rng(4)
     a, b = rng.uniform(0.5, 2.0, (2, 2000)) * 2.0 ** rng.integers(-300, 300, (2, 2000))
-    found = np.array([scalar(device.quotient)(x, y) for x, y in zip(a, b, strict=True)])
+    found = np.array([packaged(device.quotient)(x, y) for x, y in zip(a, b, strict=True)])
     np.testing.assert_allclose(found, a / b, rtol=2.3e-16)

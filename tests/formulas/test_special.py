@@ -12,8 +12,8 @@ from mpmath import mp, mpf
 
 from klnumba.distributions import beta, continuous_bernoulli
 from klnumba.formulas import bessel, bessel_orders, integrals, logarithms, quick, ranges, special
-from klnumba.kernels.compiler import scalar
 from tests.reference import coefficients
+from tests.reference.linked import packaged
 from tests.reference.special_errors import (
     OF_AN_ORDER,
     ONE_NUMBER,
@@ -66,7 +66,7 @@ def test_every_function_is_measured():
 
 @pytest.mark.parametrize(("name", "root"), [("log_gamma", 1.0), ("log_gamma", 2.0), ("digamma", 1.4616321449683623)])
 def test_near_a_root_the_error_is_of_the_order_of_the_terms(name, root):
-    function = scalar(getattr(special, name))
+    function = packaged(getattr(special, name))
     truth, _ = ONE_NUMBER[name]
     for x in root + np.concatenate([np.linspace(-0.4, 0.4, 41), 10.0 ** -np.arange(1, 15)]):
         with mp.workdps(50):
@@ -75,7 +75,7 @@ def test_near_a_root_the_error_is_of_the_order_of_the_terms(name, root):
 
 @pytest.mark.parametrize("delta", [0.9, 1e-3, 1e-9, 1e-15])
 def test_excess_of_products(delta):
-    function = scalar(special.excess_of_products)
+    function = packaged(special.excess_of_products)
     rng = np.random.default_rng(2)
     for _ in range(300):
         a, b, c = np.exp(rng.uniform(-200, 200, 3))
@@ -99,12 +99,12 @@ def test_excess_of_products(delta):
     ],
 )
 def test_excess_of_products_at_the_ends(numbers, value):
-    assert float(scalar(special.excess_of_products)(*numbers)) == pytest.approx(value, rel=1e-15, abs=0.0)
+    assert float(packaged(special.excess_of_products)(*numbers)) == pytest.approx(value, rel=1e-15, abs=0.0)
 
 
 @pytest.mark.parametrize("v", [-math.inf, -1e300, -800.0, -1.0, -1e-9, 0.0, 1e-9, 1.0, 700.0, 1e300, math.inf])
 def test_exp_excess(v):
-    value = float(scalar(special.exp_excess)(v))
+    value = float(packaged(special.exp_excess)(v))
     if v > 1000 or v == -math.inf:
         assert value == math.inf
     else:
@@ -113,7 +113,7 @@ def test_exp_excess(v):
 
 
 def test_log_twofold():
-    function = scalar(logarithms.log_twofold)
+    function = packaged(logarithms.log_twofold)
     rng = np.random.default_rng(4)
     for x in [*np.exp(rng.uniform(-600, 600, 300)), *(1.0 + rng.uniform(-0.3, 0.4, 300)), 1.0, 1e-310]:
         high, low = function(x)
@@ -136,7 +136,7 @@ def test_log_twofold():
     ],
 )
 def test_difference_over(numbers, value):
-    assert float(scalar(ranges.difference_over)(*numbers)) == pytest.approx(value, rel=1e-15, abs=0.0)
+    assert float(packaged(ranges.difference_over)(*numbers)) == pytest.approx(value, rel=1e-15, abs=0.0)
 
 
 @pytest.mark.parametrize(
@@ -149,14 +149,14 @@ def test_difference_over(numbers, value):
     ],
 )
 def test_times_excess(numbers, value):
-    assert float(scalar(ranges.times_excess)(*numbers)) == pytest.approx(value, rel=1e-14, abs=0.0)
+    assert float(packaged(ranges.times_excess)(*numbers)) == pytest.approx(value, rel=1e-14, abs=0.0)
 
 
 @pytest.mark.parametrize(
     ("a", "v", "low"), [(1e-10, 712.0, 0.0), (3.0, 690.0, 1e-14), (2.0, -1e300, 0.0), (1.0, 1e9, 0.0)]
 )
 def test_times_exp_excess(a, v, low):
-    value = float(scalar(ranges.times_exp_excess)(a, v, low))
+    value = float(packaged(ranges.times_exp_excess)(a, v, low))
     with mp.workdps(400):
         w = mpf(v) + mpf(low)
         exact = mpf(a) * (mp.expm1(w) - w) if v < 1000 else mpf("inf")
@@ -167,7 +167,7 @@ def test_the_text_runs_uncompiled():
     """As plain Python, though without the compiler's fused operations."""
     for name in ("log_gamma", "digamma", "trigamma", "stirling", "stirling_slope"):
         for x in (0.01, 0.7, 3.3, 50.0):
-            plain, compiled = getattr(special, name)(x), scalar(getattr(special, name))(x)
+            plain, compiled = getattr(special, name)(x), packaged(getattr(special, name))(x)
             assert float(plain) == pytest.approx(float(compiled), rel=3e-15)
 
 

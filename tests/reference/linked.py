@@ -44,10 +44,10 @@ def loop(name: str, fused: bool) -> Callable[..., None]:
 @cache
 def entry(function: FunctionType) -> Any:
     """`compiler.uncontracted` with a way in for Python, which that has not."""
-    piece = compiler.uncontracted(function)
+    return compiler.for_python(compiler.uncontracted(function))
 
-    @numba.njit(error_model="numpy", fastmath={"nsz"})
-    def call(*numbers):
-        return piece(*numbers)
 
-    return call
+@cache
+def packaged(function: FunctionType) -> Any:
+    """`compiler.scalar` with one."""
+    return compiler.for_python(compiler.scalar(function))

@@ -18,8 +18,8 @@ import numpy as np
 from mpmath import mp, mpf
 
 from klnumba.formulas import bessel, bessel_orders, integrals, quick, special
-from klnumba.kernels.compiler import scalar
 from tests.reference import linked
+from tests.reference.linked import packaged
 
 TABLE = Path(__file__).parents[2] / "docs" / "_data" / "special_errors.json"
 DIGITS = 110
@@ -112,7 +112,7 @@ def formula(name: str) -> Any:
     """The compiled function of this name."""
     if name in QUICK:
         return linked.entry(getattr(quick, name))
-    return scalar(
+    return packaged(
         next(getattr(module, name) for module in (special, bessel, bessel_orders, integrals) if hasattr(module, name))
     )
 

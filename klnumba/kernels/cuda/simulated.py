@@ -29,7 +29,7 @@ class _Context:
 
 
 cuda = _Context()
-two_sum = compiler.scalar(elementary.two_sum)
+two_sum = compiler.for_python(compiler.scalar(elementary.two_sum))
 fma = compiler.INSTRUCTIONS[primitives.fma]
 
 

@@ -70,7 +70,7 @@ def device(function: Callable[..., Any]) -> Any:
         return _SPECIAL[function]
     text = getattr(function, "py_func", function)
     if SIMULATED:
-        return scalar(function) if text is function else function
+        return compiler.for_python(scalar(function) if text is function else function)
     return piece(rebuilt(text, device, _is_text))
 
 
