@@ -6,6 +6,7 @@ import contextlib
 import functools
 import inspect
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -18,9 +19,10 @@ from klnumba.engine import NAMES, Task, frozen
 from klnumba.formulas.slopes import SLOPES
 from klnumba.gpu.borders import any_on_device
 from klnumba.kernels import cpu, threads
+from klnumba.kernels.fast import SHORT as FEW
 from klnumba.kernels.log_slopes_short import ROOM
 from klnumba.kernels.logs_short import SHORT
-from klnumba.kernels.rises import ROOM as POWERS
+from klnumba.kernels.rises import room_of_powers
 from klnumba.reduction import prepared, task_of, unit_of
 
 By = tuple[bool, bool]  # whether the derivative by p is wanted, and that by q
@@ -118,7 +120,7 @@ def _rows(task: Task, rows: Rows, reduced: tuple[int, ...], factors: Any, by: By
     """
     scale = np.array(np.broadcast_to(np.asarray(factors, np.float64).reshape(-1), (rows.n,)))
     found = [np.empty(rows.n * rows.d if wanted else 0, rows.dtype) for wanted in by]
-    short, name = rows.d < SHORT, NAMES[rows.dtype.char]
+    short, few, name = rows.d < SHORT, rows.d < FEW, NAMES[rows.dtype.char]
     inverse = task.inverse_temperature() if task.logs else ()
 
     def careful(block: Block, scale: np.ndarray, places: list[np.ndarray], index: np.ndarray) -> None:
@@ -127,14 +129,15 @@ def _rows(task: Task, rows: Rows, reduced: tuple[int, ...], factors: Any, by: By
         numbers = (scale, task.weight, *inverse)
         loop(*block.sides(), frozen(index), rows.d, *numbers, *by, *places, *more, *threads.scratch(FLOAT64))
 
-    loops = _quick_loops(task, name, short, by)
+    loops, kept = _quick_loops(task, name, few, by), dict[int, np.ndarray]()
 
     def quick(block: Block, scale: np.ndarray, places: list[np.ndarray]) -> np.ndarray:
         """The rows that are left."""
-        powers = (np.empty(POWERS),) if task.logs else ()
+        powers = (kept.setdefault(threading.get_ident(), np.empty(room_of_powers(rows.d))),) if task.logs else ()
         numbers, flag = (scale, *inverse[:1]), np.zeros((len(loops), block.count), np.int8)
+        room = threads.scratch(FLOAT64 if few else rows.dtype)
         for (side, loop), left in zip(loops.items(), flag, strict=True):
-            loop(*block.sides(), block.count, rows.d, *numbers, places[side], left, *powers, *threads.scratch(FLOAT64))
+            loop(*block.sides(), block.count, rows.d, *numbers, places[side], left, *powers, *room)
         return np.flatnonzero(flag.any(axis=0))
 
     def one(job: Any) -> None:

@@ -254,9 +254,9 @@ def rise_rows(dtype: str, logs: bool, short: bool) -> Any:
     if logs:
         built = rises.short_log_rows(kind) if short else rises.long_log_rows(kind)
     else:
-        built = rises.short_rows() if short else rises.long_rows()
+        built = rises.short_rows() if short else rises.long_rows(kind)
     name = _name("rises", "logs" if logs else "cells", "short" if short else "long", dtype)
-    return loop(name, built, _signature_of_quick_slopes(kind, logs))
+    return loop(name, built, _signature_of_quick_slopes(kind, logs, short))
 
 
 @once
@@ -266,13 +266,14 @@ def mean_rows(name: str, dtype: str, short: bool) -> Any:
     assert meant is not None
     built = log_means.short_rows(meant, kind) if short else log_means.long_rows(meant, kind)
     label = _name(name, "means", "logs", "short" if short else "long", dtype)
-    return loop(label, built, _signature_of_quick_slopes(kind, logs=True))
+    return loop(label, built, _signature_of_quick_slopes(kind, True, short))
 
 
-def _signature_of_quick_slopes(kind: np.dtype[Any], logs: bool) -> Any:
+def _signature_of_quick_slopes(kind: np.dtype[Any], logs: bool, short: bool) -> Any:
     cells, numbers, powers = cells_of(kind), ((FLOAT,) if logs else ()), ((VALUES,) if logs else ())
     sides = cells, INT, INT, cells, INT, INT, INT, INT
-    return types.void(*sides, VALUES, *numbers, buffer_of(kind), FLAGS, *powers, *ROOM)
+    room = ROOM if short else room_of(kind)
+    return types.void(*sides, VALUES, *numbers, buffer_of(kind), FLAGS, *powers, *room)
 
 
 @once

@@ -15,15 +15,16 @@ import numpy as np
 
 from klnumba.formulas.logit_cells import power
 from klnumba.formulas.slopes import times
-from klnumba.kernels.compiler import frozen, part, scalar
+from klnumba.kernels.compiler import frozen, helper, part, scalar
 from klnumba.kernels.fast import sums
 from klnumba.kernels.logs import top_of
-from klnumba.kernels.rises import KEPT, PLACE, beside_tops, is_finite, largest, largest_of_few
-from klnumba.kernels.slopes import write
-from klnumba.kernels.tiles import BUFFER, SMALL, TILE, TREE, add, fill, pad, padded, total
+from klnumba.kernels.rises import KEPT, beside_tops, is_finite, is_seen, largest, largest_of_few
+from klnumba.kernels.tiles import BUFFER, SMALL, SPACE, STEP, TILE, TREE, add, fill, pad, total
 
 # How small the largest derivative may be beside what its errors weigh: float32 results hold more, computed in float64.
 LEAST = {np.dtype(np.float64): 2.0**-4, np.dtype(np.float32): 2.0**-22}
+GS, SIZES = TILE, TILE + BUFFER  # where the products and the sizes of the cells of a tile lie in `space`
+assert SIZES + BUFFER <= SPACE
 FAR = -1e280  # a logarithm below may outweigh a share that is no float any more
 
 _power, _times = scalar(power), scalar(times)
@@ -49,24 +50,59 @@ def terms_of(meant: Callable[..., Any]) -> Any:
 
 
 @part
-def is_sound(top: Any, largest: Any, total: Any, one: Any, mean: Any, least: Any) -> Any:
-    """Whether the largest derivative is not small beside the errors: of one cell, and of the mean.
+def bar(largest: Any, total: Any, one: Any, mean: Any, least: Any) -> Any:
+    """How large one derivative must be, so as not to be small beside the errors: of one cell, and of the mean.
 
-    The largest share is `one`, by which that of the mean is multiplied.
+    The largest share is `one`, by which that of the mean is multiplied. It is NaN where there is no mean.
     """
-    return top >= least * one * (largest + one * total) and abs(mean) < math.inf
+    return least * one * (largest + one * total) if abs(mean) < math.inf else math.nan
+
+
+@helper
+def deviations(us: Any, fs: Any, mean: Any, one: Any, factor: Any, least: Any, out: Any) -> Any:
+    """The shares times what is above the mean, times a factor; whether one is at least so large before that."""
+    seen = 0
+    for k in range(out.size):
+        value = _times(us[k], fs[k] - mean) * one
+        out[k] = _times(factor, value)
+        seen |= 1 if abs(value) >= least else 0
+    return seen != 0
 
 
 def long_rows(meant: Callable[..., Any], kind: Any) -> Callable[..., None]:
-    """Rows of logarithms, normalised. What up to `KEPT` cells say is in the cache when the sums are known."""
+    """Rows of logarithms, normalised. What up to `KEPT` cells say is there when the sums are known."""
     least, terms = LEAST[kind], terms_of(meant)
+
+    @helper
+    def terms_into(
+        xs: Any, ys: Any, mp: Any, mq: Any, inverse: Any, us: Any, fs: Any, gs: Any, sizes: Any
+    ) -> None:  # fmt: skip
+        for k in range(xs.size):
+            us[k], fs[k], gs[k], sizes[k] = terms(np.float64(xs[k]), np.float64(ys[k]), mp, mq, inverse)
+
+    @part
+    def tile(
+        p: Any, a: Any, q: Any, b: Any, count: Any, mp: Any, mq: Any, inverse: Any, powers: Any, at: Any, space: Any,
+        work: Any, view: Any,
+    ) -> Any:  # fmt: skip
+        """What `count` cells say, from `at` on in both halves of `powers` and from `GS` and `SIZES` on; padded."""
+        whole = count // STEP * STEP
+        us, fs, gs, sizes = powers[at:], powers[powers.size // 2 + at :], space[GS:], space[SIZES:]
+        terms_into(p[a : a + whole], q[b : b + whole], mp, mq, inverse, us, fs, gs, sizes)
+        if whole == count:
+            return whole
+        more = pad(p, a + whole, count - whole, work, np.int64(0), -np.inf)
+        pad(q, b + whole, count - whole, work, np.int64(STEP), -np.inf)
+        xs, ys = view[0:more], view[STEP : STEP + more]
+        terms_into(xs, ys, mp, mq, inverse, us[whole:], fs[whole:], gs[whole:], sizes[whole:])
+        return whole + more
 
     def loop(
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, rows: Any, d: Any, factors: Any, inverse: Any, out: Any,
         flag: Any, powers: Any, work: Any, view: Any, space: Any,
     ) -> None:  # fmt: skip
         state, tree, lanes = space[0:6], space[16 : 16 + TREE], space[16 + TREE : 16 + TREE + SMALL]
-        kept = frozen(powers)
+        kept, half, sums_of = frozen(powers), powers.size // 2, frozen(space)
         for r in range(rows):
             mp, mq = top_of(p, a + r * ps, d, tree), top_of(q, b + r * qs, d, tree)
             flag[r] = True
@@ -74,33 +110,28 @@ def long_rows(meant: Callable[..., Any], kind: Any) -> Callable[..., None]:
                 continue
             for k in range(6):
                 state[k] = 0.0
-            one, mean, top, size = 1.0, 0.0, 0.0, 0.0
+            one, mean, size, enough, seen = 1.0, 0.0, 0.0, 0.0, False
             for turn in range(2):
                 for first in range(0, d, TILE):
                     cells, at = min(TILE, d - first), first if d <= KEPT else 0
-                    count = padded(cells)
-                    us, fs = powers[at : at + count], powers[PLACE + at : PLACE + at + count]
                     if turn == 0 or d > KEPT:
-                        pad(q, b + r * qs + first, cells, work, np.int64(BUFFER), -np.inf)
-                        pad(p, a + r * ps + first, cells, work, np.int64(0), -np.inf)
-                        xs, ys = view[0:count], view[BUFFER : BUFFER + count]
-                        gs, sizes = work[2 * BUFFER : 2 * BUFFER + count], work[3 * BUFFER : 3 * BUFFER + count]
-                        for k in range(count):
-                            us[k], fs[k], gs[k], sizes[k] = terms(xs[k], ys[k], mp, mq, inverse)
+                        count = tile(
+                            p, a + r * ps + first, q, b + r * qs + first, cells, mp, mq, inverse, powers, at, space,
+                            work, view,
+                        )  # fmt: skip
                     if turn == 0:
                         add(state, np.int64(0), total(kept, at, count, tree))
-                        add(state, np.int64(2), total(view, np.int64(2 * BUFFER), count, tree))
-                        add(state, np.int64(4), total(view, np.int64(3 * BUFFER), count, tree))
-                        size = largest(view[3 * BUFFER : 3 * BUFFER + count], lanes, size)
+                        add(state, np.int64(2), total(sums_of, np.int64(GS), count, tree))
+                        add(state, np.int64(4), total(sums_of, np.int64(SIZES), count, tree))
+                        size = largest(sums_of[SIZES : SIZES + count], lanes, size)
                     else:
-                        ds = work[4 * BUFFER : 4 * BUFFER + count]
-                        for k in range(count):
-                            ds[k] = _times(us[k], fs[k] - mean) * one
-                        top = largest(view[4 * BUFFER : 4 * BUFFER + count], lanes, top)
-                        write(view, np.int64(4 * BUFFER), cells, factors[r] * inverse, out, r * d + first)
+                        us, fs = kept[at : at + cells], kept[half + at : half + at + cells]
+                        place = out[r * d + first : r * d + first + cells]
+                        seen |= deviations(us, fs, mean, one, factors[r] * inverse, enough, place)
                 one = 1.0 / (state[0] + state[1])
                 mean = (state[2] + state[3]) * one
-            flag[r] = not is_sound(top, size, state[4] + state[5], one, mean, least)
+                enough = bar(size, state[4] + state[5], one, mean, least)
+            flag[r] = not seen
 
     return loop
 
@@ -113,7 +144,7 @@ def short_rows(meant: Callable[..., Any], kind: Any) -> Callable[..., None]:
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, rows: Any, d: Any, factors: Any, inverse: Any, out: Any,
         flag: Any, powers: Any, work: Any, view: Any, space: Any,
     ) -> None:  # fmt: skip
-        kept, most = frozen(powers), TILE // d
+        most, half = TILE // d, powers.size // 2
         for begin in range(0, rows, most):
             count = min(most, rows - begin)
             whole = beside_tops(p, a + begin * ps, ps, q, b + begin * qs, qs, count, d, work, view, space)
@@ -121,8 +152,8 @@ def short_rows(meant: Callable[..., Any], kind: Any) -> Callable[..., None]:
             parts, means = space[2 * BUFFER : 2 * BUFFER + whole], space[3 * BUFFER : 3 * BUFFER + whole]
             xs, ys = view[0:whole], view[BUFFER : BUFFER + whole]
             us, gs = work[2 * BUFFER : 2 * BUFFER + whole], work[3 * BUFFER : 3 * BUFFER + whole]
-            sizes = work[4 * BUFFER : 4 * BUFFER + whole]
-            fs, ds = powers[0:whole], powers[PLACE : PLACE + whole]
+            sizes, place = work[4 * BUFFER : 4 * BUFFER + whole], out[begin * d : (begin + count) * d]
+            fs, ds = powers[0:whole], powers[half : half + whole]
             for k in range(whole):
                 us[k], fs[k], gs[k], sizes[k] = terms(xs[k], ys[k], tops_p[k], tops_q[k], inverse)
             for k in range(3):
@@ -130,17 +161,18 @@ def short_rows(meant: Callable[..., Any], kind: Any) -> Callable[..., None]:
                 sums(view, (2 + k) * BUFFER, count, d, found)
             for r in range(count):
                 one = 1.0 / space[4 * BUFFER + r]
+                flag[begin + r] = not is_finite(tops_p[r * d], tops_q[r * d])
+                fill(space, r * d, d, factors[begin + r] * inverse)
                 fill(space, 2 * BUFFER + r * d, d, one)
                 fill(space, 3 * BUFFER + r * d, d, space[4 * BUFFER + TILE + r] * one)
             for k in range(whole):
                 ds[k] = _times(us[k], fs[k] - means[k]) * parts[k]
+            for k in range(place.size):
+                place[k] = _times(tops_p[k], ds[k])
             for r in range(count):
-                i, at = begin + r, r * d
-                top = largest_of_few(kept[PLACE + at : PLACE + at + d])
+                at = r * d
                 size = largest_of_few(view[4 * BUFFER + at : 4 * BUFFER + at + d])
-                sound = is_finite(tops_p[at], tops_q[at])
-                total_size = space[4 * BUFFER + 2 * TILE + r]
-                flag[i] = not (sound and is_sound(top, size, total_size, parts[at], means[at], least))
-                write(kept, PLACE + at, d, factors[i] * inverse, out, i * d)
+                enough = bar(size, space[4 * BUFFER + 2 * TILE + r], parts[at], means[at], least)
+                flag[begin + r] |= not is_seen(ds[at : at + d], enough)
 
     return loop

@@ -47,6 +47,23 @@ _two_sum = scalar(two_sum)
 
 
 @helper
+def larger_of(cells: Any, top: Any) -> Any:
+    """The largest cell, or `top`; four at a time, since each comparison waits for the one before."""
+    a = b = c = e = top
+    whole = cells.size // 4 * 4
+    for k in range(0, whole, 4):
+        a = cells[k] if cells[k] > a else a
+        b = cells[k + 1] if cells[k + 1] > b else b
+        c = cells[k + 2] if cells[k + 2] > c else c
+        e = cells[k + 3] if cells[k + 3] > e else e
+    for k in range(whole, cells.size):
+        a = cells[k] if cells[k] > a else a
+    a = b if b > a else a
+    c = e if e > c else c
+    return c if c > a else a
+
+
+@helper
 def top_of(a: Any, start: Any, d: Any, tree: Any) -> Any:
     """The largest cell; NaN cells are passed over."""
     top = -np.inf
@@ -58,12 +75,15 @@ def top_of(a: Any, start: Any, d: Any, tree: Any) -> Any:
             x = a[first : first + STEP]
             for k in range(STEP):
                 tree[k] = x[k] if x[k] > tree[k] else tree[k]
-        for k in range(STEP):
-            top = tree[k] if tree[k] > top else top
-    rest = a[start + whole : start + d]
-    for k in range(rest.size):
-        top = rest[k] if rest[k] > top else top
-    return top
+        top = larger_of(tree[0:STEP], top)
+    return larger_of(a[start + whole : start + d], top)
+
+
+@helper
+def tops_of(a: Any, start: Any, rows: Any, d: Any, out: Any) -> None:
+    """Those of adjacent rows of a few cells."""
+    for r in range(rows):
+        out[r] = larger_of(a[start + r * d : start + (r + 1) * d], -np.inf)
 
 
 @part

@@ -15,32 +15,36 @@ from typing import Any
 
 import numpy as np
 
+from klnumba.formulas import slopes
 from klnumba.formulas.finish import middling
 from klnumba.formulas.logit_cells import power
-from klnumba.kernels.compiler import frozen, part, scalar
+from klnumba.kernels.compiler import frozen, helper, part, scalar
 from klnumba.kernels.fast import sums
-from klnumba.kernels.logs import top_of
-from klnumba.kernels.slopes import write
-from klnumba.kernels.tiles import BUFFER, SMALL, STEP, TILE, TREE, add, fill, pad, padded, side_by_side, total
+from klnumba.kernels.lane_sums import LANES, add_four, low, row_loop, together
+from klnumba.kernels.logs import top_of, tops_of
+from klnumba.kernels.tiles import BUFFER, SMALL, STEP, TILE, TREE, add, fill, pad, side_by_side, total
 
 ALIKE = 2.0**-16  # the part of the sums by which they may differ,
 SEEN = 4.0  # and how many times that of the largest derivative it may be
 # How small the largest difference may be beside the largest share: float32 results hold more, computed in float64.
 LEAST = {np.dtype(np.float64): 2.0**-3, np.dtype(np.float32): 2.0**-22}
 
-KEPT = 4096  # cells of a row whose powers are kept
-PLACE = KEPT + STEP
-ROOM = 2 * PLACE
+KEPT = 1 << 17  # cells of a row whose powers are kept, at most: even from memory they come sooner than from a formula
 
-_power, _middling = scalar(power), scalar(middling)
+_power, _middling, times = scalar(power), scalar(middling), scalar(slopes.times)
+
+
+def room_of_powers(d: int) -> int:
+    """How many numbers `powers` has for rows of `d` cells; one half is for p and one for q."""
+    return 2 * (max(TILE, min(d, KEPT)) + STEP)
 
 
 @part
-def differences(xs: Any, ys: Any, gaps: Any, below: Any) -> None:
-    """The differences of cells, and where one is negative."""
+def differences(xs: Any, ys: Any, gaps: Any) -> None:
+    """The differences of cells, NaN where one is negative."""
     for k in range(xs.size):
-        gaps[k] = xs[k] - ys[k]
-        below[k] = 1.0 if xs[k] < 0.0 or ys[k] < 0.0 else 0.0
+        gap = xs[k] - ys[k]
+        gaps[k] = math.nan if xs[k] < 0.0 or ys[k] < 0.0 else gap
 
 
 @part
@@ -51,9 +55,9 @@ def rise(x: Any, y: Any, c: Any) -> Any:
 
 
 @part
-def is_plain(p: Any, q: Any, gap: Any, below: Any) -> Any:
-    """Whether the sums of two rows, of their differences and of the marks of negative cells call for no more care."""
-    return _middling(p, q) and below == 0.0 and abs(gap) <= ALIKE * q
+def is_plain(q: Any, gap: Any) -> Any:
+    """Whether the sums of q and of the differences call for no more care."""
+    return _middling(q + gap, q) and abs(gap) <= ALIKE * q
 
 
 @part
@@ -78,43 +82,47 @@ def largest_of_few(cells: Any) -> Any:
     return found
 
 
-def long_rows() -> Callable[..., None]:
+@part
+def four_of_rises(
+    x0: Any, x1: Any, x2: Any, x3: Any, y0: Any, y1: Any, y2: Any, y3: Any, c: Any, out: Any, k: Any
+) -> Any:  # fmt: skip
+    """What is added up of four cells: q and p - q; 0 where one is negative."""
+    out[k] = add_four(y0, y1, y2, y3)
+    out[LANES + k] = add_four(x0 - y0, x1 - y1, x2 - y2, x3 - y3)
+    least = min(min(min(x0, x1), min(x2, x3)), min(min(y0, y1), min(y2, y3)))
+    return np.int64(0) if least < 0.0 else np.int64(1)
+
+
+@helper
+def rises_of(xs: Any, ys: Any, c: Any, factor: Any, least: Any, out: Any) -> Any:
+    """The derivatives of the cells of a row; whether one is at least so large before it is multiplied."""
+    seen = 0
+    for k in range(xs.size):
+        value = rise(np.float64(xs[k]), np.float64(ys[k]), c)
+        out[k] = times(factor, value)
+        seen |= 1 if abs(value) >= least else 0
+    return seen != 0
+
+
+def long_rows(kind: Any) -> Callable[..., None]:
     """Rows of cells."""
+    row = row_loop(four_of_rises, 2, kind, np.float64, np.int64(1))
+    lows = low(2)
 
     def loop(
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, rows: Any, d: Any, factors: Any, out: Any, flag: Any,
         work: Any, view: Any, space: Any,
     ) -> None:  # fmt: skip
-        state, tree, lanes = space[0:8], space[16 : 16 + TREE], space[16 + TREE : 16 + TREE + SMALL]
         for r in range(rows):
-            for k in range(8):
-                state[k] = 0.0
-            for first in range(0, d, TILE):
-                size = min(TILE, d - first)
-                pad(q, b + r * qs + first, size, work, np.int64(BUFFER), 0.0)
-                count = pad(p, a + r * ps + first, size, work, np.int64(0), 0.0)
-                differences(
-                    view[0:count], view[BUFFER : BUFFER + count], work[2 * BUFFER : 2 * BUFFER + count],
-                    work[3 * BUFFER : 3 * BUFFER + count],
-                )  # fmt: skip
-                for k in range(4):
-                    add(state, 2 * k, total(view, k * BUFFER, count, tree))
-            p_sum, q_sum, gap = state[0] + state[1], state[2] + state[3], state[4] + state[5]
-            flag[r] = not is_plain(p_sum, q_sum, gap, state[6])
+            guard = row(p, a + r * ps, q, b + r * qs, d, 1.0, work, view, space, 0)
+            together(2 * LANES, lows, space)
+            q_sum, gap = space[0] + space[lows], space[1] + space[lows + 1]
+            flag[r] = not (guard == 1 and is_plain(q_sum, gap))
             if flag[r]:
                 continue
-            c, top = gap / q_sum, 0.0
-            for first in range(0, d, TILE):
-                size = min(TILE, d - first)
-                pad(q, b + r * qs + first, size, work, np.int64(BUFFER), 0.0)
-                count = pad(p, a + r * ps + first, size, work, np.int64(0), 0.0)
-                xs, ys = view[0:count], view[BUFFER : BUFFER + count]
-                us = work[2 * BUFFER : 2 * BUFFER + count]
-                for k in range(count):
-                    us[k] = rise(xs[k], ys[k], c)
-                top = largest(view[2 * BUFFER : 2 * BUFFER + count], lanes, top)
-                write(view, np.int64(2 * BUFFER), size, factors[r] / p_sum, out, r * d + first)
-            flag[r] = abs(c) > SEEN * top
+            c, start = gap / q_sum, r * d
+            xs, ys = p[a + r * ps : a + r * ps + d], q[b + r * qs : b + r * qs + d]
+            flag[r] = not rises_of(xs, ys, c, factors[r] / (q_sum + gap), abs(c) / SEEN, out[start : start + d])
 
     return loop
 
@@ -129,27 +137,27 @@ def short_rows() -> Callable[..., None]:
         most = TILE // d
         for begin in range(0, rows, most):
             count = min(most, rows - begin)
-            whole = (count * d + STEP - 1) // STEP * STEP
+            cells, at = count * d, begin * d
             side_by_side(p, a + begin * ps, ps, count, d, work, 0)
             side_by_side(q, b + begin * qs, qs, count, d, work, BUFFER)
-            for k in range(2):
-                fill(work, k * BUFFER + count * d, whole - count * d, 1.0)
-            xs, ys = view[0:whole], view[BUFFER : BUFFER + whole]
-            us, below = work[2 * BUFFER : 2 * BUFFER + whole], work[3 * BUFFER : 3 * BUFFER + whole]
-            differences(xs, ys, us, below)
-            for k in range(4):
-                sums(view, k * BUFFER, count, d, space[k * TILE : (k + 1) * TILE])
-            cs = work[4 * BUFFER : 4 * BUFFER + whole]
+            xs, ys = view[0:cells], view[BUFFER : BUFFER + cells]
+            us, cs = work[2 * BUFFER : 2 * BUFFER + cells], work[3 * BUFFER : 3 * BUFFER + cells]
+            fs, place = work[4 * BUFFER : 4 * BUFFER + cells], out[at : at + cells]
+            differences(xs, ys, us)
+            sums(view, BUFFER, count, d, space[0:TILE])
+            sums(view, 2 * BUFFER, count, d, space[TILE : 2 * TILE])
             for r in range(count):
-                gap, q_sum = space[2 * TILE + r], space[TILE + r]
-                flag[begin + r] = not is_plain(space[r], q_sum, gap, space[3 * TILE + r])
-                fill(work, 4 * BUFFER + r * d, d, gap / q_sum)
-            for k in range(whole):
+                q_sum, gap = space[r], space[TILE + r]
+                flag[begin + r] = not is_plain(q_sum, gap)
+                fill(work, 3 * BUFFER + r * d, d, gap / q_sum)
+                fill(work, 4 * BUFFER + r * d, d, factors[begin + r] / (q_sum + gap))
+            for k in range(cells):
                 us[k] = rise(xs[k], ys[k], cs[k])
+                place[k] = times(fs[k], us[k])
             for r in range(count):
-                at, factor = 2 * BUFFER + r * d, factors[begin + r] / space[r]
-                flag[begin + r] |= abs(work[4 * BUFFER + r * d]) > SEEN * largest_of_few(view[at : at + d])
-                write(view, at, d, factor, out, (begin + r) * d)
+                least, first = abs(cs[r * d]) / SEEN, 2 * BUFFER + r * d
+                if not abs(us[r * d]) >= least:
+                    flag[begin + r] |= not largest_of_few(view[first : first + d]) >= least
 
     return loop
 
@@ -159,16 +167,49 @@ def is_finite(x: Any, y: Any) -> Any:
     return abs(x) < math.inf and abs(y) < math.inf
 
 
+@helper
+def powers_of(cells: Any, top: Any, inverse: Any, out: Any) -> None:
+    """The exponentials of a multiple of `SMALL` cells, less the largest in the row."""
+    for k in range(cells.size):
+        out[k] = _power((np.float64(cells[k]) - top) * inverse)
+
+
+@part
+def powers_from(
+    source: Any, start: Any, count: Any, top: Any, inverse: Any, out: Any, at: Any, work: Any, view: Any
+) -> Any:  # fmt: skip
+    """Those of `count` cells from `start` on; the padded number of cells."""
+    whole = count // STEP * STEP
+    powers_of(source[start : start + whole], top, inverse, out[at : at + whole])
+    if whole == count:
+        return whole
+    more = pad(source, start + whole, count - whole, work, np.int64(0), -np.inf)
+    powers_of(view[0:more], top, inverse, out[at + whole : at + whole + more])
+    return whole + more
+
+
+@helper
+def shares_apart(us: Any, vs: Any, one: Any, other: Any, factor: Any, least: Any, out: Any) -> Any:
+    """The differences of shares, times a factor; whether one is at least so large before that."""
+    seen = 0
+    for k in range(out.size):
+        value = vs[k] * other - us[k] * one
+        out[k] = times(factor, value)
+        seen |= 1 if abs(value) >= least else 0
+    return seen != 0
+
+
 def long_log_rows(kind: Any) -> Callable[..., None]:
-    """Rows of logarithms, normalised. The powers of up to `KEPT` cells are in the cache when the sums are known."""
+    """Rows of logarithms, normalised. The powers of up to `KEPT` cells are there when the sums are known."""
     least = LEAST[kind]
 
     def loop(
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, rows: Any, d: Any, factors: Any, inverse: Any, out: Any,
         flag: Any, powers: Any, work: Any, view: Any, space: Any,
     ) -> None:  # fmt: skip
-        state, tree, lanes = space[0:4], space[16 : 16 + TREE], space[16 + TREE : 16 + TREE + SMALL]
-        kept = frozen(powers)
+        state, tree = space[0:4], space[16 : 16 + TREE]
+        kept, half = frozen(powers), powers.size // 2
+        size = d if d <= KEPT else TILE
         for r in range(rows):
             mp, mq = top_of(p, a + r * ps, d, tree), top_of(q, b + r * qs, d, tree)
             flag[r] = True
@@ -176,30 +217,24 @@ def long_log_rows(kind: Any) -> Callable[..., None]:
                 continue
             for k in range(4):
                 state[k] = 0.0
-            one, other, top = 1.0, 1.0, 0.0
+            one, other, seen = 1.0, 1.0, False
             for turn in range(2):
-                for first in range(0, d, TILE):
-                    size, at = min(TILE, d - first), first if d <= KEPT else 0
-                    count = padded(size)
-                    us, vs = powers[at : at + count], powers[PLACE + at : PLACE + at + count]
+                for first in range(0, d, size):
+                    cells, at = min(size, d - first), r * d + first
                     if turn == 0 or d > KEPT:
-                        pad(q, b + r * qs + first, size, work, np.int64(BUFFER), -np.inf)
-                        pad(p, a + r * ps + first, size, work, np.int64(0), -np.inf)
-                        xs, ys = view[0:count], view[BUFFER : BUFFER + count]
-                        for k in range(count):
-                            us[k] = _power((xs[k] - mp) * inverse)
-                            vs[k] = _power((ys[k] - mq) * inverse)
+                        powers_from(q, b + r * qs + first, cells, mq, inverse, powers, half, work, view)
+                        whole = powers_from(p, a + r * ps + first, cells, mp, inverse, powers, 0, work, view)
                     if turn == 0:
-                        add(state, np.int64(0), total(kept, at, count, tree))
-                        add(state, np.int64(2), total(kept, PLACE + at, count, tree))
+                        for begin in range(0, whole, TILE):
+                            count = min(TILE, whole - begin)
+                            add(state, np.int64(0), total(kept, begin, count, tree))
+                            add(state, np.int64(2), total(kept, half + begin, count, tree))
                     else:
-                        ds = work[4 * BUFFER : 4 * BUFFER + count]
-                        for k in range(count):
-                            ds[k] = vs[k] * other - us[k] * one
-                        top = largest(view[4 * BUFFER : 4 * BUFFER + count], lanes, top)
-                        write(view, np.int64(4 * BUFFER), size, factors[r] * inverse, out, r * d + first)
+                        bar = least * max(one, other)
+                        us, vs = kept[0:cells], kept[half : half + cells]
+                        seen |= shares_apart(us, vs, one, other, factors[r] * inverse, bar, out[at : at + cells])
                 one, other = 1.0 / (state[0] + state[1]), 1.0 / (state[2] + state[3])
-            flag[r] = not top >= least * max(one, other)
+            flag[r] = not seen
 
     return loop
 
@@ -210,20 +245,30 @@ def beside_tops(
 ) -> Any:  # fmt: skip
     """Put short rows of logarithms side by side and the largest cell of its row beside each; the padded count.
 
-    They are in the first two buffers of `work` and of `space`. In the next two of `space`, and behind the cells, are
-    numbers that do no harm.
+    They are in the first two buffers of `work` and of `space`. Behind the cells, and there in the next two of `space`,
+    are numbers that do no harm.
     """
-    tree = space[8 * TILE : 8 * TILE + TREE]
+    tops = space[8 * TILE : 9 * TILE]
     whole = (count * d + STEP - 1) // STEP * STEP
     side_by_side(p, a, ps, count, d, work, 0)
     side_by_side(q, b, qs, count, d, work, BUFFER)
+    for k in range(4):
+        fill(space, k * BUFFER + count * d, whole - count * d, 1.0)
     for k in range(2):
         fill(work, k * BUFFER + count * d, whole - count * d, 0.0)
-    fill(space, 0, 4 * BUFFER, 1.0)
-    for r in range(count):
-        fill(space, r * d, d, top_of(view, r * d, d, tree))
-        fill(space, BUFFER + r * d, d, top_of(view, BUFFER + r * d, d, tree))
+        tops_of(view, k * BUFFER, count, d, tops)
+        for r in range(count):
+            fill(space, k * BUFFER + r * d, d, tops[r])
     return whole
+
+
+@helper
+def is_seen(cells: Any, least: Any) -> Any:
+    """Whether one cell is at least so large."""
+    k = 0
+    while k < cells.size and not abs(cells[k]) >= least:
+        k += 1
+    return k < cells.size
 
 
 def short_log_rows(kind: Any) -> Callable[..., None]:
@@ -242,7 +287,7 @@ def short_log_rows(kind: Any) -> Callable[..., None]:
             parts_p, parts_q = space[2 * BUFFER : 2 * BUFFER + whole], space[3 * BUFFER : 3 * BUFFER + whole]
             xs, ys = view[0:whole], view[BUFFER : BUFFER + whole]
             us, vs = work[2 * BUFFER : 2 * BUFFER + whole], work[3 * BUFFER : 3 * BUFFER + whole]
-            ds = work[4 * BUFFER : 4 * BUFFER + whole]
+            ds, place = work[4 * BUFFER : 4 * BUFFER + whole], out[begin * d : (begin + count) * d]
             for k in range(whole):
                 us[k] = _power((xs[k] - tops_p[k]) * inverse)
                 vs[k] = _power((ys[k] - tops_q[k]) * inverse)
@@ -251,13 +296,15 @@ def short_log_rows(kind: Any) -> Callable[..., None]:
                 sums(view, (2 + k) * BUFFER, count, d, found)
                 for r in range(count):
                     fill(space, (2 + k) * BUFFER + r * d, d, 1.0 / found[r])
+            for r in range(count):
+                flag[begin + r] = not is_finite(tops_p[r * d], tops_q[r * d])
+                fill(space, r * d, d, factors[begin + r] * inverse)
             for k in range(whole):
                 ds[k] = vs[k] * parts_q[k] - us[k] * parts_p[k]
+            for k in range(place.size):
+                place[k] = times(tops_p[k], ds[k])
             for r in range(count):
-                i, at = begin + r, r * d
-                top = largest_of_few(view[4 * BUFFER + at : 4 * BUFFER + at + d])
-                sound = is_finite(tops_p[at], tops_q[at])
-                flag[i] = not (sound and top >= least * max(parts_p[at], parts_q[at]))
-                write(view, 4 * BUFFER + at, d, factors[i] * inverse, out, i * d)
+                at = r * d
+                flag[begin + r] |= not is_seen(ds[at : at + d], least * max(parts_p[at], parts_q[at]))
 
     return loop
