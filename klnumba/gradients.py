@@ -22,7 +22,8 @@ from klnumba.kernels import cpu, threads
 from klnumba.kernels.fast import SHORT as FEW
 from klnumba.kernels.log_slopes_short import ROOM
 from klnumba.kernels.logs_short import SHORT
-from klnumba.kernels.rises import room_of_powers
+from klnumba.kernels.means import room_of_shares
+from klnumba.kernels.rises import KEPT
 from klnumba.reduction import prepared, task_of, unit_of
 
 By = tuple[bool, bool]  # whether the derivative by p is wanted, and that by q
@@ -120,8 +121,8 @@ def _rows(task: Task, rows: Rows, reduced: tuple[int, ...], factors: Any, by: By
     """
     scale = np.array(np.broadcast_to(np.asarray(factors, np.float64).reshape(-1), (rows.n,)))
     found = [np.empty(rows.n * rows.d if wanted else 0, rows.dtype) for wanted in by]
-    short, few, name = rows.d < SHORT, rows.d < FEW, NAMES[rows.dtype.char]
-    inverse = task.inverse_temperature() if task.logs else ()
+    short, name = rows.d < SHORT, NAMES[rows.dtype.char]
+    inverse: tuple[float, ...] = task.inverse_temperature() if task.logs else ()
 
     def careful(block: Block, scale: np.ndarray, places: list[np.ndarray], index: np.ndarray) -> None:
         loop = cpu.slope_rows(task.name, name, task.logs, short, task.normalize)
@@ -129,15 +130,19 @@ def _rows(task: Task, rows: Rows, reduced: tuple[int, ...], factors: Any, by: By
         numbers = (scale, task.weight, *inverse)
         loop(*block.sides(), frozen(index), rows.d, *numbers, *by, *places, *more, *threads.scratch(FLOAT64))
 
-    loops, kept = _quick_loops(task, name, few, by), dict[int, np.ndarray]()
+    loops, kept = _quick_loops(task, name, rows.d, by), dict[int, np.ndarray]()
 
     def quick(block: Block, scale: np.ndarray, places: list[np.ndarray]) -> np.ndarray:
         """The rows that are left."""
-        powers = (kept.setdefault(threading.get_ident(), np.empty(room_of_powers(rows.d))),) if task.logs else ()
-        numbers, flag = (scale, *inverse[:1]), np.zeros((len(loops), block.count), np.int8)
-        room = threads.scratch(FLOAT64 if few else rows.dtype)
+        room = threads.scratch(FLOAT64 if rows.d < FEW else rows.dtype)
+        powers = kept.setdefault(threading.get_ident(), np.empty(room_of_shares(rows.d) if loops else 0))
+        flag = np.zeros((len(loops), block.count), np.int8)
         for (side, loop), left in zip(loops.items(), flag, strict=True):
-            loop(*block.sides(), block.count, rows.d, *numbers, places[side], left, *powers, *room)
+            if isinstance(side, int):
+                rest: tuple[Any, ...] = (*inverse[:1], places[side], left, *([powers] if task.logs else []))
+            else:
+                rest = (task.weight, inverse[0] if task.logs else 1.0, *side, *places, left, powers)
+            loop(*block.sides(), block.count, rows.d, scale, *rest, *room)
         return np.flatnonzero(flag.any(axis=0))
 
     def one(job: Any) -> None:
@@ -154,14 +159,21 @@ def _rows(task: Task, rows: Rows, reduced: tuple[int, ...], factors: Any, by: By
     return [_in_place(out, rows, reduced) if wanted else None for out, wanted in zip(found, by, strict=True)]
 
 
-def _quick_loops(task: Task, dtype: str, short: bool, by: By) -> dict[int, Any]:
-    """What serves most rows, by the sides that are wanted; none where one has no such loop."""
-    slope, found = SLOPES[task.name], dict[int, Any]()
-    if task.normalize and task.logs and by[0] and slope.meant is not None:
+def _quick_loops(task: Task, dtype: str, d: int, by: By) -> dict[int | By, Any]:
+    """What serves most rows, by the side that is wanted or, of loops that take both, by both; none for some calls."""
+    slope, short, found = SLOPES[task.name], d < FEW, dict[int | By, Any]()
+    if not task.normalize:
+        return found
+    if task.logs and by[0] and slope.meant is not None:
         found[0] = cpu.mean_rows(task.name, dtype, short)
-    if task.normalize and by[1] and slope.rises:
+    if by[1] and slope.rises:
         found[1] = cpu.rise_rows(dtype, task.logs, short)
-    return found if len(found) == sum(by) else {}
+    rest = by[0] and 0 not in found, by[1] and 1 not in found
+    if any(rest):
+        if d > KEPT:
+            return {}
+        found[rest] = cpu.centred_rows(task.name, dtype, task.logs, short)
+    return found
 
 
 def _in_place(flat: np.ndarray, rows: Rows, reduced: tuple[int, ...]) -> np.ndarray:

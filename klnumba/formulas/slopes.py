@@ -114,7 +114,8 @@ class Slope(NamedTuple):
 
     `centred` tells for p and for q whether u and v have means that normalising subtracts; else these are 0. `rises`
     tells whether the derivatives by q are wq*(1 - p/q). Where the divergence is a mean over p of what its logarithms
-    say, `meant` is that, of the two logarithms of a cell and of their difference, each up to a constant.
+    say, `meant` is that, of the two logarithms of a cell and of their difference, each up to a constant. Of `unit` the
+    errors of u and v are a few roundings, where these are no larger themselves.
     """
 
     normalised: Callable[..., Four]
@@ -122,12 +123,13 @@ class Slope(NamedTuple):
     centred: tuple[bool, bool]
     rises: bool = False
     meant: Callable[[float, float, float], float] | None = None
+    unit: float = 1.0
 
 
 SLOPES = {
     "kl": Slope(kl, kl_plain, (True, False), rises=True, meant=log_ratio_of_shares),
     "jeffreys": Slope(jeffreys, jeffreys, (True, True)),
-    "js": Slope(js, js, (True, True)),
+    "js": Slope(js, js, (True, True), unit=0.25),
     "cross_entropy": Slope(cross_entropy, cross_entropy_plain, (True, False), rises=True, meant=surprise_of_q),
     "entropy": Slope(entropy, entropy_plain, (True, False), meant=surprise_of_p),
 }

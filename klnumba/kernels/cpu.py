@@ -25,6 +25,7 @@ from klnumba.kernels import (
     logs,
     logs_plain,
     logs_short,
+    means,
     pointwise,
     rises,
     shares,
@@ -267,6 +268,19 @@ def mean_rows(name: str, dtype: str, short: bool) -> Any:
     built = log_means.short_rows(meant, kind) if short else log_means.long_rows(meant, kind)
     label = _name(name, "means", "logs", "short" if short else "long", dtype)
     return loop(label, built, _signature_of_quick_slopes(kind, True, short))
+
+
+@once
+def centred_rows(name: str, dtype: str, logs: bool, short: bool) -> Any:
+    """The derivatives of a divergence less their means; a flagged row is for `slope_rows`."""
+    kind, slope = np.dtype(dtype), slopes.SLOPES[name]
+    built = means.short_rows(slope, kind, logs) if short else means.long_rows(slope, kind, logs)
+    cells, out, room = cells_of(kind), buffer_of(kind), ROOM if short else room_of(kind)
+    sides = cells, INT, INT, cells, INT, INT, INT, INT
+    signature = types.void(*sides, VALUES, FLOAT, FLOAT, BOOL, BOOL, out, out, FLAGS, VALUES, *room)
+    return loop(
+        _name(name, "centred", "logs" if logs else "cells", "short" if short else "long", dtype), built, signature
+    )
 
 
 def _signature_of_quick_slopes(kind: np.dtype[Any], logs: bool, short: bool) -> Any:
