@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -165,6 +166,35 @@ def compute_dtype(*arrays: np.ndarray) -> np.dtype[Any]:
     return FLOAT32
 
 
+def float_dtype(dtype: Any) -> np.dtype[Any]:
+    """The argument `dtype`: a floating-point type of NumPy."""
+    try:
+        found: np.dtype[Any] = np.dtype(dtype)
+    except (TypeError, ValueError):
+        raise TypeError(f"dtype: a dtype of NumPy, not {dtype!r}") from None
+    if found.kind != "f":
+        raise TypeError(f"dtype: a floating-point type, not {found}")
+    return found
+
+
+def is_wide(dtype: Any) -> bool:
+    """Whether a result in float64 is asked for, which is then what is computed in."""
+    return dtype is not None and float_dtype(dtype) == FLOAT64
+
+
+def output(out: Any) -> np.ndarray:
+    """The argument `out` as a plain array over the same memory; the loops take no subclass."""
+    if not isinstance(out, np.ndarray):
+        raise TypeError(f"out: a NumPy array, not {type(out).__name__}")
+    if isinstance(out, np.ma.MaskedArray):
+        raise TypeError("out: a masked array, whose mask could hide the result; give out.data")
+    if out.dtype.kind != "f":
+        raise TypeError(f"out: a floating-point type, not {out.dtype}, holds the result")
+    if not out.flags.writeable:
+        raise ValueError("out: read-only")
+    return np.asarray(out)
+
+
 def common_shape(p: np.ndarray, q: np.ndarray) -> tuple[int, ...]:
     """The shape to which p and q broadcast."""
     if p.shape == q.shape:
@@ -179,14 +209,14 @@ def axes(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...]:
     """The reduced axes, positive and sorted; None means all."""
     if axis is None:
         return tuple(range(ndim))
-    if axis == -1 and ndim:
+    if type(axis) is int and axis == -1 and ndim:
         return (ndim - 1,)
     wanted = axis if isinstance(axis, tuple) else (axis,)
     found = []
     for one in wanted:
         try:
-            k = one.__index__()
-        except AttributeError:
+            k = operator.index(one)
+        except TypeError:
             raise TypeError(f"axis: an integer or a tuple of integers, not {one!r}") from None
         if not -max(ndim, 1) <= k < max(ndim, 1):
             raise np.exceptions.AxisError(k, ndim)

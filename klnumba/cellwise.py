@@ -45,23 +45,20 @@ def pointwise(
     second, other = take(y, names[1])
     back = other if back is arrays.as_is else back
     if isinstance(out, tuple):
+        if len(out) != 1:
+            raise TypeError(f"out: an array, or a tuple of one, not of {len(out)}")
         (out,) = out
-    if out is not None and not isinstance(out, np.ndarray):
-        raise TypeError(f"out: a NumPy array, not {type(out).__name__}")
+    target = None if out is None else arrays.output(out)
     mask = _mask(where)
     shape = arrays.common_shape(first, second)
     shape = shape if mask is True else shape_with(mask, shape)
-    if out is not None and not fits(shape, out.shape):
-        raise ValueError(f"out: shape {out.shape}, but the result has shape {shape}")
-    if out is not None and not out.flags.writeable:
-        raise ValueError("out: read-only")
-    kind = arrays.FLOAT64 if dtype is not None and np.dtype(dtype) == np.float64 else compute_dtype(first, second)
-    result = np.empty(shape, kind if dtype is None else np.dtype(dtype)) if out is None else out
-    if result.dtype.kind != "f":
-        raise TypeError(f"{'dtype' if out is None else 'out'}: a floating-point type, not {result.dtype}")
+    if target is not None and not fits(shape, target.shape):
+        raise ValueError(f"out: shape {target.shape}, but the result has shape {shape}")
+    kind = arrays.FLOAT64 if arrays.is_wide(dtype) else compute_dtype(first, second)
+    result = np.empty(shape, kind if dtype is None else arrays.float_dtype(dtype)) if target is None else target
     loop = cpu.cells_pointwise(name, kind.name)
     plain = _is_plain(first, second, shape, kind)
-    apart = out is None or not any(np.may_share_memory(out, a) for a in (first, second))
+    apart = target is None or not any(np.may_share_memory(target, a) for a in (first, second))
     if (
         plain
         and apart
@@ -78,7 +75,7 @@ def pointwise(
         return np.ma.array(
             result, mask=np.broadcast_to(np.logical_or.reduce(np.broadcast_arrays(*masked)), result.shape)
         )
-    return result if out is not None else back(result)
+    return back(result) if out is None else out
 
 
 def _mask(where: Any) -> Any:
@@ -155,7 +152,7 @@ def _labelled(name: str, p: Any, q: Any, out: Any, where: Any, dtype: Any, align
     if mask is True:
         return named(np.asarray(np.ma.filled(pointwise(name, first, second, dtype=dtype), math.nan)))
     shape = np.broadcast_shapes(arrays.common_shape(first, second), np.shape(mask))
-    kind = compute_dtype(first, second) if dtype is None else np.dtype(dtype)
+    kind = compute_dtype(first, second) if dtype is None else arrays.float_dtype(dtype)
     return named(np.ma.filled(pointwise(name, first, second, np.full(shape, math.nan, kind), mask), math.nan))
 
 

@@ -43,7 +43,7 @@ OPTIONS = """kind : {"prob", "log_prob", "logit"}, default "prob"
     keepdims : bool, default False
         Keep the reduced axes with length 1.
     out : numpy.ndarray, optional
-        Where to put the result.
+        Where to put the result; some of it is there already when a row raises.
     dtype : dtype, optional
         Dtype of the result: by default float32 where all inputs are float32, float16 or bfloat16, else float64.
     threads : int, optional
@@ -364,7 +364,8 @@ def row_statistics(
     Returns
     -------
     dict of str to array
-        One array a statistic; "argmax_agree" is boolean, and False where a row is no distribution.
+        One array a statistic; "argmax_agree" is boolean, and False where a row is no distribution, for which only the
+        others raise.
 
     Raises
     ------

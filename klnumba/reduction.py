@@ -85,16 +85,17 @@ def reduce(
     else:
         shape = kept_shape((), tuple(range(ndim)), ndim, keepdims)
     result = _result(out, shape, dtype, rows.dtype)
-    if out is not None and any(np.may_share_memory(out, side) for side in rows.inputs()):
-        result = np.empty_like(out)  # it may overwrite rows that are still to be read
+    target = result
+    if out is not None and any(np.may_share_memory(target, side) for side in rows.inputs()):
+        result = np.empty_like(target)  # it may overwrite rows that are still to be read
     found = Found(rows, [(task, "pq", result if reduction == "none" else None)], unit, invalid == "raise")
     found.run(threads.choose(count, rows.n * rows.d))
     if reduction != "none":
         result[...] = found.mean() if reduction == "mean" else found.total()
     if out is None:
         return back(result)
-    if result is not out:
-        out[...] = result
+    if result is not target:
+        target[...] = result
     return out
 
 
@@ -196,11 +197,12 @@ def named(stats: Any) -> tuple[str, ...]:
 def task_of(name: str, kind: str, normalize: bool, temperature: float, weight: float) -> Task:
     """The task of a call, its options checked."""
     one_of(kind, ("prob", "log_prob", "logit"), "kind")
-    if kind != "logit" and temperature != 1.0:
+    heat = real(temperature, "temperature")
+    if kind != "logit" and heat != 1.0:
         raise ValueError(f"temperature: only logits have one; kind is {kind!r}")
-    if not 0.0 < real(temperature, "temperature") < math.inf or not 1.0 / temperature < math.inf:
+    if not 0.0 < heat < math.inf or not 1.0 / heat < math.inf:
         raise ValueError(f"temperature: a positive finite number with a finite inverse, not {temperature!r}")
-    return _made(name, kind, normalize or kind == "logit", float(weight), float(temperature))
+    return _made(name, kind, normalize or kind == "logit", float(weight), heat)
 
 
 _made = functools.lru_cache(Task)  # a stream of batches asks for the same again and again
@@ -212,7 +214,10 @@ def real(value: Any, name: str) -> float:
         return value
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name}: a real number, not {value!r}")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"{name}: a number in the range of float64, not {value!r}") from None
 
 
 def generator(rng: Any) -> np.random.Generator:
@@ -227,9 +232,10 @@ def unit_of(base: float | None) -> float:
     """The number of nats in a unit of the result."""
     if base is None:
         return 1.0
-    if not 0.0 < real(base, "base") < math.inf or base == 1.0:
+    value = real(base, "base")
+    if not 0.0 < value < math.inf or value == 1.0:
         raise ValueError(f"base: a positive finite number other than 1, not {base!r}")
-    return math.log(base)
+    return math.log(value)
 
 
 def positive_unit(base: float | None) -> float:
@@ -268,8 +274,7 @@ def prepared(
         except ValueError:
             raise ValueError(f"where: shape {where.shape} does not broadcast with {shape}") from None
     reduced = arrays.axes(axis, len(shape))
-    wide = dtype is not None and np.dtype(dtype) == np.float64
-    rows = Rows(first, second, reduced, where, zero, wide=wide)
+    rows = Rows(first, second, reduced, where, zero, wide=arrays.is_wide(dtype))
     rows.named = named
     return rows, len(shape), reduced, named or back
 
@@ -284,19 +289,11 @@ def kept_shape(outer: tuple[int, ...], reduced: tuple[int, ...], ndim: int, keep
 
 def _result(out: Any, shape: tuple[int, ...], dtype: Any, default: np.dtype[Any]) -> np.ndarray:
     if out is None:
-        kind = default if dtype is None else np.dtype(dtype)
-        if kind.kind != "f":
-            raise TypeError(f"dtype: a floating-point type, not {kind}")
-        return np.empty(shape, kind)
-    if not isinstance(out, np.ndarray):
-        raise TypeError(f"out: a NumPy array, not {type(out).__name__}")
-    if out.shape != shape:
-        raise ValueError(f"out: shape {out.shape}, but the result has shape {shape}")
-    if out.dtype.kind != "f":
-        raise TypeError(f"out: dtype {out.dtype} cannot hold the result")
-    if not out.flags.writeable:
-        raise ValueError("out: read-only")
-    return out
+        return np.empty(shape, default if dtype is None else arrays.float_dtype(dtype))
+    target = arrays.output(out)
+    if target.shape != shape:
+        raise ValueError(f"out: shape {target.shape}, but the result has shape {shape}")
+    return target
 
 
 class Found:

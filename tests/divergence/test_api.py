@@ -3,6 +3,7 @@
 import inspect
 import math
 import re
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -111,6 +112,31 @@ def test_out_that_cannot_hold_the_result(cube):
         kl.kl_divergence(*cube, out=frozen)
 
 
+class Kept(np.ndarray):
+    """An array of a class of its own."""
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+@pytest.mark.parametrize("kind", [np.matrix, Kept])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_out_of_a_subclass(kind, dtype):
+    p, q = np.random.default_rng(5).random((2, 4, 3))
+    rows = np.zeros((4, 1), dtype).view(kind)
+    assert kl.kl_divergence(p, q, keepdims=True, out=rows) is rows
+    np.testing.assert_array_equal(np.asarray(rows), kl.kl_divergence(p, q, keepdims=True).astype(dtype))
+    cells = np.zeros((4, 3), dtype).view(kind)
+    assert kl.rel_entr(p, q, cells) is cells
+    np.testing.assert_array_equal(np.asarray(cells), kl.rel_entr(p, q).astype(dtype))
+
+
+def test_a_masked_array_holds_no_result():
+    p = np.ones((4, 3))
+    with pytest.raises(TypeError, match="out: a masked array"):
+        kl.kl_divergence(p, p, out=np.ma.zeros(4))
+    with pytest.raises(TypeError, match="out: a masked array"):
+        kl.rel_entr(p, p, np.ma.zeros((4, 3)))
+
+
 @pytest.mark.parametrize("function", POINTWISE)
 def test_pointwise_is_called_like_a_ufunc(function):
     rng = np.random.default_rng(3)
@@ -197,6 +223,7 @@ def test_base(cube, function, base):
     [
         ("kind", "probs"), ("kind", None), ("reduction", "batchmean"), ("reduction", None), ("invalid", "warn"),
         ("temperature", 0.0), ("temperature", -1.0), ("temperature", math.nan), ("temperature", 1e-309),
+        ("temperature", Fraction(10**400)), ("base", Fraction(10**400)), ("base", 1 + Fraction(1, 10**20)),
         ("threads", 0), ("threads", -1),
     ],
 )  # fmt: skip
@@ -372,6 +399,13 @@ def test_out_may_overlap_the_arguments_and_the_mask():
         (lambda: kl.kl_divergence([1.0], [1.0], kind="logit", temperature="1"), "temperature: a real number"),
         (lambda: kl.js_divergence([1.0], [1.0], weight="a"), "weight: a real number, not 'a'"),
         (lambda: kl.row_statistics([1.0], [1.0], stats="kl"), "stats: a sequence of names, not 'kl'"),
+        (lambda: kl.kl_divergence([1.0], [1.0], temperature=np.ones(2)), "temperature: a real number"),
+        (lambda: kl.kl_divergence([[1.0]], [1.0], axis=np.arange(2)), "axis: an integer or a tuple of integers"),
+        (lambda: kl.kl_divergence([[1.0]], [1.0], axis=np.array([0])), "axis: an integer or a tuple of integers"),
+        (lambda: kl.kl_divergence([1.0], [1.0], dtype="wide"), "dtype: a dtype of NumPy, not 'wide'"),
+        (lambda: kl.kl_divergence([1.0], [1.0], dtype=int, out=np.zeros(())), "dtype: a floating-point type"),
+        (lambda: kl.rel_entr([1.0], [1.0], dtype="wide"), "dtype: a dtype of NumPy, not 'wide'"),
+        (lambda: kl.rel_entr([1.0], [1.0], out=(None, None)), "out: an array, or a tuple of one, not of 2"),
     ],
 )
 def test_an_option_of_another_type_is_named(call, words):
