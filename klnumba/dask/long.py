@@ -44,6 +44,8 @@ def values(how: How, taken: list[Any], masks: list[Any], reduced: Spans) -> Any:
     """The values of all rows, lazily, in float64; the shape is that of the arrays without the reduced axes."""
     spread = da.broadcast_arrays(*taken, *masks)
     outer = tuple(n for k, n in enumerate(spread[0].shape) if k not in reduced)
+    if 0 in outer:
+        return da.zeros(outer, chunks=outer)
     flat = [_matrix(x, reduced) for x in spread]
     rows, columns = _cut(flat[0].chunks)
     flat = [x.rechunk((rows, columns), method="tasks") for x in flat]
@@ -51,7 +53,7 @@ def values(how: How, taken: list[Any], masks: list[Any], reduced: Spans) -> Any:
     for strip in _strips(flat, bool(masks)):
         found.append(da.from_delayed(_values(strip, how, first, outer), (strip.rows,), np.float64))
         first += strip.rows
-    return da.concatenate(found).reshape(outer) if found else da.zeros(outer)
+    return da.concatenate(found).reshape(outer)
 
 
 def _matrix(x: Any, reduced: Spans) -> Any:

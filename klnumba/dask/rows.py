@@ -24,8 +24,10 @@ from klnumba.reduction import SOURCES, unit_of
 def cells(function: Callable[..., Any], p: Any, q: Any, dtype: Any) -> Any:
     """A function of cells, lazily."""
     taken = [da.asarray(p), da.asarray(q)]
-    kind = np.dtype(dtype) if dtype is not None else arrays.compute_dtype(*taken)
-    return _over_blocks(partial(function, dtype=kind), taken, _common_shape(*taken), (), kind)
+    shape = _common_shape(*taken)
+    function(*(np.ones((0,), x.dtype) for x in taken), dtype=dtype)  # refuses wrong dtypes now
+    kind = arrays.float_dtype(dtype) if dtype is not None else arrays.compute_dtype(*taken)
+    return _over_blocks(partial(function, dtype=kind), taken, shape, (), kind)
 
 
 def lazily(
@@ -38,19 +40,18 @@ def lazily(
     options = dict(options)
     reduction = options.pop("reduction", "none")
     taken = [da.asarray(x) for x in sides]
-    masks = [] if where is None else [da.asarray(where)]
+    masks = [] if where is None else [mask_of(where)]
     shape = _common_shape(*taken, *masks)
-    reduced = arrays.axes(axis, len(shape))
+    reduced = arrays.axes(axis, len(shape)) if shape else ()
     probe = [np.ones((0,) * len(shape), x.dtype) for x in taken]
     function(*probe, axis=reduced, **({"reduction": reduction} if reduction != "none" else {}), **options)
     dtype = options.get("dtype")
-    kind = np.dtype(dtype) if dtype is not None else arrays.compute_dtype(*taken)
+    kind = arrays.float_dtype(dtype) if dtype is not None else arrays.compute_dtype(*taken)
     task, order = task_of(name, options)
     kind = np.dtype(bool) if task.name == AGREE else kind
     wide = reduction != "none"  # values in float64 until they are added up
     if math.prod(shape[k] for k in reduced) > CHUNK:
-        wide_cells = dtype is not None and np.dtype(dtype) == np.float64
-        computed = arrays.FLOAT64 if wide_cells else arrays.compute_dtype(*taken)
+        computed = arrays.FLOAT64 if arrays.is_wide(dtype) else arrays.compute_dtype(*taken)
         how = long.How(task, order, computed, unit_of(options.get("base")), options.get("invalid") == "raise")
         found = long.values(how, taken, masks, reduced)
         found = found if wide else found.astype(kind)
@@ -62,6 +63,13 @@ def lazily(
         whole = _reduced(found, reduction, kind)
         return whole.reshape((1,) * len(shape)) if keepdims else whole
     return found[tuple(None if k in reduced else slice(None) for k in range(len(shape)))] if keepdims else found
+
+
+def mask_of(where: Any) -> Any:
+    """The argument `where`, lazily."""
+    mask = da.asarray(where)
+    arrays.truth(np.ma.ones(0, mask.dtype) if isinstance(mask._meta, np.ma.MaskedArray) else np.ones(0, mask.dtype))
+    return mask
 
 
 def task_of(name: str, options: dict[str, Any]) -> tuple[Task, str]:
@@ -99,6 +107,8 @@ def _over_blocks(
 ) -> Any:  # fmt: skip
     """`work` on every block of whole rows, and on the numbers of its rows along each axis, if they are `numbered`."""
     kept = tuple(k for k in range(len(shape)) if k not in reduced)
+    if 0 in shape:  # one block: Dask loses some of several without cells
+        taken = [da.zeros(shape, chunks=shape, dtype=x.dtype) for x in taken]
     arguments: list[Any] = []
     for x in taken:
         places = tuple(range(len(shape) - x.ndim, len(shape)))

@@ -118,6 +118,8 @@ def test_one_thread_a_block(monkeypatch):
     ({"base": 1}, ValueError, "base: "), ({"reduction": "max"}, ValueError, "reduction: one of"),
     ({"kind": "x"}, ValueError, "kind: one of"), ({"axis": 3}, ValueError, "axis 3 is out of bounds"),
     ({"where": np.ones(5, bool)}, ValueError, "shapes .* do not broadcast"), ({"colour": 1}, TypeError, "colour"),
+    ({"where": da.ones(12)}, TypeError, "where: a boolean array, not float64"),
+    ({"where": np.ma.ones(12, bool)}, TypeError, "where: a masked array"),
 ])  # fmt: skip
 def test_wrong_arguments_at_once(options, error, text):
     with pytest.raises(error, match=text):
@@ -131,6 +133,26 @@ def test_wrong_shapes_and_dtypes_at_once():
         lazy.kl_divergence(da.ones((3, 2), dtype=complex), da.ones((3, 2)))
     with pytest.raises(TypeError, match="stats: a sequence"):
         lazy.row_statistics(P, Q, stats="kl")
+    with pytest.raises(TypeError, match="p: dtype complex128"):
+        lazy.rel_entr(da.ones((3, 2), dtype=complex), da.ones((3, 2)))
+    with pytest.raises(TypeError, match="dtype: a floating-point type, not int64"):
+        lazy.generalized_kl(da.ones((3, 2)), da.ones((3, 2)), dtype=int)
+
+
+@pytest.mark.parametrize("axis", [-1, 0, (), None], ids=str)
+@pytest.mark.parametrize("options", [{}, {"reduction": "mean"}, {"keepdims": True}], ids=str)
+def test_blocks_without_cells(axis, options):
+    none = da.concatenate([da.ones((0, 5), chunks=(0, 3))] * 3)
+    for q in (none, da.ones((1, 5)), da.ones((1, 5), chunks=2), da.ones((0, 5)), da.ones((0, 5), chunks=(0, 2))):
+        directly = kl.kl_divergence(np.ones((0, 5)), np.ones(q.shape), axis=axis, **options)
+        assert_bits(lazy.kl_divergence(none, q, axis=axis, **options), directly)
+        assert lazy.rel_entr(none, q).compute().shape == (0, 5)
+
+
+@pytest.mark.parametrize("options", [{}, {"axis": 0}, {"axis": None, "keepdims": True}, {"reduction": "sum"}], ids=str)
+def test_arrays_without_axes(options):
+    found = lazy.kl_divergence(da.asarray(0.5), 0.25, normalize=False, **options)
+    assert_bits(found, kl.kl_divergence(0.5, 0.25, normalize=False, **options))
 
 
 def test_a_bad_row_raises_when_computed():

@@ -103,6 +103,15 @@ def test_axes(shape, axis):
         assert_bits(found, kl.kl_divergence(p, q, axis=axis, keepdims=keepdims))
 
 
+@pytest.mark.parametrize("reduction", ["none", "sum"])
+def test_no_rows(reduction):
+    none = da.zeros((2, 0, CHUNK + 7), chunks=(1, 1, 9_999))
+    found = lazy.kl_divergence(none, none[0], reduction=reduction)
+    assert_bits(found, np.zeros((2, 0)) if reduction == "none" else np.float64(0.0))
+    metric = kl.KLDivergence(agreement=True)
+    assert lazy.accumulate(metric, none[0], none[0]).compute(scheduler="threads").rows == 0
+
+
 def test_broadcasting():
     assert_bits(lazy.kl_divergence(cut(P, 1), cut(Q[0], 2)), kl.kl_divergence(P, Q[0]))
     assert_bits(lazy.kl_divergence(cut(P[:1], 1), cut(Q, 2), base=2), kl.kl_divergence(P[:1], Q, base=2))
