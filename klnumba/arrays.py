@@ -60,15 +60,20 @@ def take(x: Any, name: str) -> tuple[np.ndarray, Back]:
     elif hasattr(x, "__dlpack_device__") and not isinstance(x, np.generic):
         array, back = _foreign(x, name)
     else:
-        try:
-            array = np.asarray(x)
-        except ValueError as error:
-            raise ValueError(f"{name}: not an array: {error}") from None
+        array = from_python(x, name)
     if array.dtype.kind not in "fiub" and array.dtype.name != "bfloat16":
         if isinstance(x, Parametric):
             raise TypeError(f"{name}: an array, not a distribution, {type(x).__name__}")
         raise TypeError(f"{name}: dtype {array.dtype} is not a real number type")
     return array, back
+
+
+def from_python(x: Any, name: str) -> np.ndarray:
+    """The array of numbers, sequences of them, and whatever else NumPy takes."""
+    try:
+        return np.asarray(x)
+    except ValueError as error:
+        raise ValueError(f"{name}: not an array: {error}") from None
 
 
 def as_is(result: np.ndarray) -> Any:
@@ -119,7 +124,10 @@ def strided(x: Any, name: str, torch: Any) -> Any:
 
 
 def _foreign(x: Any, name: str) -> tuple[np.ndarray, Back]:
-    device = x.__dlpack_device__()
+    try:
+        device = x.__dlpack_device__()
+    except ValueError as error:  # a tensor without data
+        raise ValueError(f"{name}: not in the memory of the CPU: {error}") from None
     if int(device[0]) != 1:
         raise ValueError(f"{name}: the array is on device {tuple(map(int, device))}, not in the memory of the CPU")
     library = type(x).__module__.partition(".")[0]
@@ -129,9 +137,13 @@ def _foreign(x: Any, name: str) -> tuple[np.ndarray, Back]:
         x = strided(x, name, torch)
         if x.dtype == torch.bfloat16:
             return _bfloat16(x, torch), back
+        refusal = TypeError(f"{name}: dtype {x.dtype} is not a real number type")
         if x.dtype.is_complex:
-            raise TypeError(f"{name}: dtype {x.dtype} is not a real number type")
-        return x.resolve_neg().numpy(), back
+            raise refusal
+        try:
+            return x.resolve_neg().numpy(), back
+        except TypeError:  # NumPy has no such dtype
+            raise refusal from None
     if library in {"jax", "jaxlib"}:
         return np.asarray(x), lambda result: sys.modules["jax"].numpy.asarray(result)
     return np.from_dlpack(x), as_is
@@ -426,10 +438,7 @@ def truth(where: Any) -> np.ndarray:
     """The argument `where` as an array."""
     if isinstance(where, np.ma.MaskedArray):
         raise TypeError("where: a masked array; cells to leave out are False")
-    try:
-        found = np.asarray(where)
-    except ValueError as error:
-        raise ValueError(f"where: not an array: {error}") from None
+    found = from_python(where, "where")
     if found.dtype != bool:
         raise TypeError(f"where: a boolean array, not {found.dtype}")
     return found

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.arrays import strided
+from klnumba.arrays import from_python, strided
 from klnumba.gpu import required
 from klnumba.gpu.layout import KEPT, Layout, adjacent
 
@@ -101,7 +101,7 @@ def dtype_of(x: Any, name: str) -> str:
         required()
         interface = getattr(x, "__cuda_array_interface__", None)
         return take(x, name).dtype if interface is None else np.dtype(interface["typestr"]).name
-    return str(np.asarray(x).dtype if found is None else found)
+    return str(from_python(x, name).dtype if found is None else found)
 
 
 def all_of(**arguments: Any) -> dict[str, Array]:

@@ -351,6 +351,12 @@ def test_tensors_that_are_not_for_here():
         assert kl.row_statistics(rows, rows)["kl"].tolist() == [0.0, 0.0]
     with pytest.raises(TypeError, match=r"p: a tensor of layout torch.sparse_coo; give p.to_dense"):
         kl.kl_divergence(torch.ones(2, 3).to_sparse(), torch.ones(2, 3))
+    with pytest.raises(TypeError, match=r"q: dtype torch.float8_e5m2 is not a real number type"):
+        kl.kl_divergence(torch.ones(2, 3), torch.ones(2, 3).to(torch.float8_e5m2))
+    with pytest.raises(TypeError, match=r"p: dtype torch.complex64 is not a real number type"):
+        kl.kl_divergence(torch.ones(3, dtype=torch.complex64).conj(), torch.ones(3))
+    with pytest.raises(ValueError, match=r"p: not in the memory of the CPU"):
+        kl.kl_divergence(torch.ones(2, 3, device="meta"), torch.ones(2, 3))
 
 
 def test_row_statistics_of_a_choice(cube):

@@ -147,5 +147,10 @@ def test_objects_are_refused(value):
         kl.functional.kl_div(np.ones(3), value, reduction="sum")
 
 
+def test_ragged_lists_are_named():
+    with pytest.raises(ValueError, match="target: not an array"):
+        kl.functional.kl_div([[-1.0, -1.0]], [[0.5], [0.5, 0.5]], reduction="sum")
+
+
 def test_loss_shows_its_settings():
     assert repr(kl.functional.KLDivLoss(reduction="sum")) == "KLDivLoss(reduction='sum', log_target=False)"
