@@ -43,8 +43,10 @@ def lazily(
     masks = [] if where is None else [mask_of(where)]
     shape = _common_shape(*taken, *masks)
     reduced = arrays.axes(axis, len(shape)) if shape else ()
+    arrays.one_of(options.get("invalid", "nan"), ("nan", "raise"), "invalid")
     probe = [np.ones((0,) * len(shape), x.dtype) for x in taken]
-    function(*probe, axis=reduced, **({"reduction": reduction} if reduction != "none" else {}), **options)
+    lenient = options | {"invalid": "nan"}  # a probe of which all axes are reduced is no distribution
+    function(*probe, axis=reduced, **({"reduction": reduction} if reduction != "none" else {}), **lenient)
     dtype = options.get("dtype")
     kind = arrays.float_dtype(dtype) if dtype is not None else arrays.compute_dtype(*taken)
     task, order = task_of(name, options)
