@@ -116,6 +116,8 @@ def strided(x: Any, name: str, torch: Any) -> Any:
         raise TypeError(f"{name}: a tensor of layout {x.layout}; give {name}.to_dense()")
     if torch.autograd.forward_ad.unpack_dual(x).tangent is not None:
         raise RuntimeError(f"{name}: a tensor with a tangent, and no forward-mode derivative is computed here")
+    if _is_wrapped(x, torch):
+        raise RuntimeError(f"{name}: a tensor inside a transform of torch.func, such as vmap, that hides its cells")
     if not x.requires_grad:
         return x
     if torch.is_grad_enabled():
@@ -123,18 +125,25 @@ def strided(x: Any, name: str, torch: Any) -> Any:
     return x.detach()
 
 
+def _is_wrapped(x: Any, torch: Any) -> bool:
+    """Whether a transform stands between a tensor and its cells; what lies in their place may be anything."""
+    transforms = getattr(getattr(torch, "_C", None), "_functorch", None)
+    return transforms is not None and bool(transforms.is_functorch_wrapped_tensor(x))
+
+
 def _foreign(x: Any, name: str) -> tuple[np.ndarray, Back]:
+    library = type(x).__module__.partition(".")[0]
+    if library == "torch":
+        x = strided(x, name, sys.modules["torch"])
     try:
         device = x.__dlpack_device__()
     except ValueError as error:  # a tensor without data
         raise ValueError(f"{name}: not in the memory of the CPU: {error}") from None
     if int(device[0]) != 1:
         raise ValueError(f"{name}: the array is on device {tuple(map(int, device))}, not in the memory of the CPU")
-    library = type(x).__module__.partition(".")[0]
     if library == "torch":
         torch = sys.modules["torch"]
         back = partial(_to_torch, torch)
-        x = strided(x, name, torch)
         if x.dtype == torch.bfloat16:
             return _bfloat16(x, torch), back
         refusal = TypeError(f"{name}: dtype {x.dtype} is not a real number type")

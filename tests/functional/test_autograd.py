@@ -257,6 +257,14 @@ def test_functions_that_differentiate_functions():
         torch.func.grad(lambda q: slope(q).sum())(q)
 
 
+@pytest.mark.parametrize("transform", ["functionalize", "vmap"])
+def test_transforms_that_hide_the_cells(transform):
+    p, q = (x.detach() for x in pair((3, 4)))
+    for call, name in ((kl.kl_divergence, "p"), (kl.rel_entr, "p"), (CALLS["loss"], "input")):
+        with pytest.raises(RuntimeError, match=f"{name}: a tensor inside a transform of torch.func"):
+            getattr(torch.func, transform)(call)(p, q)
+
+
 def test_a_derivative_that_is_a_negative_view():
     p, q = pair((3, 4))
     (found,) = torch.autograd.grad(kl.kl_divergence(p, q), q, torch._neg_view(torch.ones(3, dtype=torch.float64)))
