@@ -122,7 +122,8 @@ def scan(path: str | Path, *, columns: Iterable[Any] | None = None, rows: int | 
     ------
     ValueError
         If the suffix is none of these, or a name stands twice in `columns`; while the file is read, if it lacks a
-        column, has two of one name, or is damaged; of CSV also if a line has more fields than the head.
+        column, has two of one name, or is damaged; of CSV also if a line has more fields than the head, or
+        if these are parted by semicolons, tabs or bars.
     FileNotFoundError
         If there is no such file.
 

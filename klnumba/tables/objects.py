@@ -43,6 +43,9 @@ def factorized(native: Any, *, use_na_sentinel: bool = True) -> tuple[Array, Any
     numbers, found = load("pandas").factorize(native, use_na_sentinel=use_na_sentinel)
     if native.dtype == object and any(isinstance(one, (Number, np.bool_)) and one in (0, 1) for one in found):
         numbers, found = load("pandas").factorize(_apart(native), use_na_sentinel=use_na_sentinel)
+    if not use_na_sentinel and (numbers < 0).any():  # pandas before 3 never counts the gaps of Arrow's dictionaries
+        numbers = np.where(numbers < 0, len(found), numbers)
+        found = found.append(load("pandas").Index([None], dtype=found.dtype))
     return numbers, found
 
 

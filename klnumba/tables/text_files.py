@@ -27,6 +27,8 @@ WORDS = (  # beside numbers and truth values these are missing; among texts the 
 )  # fmt: skip
 NUMBER = re.compile(r"\s*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?)\s*", re.ASCII | re.IGNORECASE)
 LONGER = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
+QUOTED = re.compile(r'"[^"]*"')
+SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}  # that other programs part fields by
 
 
 class Survey(NamedTuple):
@@ -126,12 +128,22 @@ class Csv(Untyped):
     def _check(self) -> int:
         """How many columns there are.
 
-        Of names that stand there twice, or fields before the first that has a name, pandas says nothing.
+        Of names that stand there twice, or fields before the first that has a name, pandas says nothing; and where
+        no comma is, it finds one column.
         """
+        self._check_commas()
         with _longer():
             head = load("pandas").read_csv(self.path, nrows=2, header=None, dtype=str, keep_default_na=False)
         check_differ(filter(None, head.to_numpy()[:1].reshape(-1)))
         return int(head.shape[1])
+
+    def _check_commas(self) -> None:
+        """Refuse a file whose head and first row have as many of another separator, and whose head has no comma."""
+        with self._opened() as file:
+            first = [QUOTED.sub("", line) for line in islice(filter(str.strip, file), 2)]
+        for one, name in SEPARATORS.items():
+            if len(first) == 2 and "," not in first[0] and first[0].count(one) == first[1].count(one) > 0:
+                raise ValueError(f"fields are parted by {name}, and in a .csv file by commas; numbers have points")
 
     def frames(self, columns: list[str] | None, survey: Survey | None) -> Iterator[Any]:
         """The pieces; lines are read whole, for pandas counts the fields only of those."""
@@ -141,6 +153,7 @@ class Csv(Untyped):
         words = WORDS if survey is None else {name: WORDS if name in found.typed else ("",) for name in found.names}
         text = dict.fromkeys(found.rounded | found.mixed, str)
         options: dict[str, Any] = {"na_values": words, "keep_default_na": False, "dtype": text, "low_memory": False}
+        options |= _precision()
         if width == 1:  # an empty line is a missing value
             options |= {"skip_blank_lines": False, "skiprows": self._above()}
         with _longer(), load("pandas").read_csv(self.path, chunksize=rows, **options) as reader:
@@ -150,9 +163,13 @@ class Csv(Untyped):
 
     def _above(self) -> int:
         """How many lines without a text stand above the head."""
-        unpacked: Any = gzip.open if self.path.name.lower().endswith(".gz") else open
-        with unpacked(self.path, "rt", encoding="utf-8-sig", errors="replace") as file:
+        with self._opened() as file:
             return sum(1 for _ in takewhile(lambda line: not line.strip(), file))
+
+    def _opened(self) -> Any:
+        """The file as lines of text, whatever its bytes are."""
+        unpacked: Any = gzip.open if self.path.name.lower().endswith(".gz") else open
+        return unpacked(self.path, "rt", encoding="utf-8-sig", errors="replace")
 
     def settled(self, frame: Any) -> bool:
         """What is missing may be a word, and that a text."""
@@ -166,6 +183,12 @@ class Csv(Untyped):
         large = (floats.abs() >= whole.LIMIT) & np.isfinite(floats)
         texts = {name for name in frame if frame[name].dtype.kind == "O" and _written_numbers(frame[name])}
         return texts | {name for name in floats if large[name].any()}
+
+
+def _precision() -> dict[str, str]:
+    """What pandas before 3.1 needs to read the number that is written, and not one beside it."""
+    version = tuple(int(part) for part in load("pandas").__version__.split(".")[:2])
+    return {"float_precision": "round_trip"} if version < (3, 1) else {}
 
 
 def _without_blanks(frame: Any) -> Any:

@@ -391,6 +391,55 @@ def test_lines_with_more_fields_than_the_head(tmp_path, case, suffix, rows):
             [*scan(path, rows=rows, columns=columns)]
 
 
+@pytest.mark.parametrize("suffix", ["csv", "csv.gz"])
+@pytest.mark.parametrize(
+    ("lines", "name"),
+    [
+        (["age;city", "4.5;a", "7.5;b"], "semicolons"),
+        (["", "age;city", "4,5;a", "7,5;b"], "semicolons"),
+        (['"age";"a, b"', '4.5;"x;y"'], "semicolons"),
+        (["age\tcity", "4\ta, b", "5\t"], "tabs"),
+        (["age|city", "4|a"], "vertical bars"),
+    ],
+)
+def test_fields_that_no_comma_parts(tmp_path, suffix, lines, name):
+    """They would be one column of texts, of which every row may have its own."""
+    path = tmp_path / f"t.{suffix}"
+    with gzip.open(path, "wt") if suffix == "csv.gz" else path.open("w") as file:
+        file.write("\n".join(lines) + "\n")
+    text = f"{path}: cannot be read: fields are parted by {name}, and in a .csv file by commas; numbers have points"
+    for call in (scan(path).names, lambda: [*scan(path)], lambda: Profile.fit(scan(path))):
+        with pytest.raises(ValueError, match=re.escape(text)):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("lines", "names"),
+    [
+        (["tags", "a;b", "c"], ["tags"]),
+        (['"a;b"', '"x;y"'], ["a;b"]),
+        (["size;unit", "x", "y"], ["size;unit"]),
+        (["a;b,c;d", "1;2,3;4"], ["a;b", "c;d"]),
+        (["a;b"], ["a;b"]),
+    ],
+)
+def test_semicolons_that_part_no_fields(tmp_path, lines, names):
+    path = write_csv(tmp_path / "t.csv", lines)
+    assert scan(path).names() == names
+    assert [len(frame) for frame in scan(path)] == [len(lines) - 1]
+
+
+def test_numbers_of_many_digits_are_those_that_are_written(tmp_path):
+    """A last digit that is off takes a value out of a bin that holds it alone."""
+    rng = np.random.default_rng(0)
+    values = rng.random(12) * 10.0 ** rng.integers(-20, 20, 12)
+    frame = pd.DataFrame({"x": rng.choice(values, 2000)})
+    path = write_csv(tmp_path / "t.csv", ["x", *map(repr, frame["x"].tolist())])
+    [read] = scan(path)
+    assert read["x"].tolist() == frame["x"].tolist()
+    assert compare(frame, scan(path)).to_frame()["kl"].tolist() == [0.0]
+
+
 def test_one_long_line_in_a_long_file(tmp_path):
     lines = [f"{k},{k % 7}" for k in range(60_000)]
     lines[50_000] += ","
