@@ -207,19 +207,34 @@ def listed(labels: Any) -> str:
 
 def _warn_of_types(p: Any, q: Any, what: str, none_in_common: bool) -> None:
     """Warn of labels that only one side has and that read the same, such as 1 and "1", or are of unlike types."""
-    types = [x.inferred_type + (" with a time zone" if getattr(x, "tz", None) else "") for x in (p, q)]
-    if types[0] == types[1] != "mixed":
+    types = [_kind(x) for x in (p, q)]
+    if types[0] == types[1] and "mixed" not in types[0]:
         return
     text = None
-    read = {str(label): label for label in p.tolist()}
-    twin = next((label for label in q.tolist() if str(label) in read), None)
+    read = {_read(label): label for label in p.tolist()}
+    twin = next((label for label in q.tolist() if _read(label) in read), None)
     if twin is not None:
-        ours = read[str(twin)]
-        text = f"labels {ours!r} ({type(ours).__name__}) and {twin!r} ({type(twin).__name__}) differ in type"
-    elif none_in_common:
+        ours = read[_read(twin)]
+        first, second = (repr(x) if isinstance(x, tuple) else f"{x!r} ({type(x).__name__})" for x in (ours, twin))
+        text = f"labels {first} and {second} differ in type"
+    elif none_in_common and types[0] != types[1]:
         text = f"labels are of the types {types[0]} and {types[1]}"
     if text is not None:
         warnings.warn(f"p and q: {what} {text}, and are not the same", UserWarning, stacklevel=outside())
+
+
+def _kind(index: Any) -> str:
+    """What the labels of an index are; of several levels, what those of each are."""
+    if index.nlevels > 1:
+        return f"({', '.join(_kind(index.get_level_values(k)) for k in range(index.nlevels))})"
+    if index.dtype.name.startswith("period"):
+        return str(index.dtype)
+    return str(index.inferred_type) + (" with a time zone" if getattr(index, "tz", None) else "")
+
+
+def _read(label: Any) -> Any:
+    """How a label reads; that of several levels, part by part."""
+    return tuple(map(str, label)) if isinstance(label, tuple) else str(label)
 
 
 def outside() -> int:

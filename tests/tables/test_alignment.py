@@ -297,6 +297,34 @@ def test_a_distance_of_types_warns():
         assert kl.kl_divergence(p, pd.Series([2.0, 1.0, 1.0], index=["a", "b", 1])) == math.inf
 
 
+def test_a_distance_of_types_warns_where_both_sides_are_mixed():
+    p, q = pd.Series([1, 2], index=["2", 3]), pd.Series([1, 2], index=[2, "3"])
+    with pytest.warns(UserWarning, match=r"cell labels 3 \(int\) and '3' \(str\) differ in type"):
+        assert kl.kl_divergence(p, q[::-1]) == math.inf
+
+
+def levels(*labels):
+    return pd.Series(1.0, pd.MultiIndex.from_tuples(labels))
+
+
+def test_a_distance_of_types_warns_in_one_of_several_levels():
+    p = levels(("a", 2), ("b", 1))
+    with pytest.warns(UserWarning, match=r"cell labels \('b', 1\) and \('b', '1'\) differ in type"):
+        assert kl.kl_divergence(p, levels(("a", 2), ("b", "1"))) == math.inf
+    with pytest.warns(UserWarning, match=r"of the types \(string, integer\) and \(string, string\), and"):
+        kl.kl_divergence(p, levels(("a", "x"), ("b", "y")))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert kl.kl_divergence(p, levels(("c", 2), ("d", 1))) == math.inf
+        assert kl.kl_divergence(p, levels(("b", 1), ("d", 1), ("a", 2))) == pytest.approx(math.log(1.5), rel=1e-15)
+
+
+def test_periods_of_other_lengths_warn():
+    p, q = (pd.Series([1.0, 2.0], pd.period_range("2026-01", periods=2, freq=one)) for one in "MD")
+    with pytest.warns(UserWarning, match=r"cell labels are of the types period\[M\] and period\[D\], and"):
+        assert kl.kl_divergence(p, q) == math.inf
+
+
 def test_options_that_have_no_labels(frame):
     with pytest.raises(TypeError, match="keepdims, out: not with a Series or DataFrame"):
         kl.kl_divergence(frame, frame, keepdims=True)
