@@ -208,7 +208,9 @@ def _numeric(nw: Any, name: str, series: Any) -> Column:
 
 def _real(series: Any) -> Array:
     values: Array = series.to_numpy()
-    if values.dtype.kind == "O":
+    if values.dtype.kind == "O" and series.implementation.is_pandas_like():  # where pandas tells NaN and NA apart
+        values = series.to_native().to_numpy(np.float64, na_value=np.nan)
+    elif values.dtype.kind == "O":
         values = values.astype(np.float64)
     if values.dtype.kind not in "fiub":
         raise ColumnError(f"holds {values.dtype}, not real numbers")

@@ -21,6 +21,8 @@ VALUES = (
     "p_adjusted",
 )  # fmt: skip
 PARTS = ("kl_missing", "kl_tails", "kl_new", "kl_reshaping")
+DTYPES = dict.fromkeys(("n_reference", "n_current", "cells", "folded", "dof"), "Int64")
+DTYPES |= dict.fromkeys(("n_effective_reference", "n_effective_current"), "float64")
 OK = "ok"
 
 
@@ -144,7 +146,7 @@ class Comparison:
         row: dict[str, Any] = {"column": name, "kind": None}
         row |= dict.fromkeys(("n_reference", "n_current", "n_effective_reference", "n_effective_current"))
         row |= dict.fromkeys(("cells", "folded"))
-        row |= dict.fromkeys(VALUES, math.nan) | {"largest_cell": None} | dict.fromkeys(PARTS, math.nan)
+        row |= dict.fromkeys(VALUES, math.nan) | dict.fromkeys(("dof", "largest_cell")) | dict.fromkeys(PARTS, math.nan)
         if name in self.profile.cells:
             row |= {"kind": self.profile.cells[name].kind, "n_reference": self.profile.tallies[name].rows}
         return row | dict.fromkeys(self.extra) | {"status": reason}
@@ -188,8 +190,7 @@ class Comparison:
               kl  kl_missing  kl_reshaping
         0  1.963       1.963           0.0
         """
-        frame = framed(self.rows(), list(self._problem("", "")))
-        return frame.astype(dict.fromkeys(("n_reference", "n_current", "cells", "folded", "dof"), "Int64"))
+        return framed(self.rows(), list(self._problem("", "")), DTYPES)
 
     def cells(self) -> list[dict[str, Any]]:
         """One dict of plain values a cell that either side has: the rows of `contributions`.

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from klnumba.jsonable import HALVES
 from klnumba.optional import load
 
 
-def framed(rows: list[dict[str, Any]], names: Sequence[str]) -> Any:
-    """A pandas.DataFrame of these columns; half a surrogate pair, which pandas' texts cannot hold, makes objects."""
+def framed(rows: list[dict[str, Any]], names: Sequence[str], dtypes: Mapping[str, str] = MappingProxyType({})) -> Any:
+    """A pandas.DataFrame of these columns, of the given dtypes, or of those that pandas finds.
+
+    Half a surrogate pair, which pandas' texts cannot hold, makes objects.
+    """
     pd = load("pandas")
-    lists = {name: [row[name] for row in rows] for name in names}
-    return pd.DataFrame({name: pd.Series(one, dtype=object) if _halved(one) else one for name, one in lists.items()})
+    columns: dict[str, Any] = {name: [row[name] for row in rows] for name in names}
+    for name, values in columns.items():
+        dtype = object if _halved(values) else dtypes.get(name)
+        if dtype is not None:
+            columns[name] = pd.Series(values, dtype=dtype)
+    return pd.DataFrame(columns)
 
 
 def _halved(values: list[Any]) -> bool:

@@ -166,6 +166,15 @@ def test_missing_may_be_left_out():
     assert dropped["n_effective_reference"] == 2
 
 
+def test_dtypes_of_the_table_do_not_depend_on_what_was_found():
+    good, bad = pd.DataFrame({"x": [1.0, 2.0]}), pd.DataFrame({"x": [1j, 2j]})
+    expected = compare(good, good).to_frame().dtypes
+    for found in (compare(good, bad), compare(bad, good), compare(good.iloc[:0], good)):
+        kinds = found.to_frame().dtypes
+        numbers = expected.drop(["column", "kind", "largest_cell", "status"])
+        assert kinds[numbers.index].tolist() == numbers.tolist()
+
+
 def test_bad_columns_have_a_status_and_abort_nothing():
     a = pd.DataFrame({"x": [1.0, 2.0], "kind": [1.5, 2.5], "gone": [1, 2], "list": [[1], [2]], "none": [math.nan] * 2})
     b = pd.DataFrame({"x": [1.0, 2.0], "kind": ["p", "q"], "list": [[1], [2]], "extra": [1, 2], "none": [1.0, 2.0]})

@@ -519,3 +519,19 @@ def test_neighbouring_floats_have_names_of_their_own():
     one, two = np.nextafter(1.0, 2.0), np.nextafter(np.nextafter(1.0, 2.0), 2.0)
     names = [str(float(value)) for value in (1.0, one, two)]
     assert labels_of(rng.choice([1.0, one, two, 5.0], 4000)) == [*names, f"({names[2]}, 5.0)", "5.0"]
+
+
+@pytest.mark.parametrize("dtype", ["Float64", "double[pyarrow]", "Int64", "int64[pyarrow]"])
+def test_missing_values_that_pandas_tells_apart_are_one(dtype):
+    """With an option of pandas 3, NaN and NA are two in columns that have NA."""
+    if "pyarrow" in dtype:
+        pytest.importorskip("pyarrow", reason="columns of Arrow")
+    frame = pd.DataFrame({"x": [1.0, 2.0, None, 2.0], "bad": [1j] * 4})
+    expected = compare(frame, frame[::-1]).to_frame()
+    try:
+        with pd.option_context("future.distinguish_nan_and_na", True):
+            held = frame.assign(x=pd.Series([1, 2, pd.NA, 2], dtype=dtype))
+            found = compare(held, held[::-1]).to_frame()
+    except pd.errors.OptionError:
+        pytest.skip("a pandas without the option")
+    pd.testing.assert_frame_equal(found, expected)
