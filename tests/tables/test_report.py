@@ -192,6 +192,17 @@ def test_plots_take_and_return_axes(found):
         found.plot("gone" + SCRIPT)
 
 
+@pytest.mark.parametrize(("confidence", "text"), [(0.95, "95 %"), (0.975, "97.5 %"), (0.99999, "99.999 %")])
+def test_intervals_are_told_with_their_confidence(confidence, text):
+    plt = pytest.importorskip("matplotlib.pyplot", reason="drawings need matplotlib")
+    plt.switch_backend("agg")
+    frame = pd.DataFrame({"x": [1.0, 2.0] * 50})
+    made = compare(frame, frame, confidence=confidence)
+    assert f"with {text} interval" in made.plot().get_xlabel()
+    assert f">{text} interval<" in made._repr_html_()
+    plt.close("all")
+
+
 def test_plots_of_infinite_values():
     plt = pytest.importorskip("matplotlib.pyplot", reason="drawings need matplotlib")
     plt.switch_backend("agg")
