@@ -60,12 +60,22 @@ def plain(index: Any) -> Any:
     if isinstance(index, pandas.MultiIndex) and index.nlevels == 1:
         index = index.get_level_values(0)
     if isinstance(index, pandas.CategoricalIndex):
-        index = index.astype(index.categories.dtype)
+        index = _of_categories(index)
     if isinstance(index, pandas.IntervalIndex):
         return index.astype(object)
     if index.nlevels == 1 and index.dtype == object and index.hasnans:
         return index.where(index.notna(), np.nan)
     return index
+
+
+def _of_categories(index: Any) -> Any:
+    """The values of categories; whole numbers and truth values beside a missing one as pandas keeps them exactly."""
+    values, dtype = index.categories, index.categories.dtype
+    if not (index.hasnans and isinstance(dtype, np.dtype) and dtype.kind in "iub"):
+        return index.astype(dtype)
+    nullable = {"i": "Int64", "u": "UInt64", "b": "boolean"}[dtype.kind]
+    missing = sys.modules["pandas"].NA
+    return values.astype(nullable).take(index.codes, allow_fill=True, fill_value=missing).rename(index.name)
 
 
 def match(
@@ -185,6 +195,8 @@ def _only_as_objects(p: Any, q: Any) -> bool:
     kinds = {p.dtype.kind, q.dtype.kind}
     if "b" in kinds:  # True is 1 among objects
         return False
+    if "u" in kinds and (p.hasnans or q.hasnans):  # of which pandas would make an unsigned number
+        return True
     return "O" in kinds or any(x.dtype.kind in "iu" and _far(x) for x in (p, q))
 
 

@@ -297,6 +297,33 @@ def test_a_distance_of_types_warns():
         assert kl.kl_divergence(p, pd.Series([2.0, 1.0, 1.0], index=["a", "b", 1])) == math.inf
 
 
+@pytest.mark.parametrize(
+    "labels",
+    [[1, 2], [2**53, 2**53 + 1], [True, False], np.array([1, 2**63 + 1], np.uint64), np.array([3, 4], np.int8)],
+)
+def test_categories_of_whole_numbers_beside_a_missing_one(labels):
+    given = pd.CategoricalIndex(pd.Categorical.from_codes([1, -1, 0], pd.Index(labels)), name="size")
+    p, q = pd.Series([1.0, 2.0, 3.0], given), pd.Series([3.0, 1.0, 2.0], given[[2, 0, 1]])
+    assert kl.kl_divergence(p, q) == 0.0
+    plain = pd.Series([3.0, 1.0], pd.Index(labels))
+    assert kl.kl_divergence(plain, p) == pytest.approx(math.log(1.5), rel=1e-15)
+    assert kl.kl_divergence(p, plain) == math.inf
+    found = kl.rel_entr(plain, p)
+    assert found.index[:2].tolist() == pd.Index(labels).tolist()
+    assert len(found) == 3
+    assert pd.isna(found.index[2])
+    counts = pd.Series(given).value_counts(dropna=False)
+    assert kl.kl_divergence(counts, counts[::-1]) == 0.0
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "Float64"])
+def test_unsigned_labels_beside_a_missing_one(dtype):
+    p = pd.Series([1.0, 3.0], pd.Index([1, 2], dtype="uint64"))
+    q = pd.Series([3.0, 2.0, 1.0], pd.Index([2, pd.NA, 1], dtype=dtype))
+    assert kl.kl_divergence(p, q) == pytest.approx(math.log(1.5), rel=1e-15)
+    assert kl.kl_divergence(q, p) == math.inf
+
+
 def test_a_distance_of_types_warns_where_both_sides_are_mixed():
     p, q = pd.Series([1, 2], index=["2", 3]), pd.Series([1, 2], index=[2, "3"])
     with pytest.warns(UserWarning, match=r"cell labels 3 \(int\) and '3' \(str\) differ in type"):
