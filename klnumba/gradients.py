@@ -265,7 +265,7 @@ def value_and_grad(function: Callable[..., Any], argnums: int | Sequence[int] = 
     -----
     The value is the function's own, in every bit. Derivatives are right to a few roundings of the largest in the row
     or, where that is more, of what normalising takes away from each, the row's value over its sum or times its largest
-    share; those by logits of KL, of cross-entropy and of entropy to up to seventy.
+    share; those of rows that are divided by their sums to up to seventy.
 
     At the edges they are the limits from the right: by a cell p = 0 with q > 0, that of KL is -inf. A cell where p and
     q are both zero is no part of the row; its derivative is 0. By logits and log-probabilities derivatives are finite,
