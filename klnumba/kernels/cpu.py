@@ -255,7 +255,7 @@ def rise_rows(dtype: str, logs: bool, short: bool) -> Any:
     if logs:
         built = rises.short_log_rows(kind) if short else rises.long_log_rows(kind)
     else:
-        built = rises.short_rows() if short else rises.long_rows(kind)
+        built = rises.short_rows(kind) if short else rises.long_rows(kind)
     name = _name("rises", "logs" if logs else "cells", "short" if short else "long", dtype)
     return loop(name, built, _signature_of_quick_slopes(kind, logs, short))
 

@@ -1,10 +1,9 @@
 """Derivatives of KL and cross-entropy by q of most rows, in as few operations as they take.
 
-By a cell of q it is (1 - p/q)/Q of the normalised rows, from the difference of
-the cells and of the sums; by a logit it is q - p, the difference of two shares,
-right to a few roundings of the larger one. So rows are flagged, for the loops of
-`kernels.slopes` and `kernels.log_slopes`, whose sums differ by much, also beside
-the derivatives, or whose differences are small beside the shares.
+By a cell of q it is (1 - p/q)/Q of the normalised rows; by a logit it is q - p, the difference of two shares, right to
+a few roundings of the larger one. So rows are flagged, for the loops of `kernels.slopes` and `kernels.log_slopes`,
+whose differences are small beside what they are differences of. Cells whose sums are nearly equal need not be large:
+of them the difference is formed first.
 """
 
 from __future__ import annotations
@@ -24,19 +23,14 @@ from klnumba.kernels.lane_sums import LANES, add_four, low, row_loop, together
 from klnumba.kernels.logs import top_of, tops_of
 from klnumba.kernels.tiles import BUFFER, SMALL, STEP, TILE, TREE, add, fill, pad, side_by_side, total
 
-ALIKE = 2.0**-16  # the part of the sums by which they may differ,
-SEEN = 4.0  # and how many times that of the largest derivative it may be
+ALIKE = 2.0**-16  # sums are nearly equal that differ by this part,
+SEEN = 4.0  # which may be so many times the largest derivative
 # How small the largest difference may be beside the largest share: float32 results hold more, computed in float64.
 LEAST = {np.dtype(np.float64): 2.0**-3, np.dtype(np.float32): 2.0**-22}
 
 KEPT = 1 << 17  # cells of a row whose powers are kept, at most: even from memory they come sooner than from a formula
 
 _power, _middling, times = scalar(power), scalar(middling), scalar(slopes.times)
-
-
-def room_of_powers(d: int) -> int:
-    """How many numbers `powers` has for rows of `d` cells; one half is for p and one for q."""
-    return 2 * (max(TILE, min(d, KEPT)) + STEP)
 
 
 @part
@@ -48,16 +42,22 @@ def differences(xs: Any, ys: Any, gaps: Any) -> None:
 
 
 @part
-def rise(x: Any, y: Any, c: Any) -> Any:
-    """1 - p/q times P/Q, given c = (P - Q)/Q; 0 where both are zero."""
-    value = c - (x - y) / y  # y*c might be too small for a float
+def rise(x: Any, y: Any, ratio: Any, c: Any) -> Any:
+    """1 - p/q times what `terms` says; 0 where both are zero."""
+    value = c - (x * ratio - y) / y  # y*c might be too small for a float
     return (0.0 if x == 0.0 else -math.inf) if y == 0.0 else value
 
 
 @part
-def is_plain(q: Any, gap: Any) -> Any:
-    """Whether the sums of q and of the differences call for no more care."""
-    return _middling(q + gap, q) and abs(gap) <= ALIKE * q
+def terms(p: Any, q: Any, gap: Any, least: Any) -> Any:
+    """(ratio, c) of `rise`, the sum that its values are to be divided by, and how large one must be.
+
+    Of sums that are nearly equal the difference says more than the ratio.
+    """
+    c = gap / q
+    if abs(gap) <= ALIKE * q:
+        return 1.0, c, p, abs(c) / SEEN
+    return q / p, 0.0, q, least
 
 
 @part
@@ -86,19 +86,19 @@ def largest_of_few(cells: Any) -> Any:
 def four_of_rises(
     x0: Any, x1: Any, x2: Any, x3: Any, y0: Any, y1: Any, y2: Any, y3: Any, c: Any, out: Any, k: Any
 ) -> Any:  # fmt: skip
-    """What is added up of four cells: q and p - q; 0 where one is negative."""
-    out[k] = add_four(y0, y1, y2, y3)
-    out[LANES + k] = add_four(x0 - y0, x1 - y1, x2 - y2, x3 - y3)
+    """What is added up of four cells: p, q and p - q; 0 where one is negative."""
+    out[k], out[LANES + k] = add_four(x0, x1, x2, x3), add_four(y0, y1, y2, y3)
+    out[2 * LANES + k] = add_four(x0 - y0, x1 - y1, x2 - y2, x3 - y3)
     least = min(min(min(x0, x1), min(x2, x3)), min(min(y0, y1), min(y2, y3)))
     return np.int64(0) if least < 0.0 else np.int64(1)
 
 
 @helper
-def rises_of(xs: Any, ys: Any, c: Any, factor: Any, least: Any, out: Any) -> Any:
+def rises_of(xs: Any, ys: Any, ratio: Any, c: Any, factor: Any, least: Any, out: Any) -> Any:
     """The derivatives of the cells of a row; whether one is at least so large before it is multiplied."""
     seen = 0
     for k in range(xs.size):
-        value = rise(np.float64(xs[k]), np.float64(ys[k]), c)
+        value = rise(np.float64(xs[k]), np.float64(ys[k]), ratio, c)
         out[k] = times(factor, value)
         seen |= 1 if abs(value) >= least else 0
     return seen != 0
@@ -106,8 +106,8 @@ def rises_of(xs: Any, ys: Any, c: Any, factor: Any, least: Any, out: Any) -> Any
 
 def long_rows(kind: Any) -> Callable[..., None]:
     """Rows of cells."""
-    row = row_loop(four_of_rises, 2, kind, np.float64, np.int64(1))
-    lows = low(2)
+    row, least = row_loop(four_of_rises, 3, kind, np.float64, np.int64(1)), LEAST[kind]
+    lows = low(3)
 
     def loop(
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, rows: Any, d: Any, factors: Any, out: Any, flag: Any,
@@ -115,20 +115,21 @@ def long_rows(kind: Any) -> Callable[..., None]:
     ) -> None:  # fmt: skip
         for r in range(rows):
             guard = row(p, a + r * ps, q, b + r * qs, d, 1.0, work, view, space, 0)
-            together(2 * LANES, lows, space)
-            q_sum, gap = space[0] + space[lows], space[1] + space[lows + 1]
-            flag[r] = not (guard == 1 and is_plain(q_sum, gap))
+            together(3 * LANES, lows, space)
+            p_sum, q_sum, gap = space[0] + space[lows], space[1] + space[lows + 1], space[2] + space[lows + 2]
+            flag[r] = guard == 0 or not _middling(p_sum, q_sum)
             if flag[r]:
                 continue
-            c, start = gap / q_sum, r * d
-            xs, ys = p[a + r * ps : a + r * ps + d], q[b + r * qs : b + r * qs + d]
-            flag[r] = not rises_of(xs, ys, c, factors[r] / (q_sum + gap), abs(c) / SEEN, out[start : start + d])
+            ratio, c, part, enough = terms(p_sum, q_sum, gap, least)
+            xs, ys, start = p[a + r * ps : a + r * ps + d], q[b + r * qs : b + r * qs + d], r * d
+            flag[r] = not rises_of(xs, ys, ratio, c, factors[r] / part, enough, out[start : start + d])
 
     return loop
 
 
-def short_rows() -> Callable[..., None]:
+def short_rows(kind: Any) -> Callable[..., None]:
     """Rows of a few cells, many at a time."""
+    least = LEAST[kind]
 
     def loop(
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, rows: Any, d: Any, factors: Any, out: Any, flag: Any,
@@ -143,23 +144,33 @@ def short_rows() -> Callable[..., None]:
             xs, ys = view[0:cells], view[BUFFER : BUFFER + cells]
             us, cs = work[2 * BUFFER : 2 * BUFFER + cells], work[3 * BUFFER : 3 * BUFFER + cells]
             fs, place = work[4 * BUFFER : 4 * BUFFER + cells], out[at : at + cells]
+            ratios, enough = space[3 * TILE : 4 * TILE], space[4 * TILE : 5 * TILE]
             differences(xs, ys, us)
-            sums(view, BUFFER, count, d, space[0:TILE])
-            sums(view, 2 * BUFFER, count, d, space[TILE : 2 * TILE])
+            for k in range(3):
+                sums(view, k * BUFFER, count, d, space[k * TILE : (k + 1) * TILE])
             for r in range(count):
-                q_sum, gap = space[r], space[TILE + r]
-                flag[begin + r] = not is_plain(q_sum, gap)
-                fill(work, 3 * BUFFER + r * d, d, gap / q_sum)
-                fill(work, 4 * BUFFER + r * d, d, factors[begin + r] / (q_sum + gap))
+                p_sum, q_sum, gap = space[r], space[TILE + r], space[2 * TILE + r]
+                flag[begin + r] = gap != gap or not _middling(p_sum, q_sum)
+                ratio, c, part, enough[r] = terms(p_sum, q_sum, gap, least)
+                fill(ratios, r * d, d, ratio)
+                fill(work, 3 * BUFFER + r * d, d, c)
+                fill(work, 4 * BUFFER + r * d, d, factors[begin + r] / part)
             for k in range(cells):
-                us[k] = rise(xs[k], ys[k], cs[k])
+                us[k] = rise(xs[k], ys[k], ratios[k], cs[k])
                 place[k] = times(fs[k], us[k])
             for r in range(count):
-                least, first = abs(cs[r * d]) / SEEN, 2 * BUFFER + r * d
-                if not abs(us[r * d]) >= least:
-                    flag[begin + r] |= not largest_of_few(view[first : first + d]) >= least
+                flag[begin + r] |= not is_seen(us[r * d : (r + 1) * d], enough[r])
 
     return loop
+
+
+@helper
+def is_seen(cells: Any, least: Any) -> Any:
+    """Whether one cell is at least so large."""
+    k = 0
+    while k < cells.size and not abs(cells[k]) >= least:
+        k += 1
+    return k < cells.size
 
 
 @part
@@ -260,15 +271,6 @@ def beside_tops(
         for r in range(count):
             fill(space, k * BUFFER + r * d, d, tops[r])
     return whole
-
-
-@helper
-def is_seen(cells: Any, least: Any) -> Any:
-    """Whether one cell is at least so large."""
-    k = 0
-    while k < cells.size and not abs(cells[k]) >= least:
-        k += 1
-    return k < cells.size
 
 
 def short_log_rows(kind: Any) -> Callable[..., None]:
