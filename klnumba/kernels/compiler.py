@@ -243,12 +243,16 @@ def loop(name: str, function: Callable[..., Any], signature: Any, cached: bool =
 
 
 _compile_lock = threading.RLock()
+_usual: tuple[int, int, int] | None = None  # when Python looks for garbage while nothing is compiled
 
 
 def _fresh_lock() -> None:
-    """In a forked child: a lock that another thread held in the parent is held for ever."""
-    global _compile_lock
+    """In a forked child: what another thread of the parent has begun, a lock it holds, is never ended."""
+    global _compile_lock, _usual
     _compile_lock = threading.RLock()
+    if _usual is not None:
+        gc.set_threshold(*_usual)
+        _usual = None
 
 
 if hasattr(os, "register_at_fork"):
@@ -259,14 +263,23 @@ if hasattr(os, "register_at_fork"):
 def seldom_collected() -> Iterator[None]:
     """Let Python look for garbage every 20,000 new objects in the block, not every 700.
 
-    A compilation makes millions that stay until its end: looking through them took a quarter of its time.
+    A compilation makes millions that stay until its end: looking through them took a quarter of its time. The block is
+    entered under the lock of the compiler.
     """
-    before = gc.get_threshold()
-    gc.set_threshold(max(before[0], NEW_OBJECTS) if before[0] else 0, *before[1:])  # 0: the caller wants none
+    global _usual
+    usual = gc.get_threshold()
+    if _usual is not None or not 0 < usual[0] < NEW_OBJECTS:
+        yield
+        return
+    ours = NEW_OBJECTS, *usual[1:]
+    _usual = usual
+    gc.set_threshold(*ours)
     try:
         yield
     finally:
-        gc.set_threshold(*before)
+        _usual = None
+        if gc.get_threshold() == ours:  # else somebody has another wish by now
+            gc.set_threshold(*usual)
 
 
 def once(build: Callable[..., Any]) -> Callable[..., Any]:

@@ -18,13 +18,14 @@ from klnumba.formulas.slopes import times
 from klnumba.kernels.compiler import frozen, helper, part, scalar
 from klnumba.kernels.fast import sums
 from klnumba.kernels.logs import top_of
-from klnumba.kernels.rises import KEPT, beside_tops, is_finite, is_seen, largest, largest_of_few
+from klnumba.kernels.rises import KEPT, beside_tops, is_finite, is_seen, largest, largest_of_few, shows
 from klnumba.kernels.tiles import BUFFER, SMALL, SPACE, STEP, TILE, TREE, add, fill, pad, total
 
 # How small the largest derivative may be beside what its errors weigh: float32 results hold more, computed in float64.
 LEAST = {np.dtype(np.float64): 2.0**-4, np.dtype(np.float32): 2.0**-22}
 GS, SIZES = TILE, TILE + BUFFER  # where the products and the sizes of the cells of a tile lie in `space`
 assert SIZES + BUFFER <= SPACE
+LOST = -760.0  # a logarithm above may be that of a share whose derivative is a number, though it is none itself
 FAR = -1e280  # a logarithm below may outweigh a share that is no float any more
 
 _power, _times = scalar(power), scalar(times)
@@ -43,7 +44,7 @@ def terms_of(meant: Callable[..., Any]) -> Any:
         t, v, gap = (x - mp) * inverse, (y - mq) * inverse, x - y
         share, f = _power(t), formula(t, v, (gap - (mp - mq)) * inverse)
         size = _times(share, (abs(gap) * inverse + abs(f)) * max(1.0, 0.5 * abs(t)))
-        odd = y != y or (v < FAR and x > -math.inf)
+        odd = y != y or (v < FAR and x > -math.inf) or (share == 0.0 and t > LOST)
         return share, f, _times(share, f), math.inf if odd else size
 
     return terms
@@ -65,7 +66,7 @@ def deviations(us: Any, fs: Any, mean: Any, one: Any, factor: Any, least: Any, o
     for k in range(out.size):
         value = _times(us[k], fs[k] - mean) * one
         out[k] = _times(factor, value)
-        seen |= 1 if abs(value) >= least else 0
+        seen |= 1 if shows(value, least) else 0
     return seen != 0
 
 

@@ -42,6 +42,12 @@ def slope_of(slope: Slope, normalize: bool) -> Any:
 
 
 @part
+def is_apart(mass: Any, gap: Any) -> Any:
+    """Whether the sum of q, over the largest cells, has lost digits as a difference: a second look finds all."""
+    return abs(gap) > 0.5 * mass
+
+
+@part
 def is_lopsided(mass: Any, gap: Any) -> Any:
     """Whether one cell of p or of q is more than half of its row, from the sums over the largest cells."""
     return mass < 2.0 or mass + gap < 2.0
@@ -85,6 +91,9 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
                 whole, gap = state[2] + state[3], state[4] + state[5]
                 sharpen(c, whole, gap)
                 lopsided = is_lopsided(whole, gap)
+                if is_apart(whole, gap):
+                    masses(p, a + r * ps, q, b + r * qs, d, c, weight, work, view, tree, state)
+                    sharpen(c, state[2] + state[3], state[4] + state[5])
                 sound = whole == whole and c[4] == c[4]
             if not sound:
                 unknown(r * d, d, factors[r], by_p, by_q, out_p, out_q)

@@ -11,29 +11,35 @@ from klnumba.formulas.log_cells import no_cell
 from klnumba.formulas.slopes import Slope
 from klnumba.kernels.compiler import part
 from klnumba.kernels.fast import sums
-from klnumba.kernels.log_slopes import LAST, is_lopsided, slope_of
+from klnumba.kernels.log_slopes import LAST, is_apart, is_lopsided, slope_of
 from klnumba.kernels.logs import SCALES, sharpen
 from klnumba.kernels.logs_short import BRANCH, KEPT, MOST, SCALE, begun, flat_loop, place
 from klnumba.kernels.slopes import keep, mean_of, unknown
 from klnumba.kernels.tiles import BUFFER, TILE, TREE, fill
 
-# Numbers of the row of each cell: 1/sum(p), both means and what they lack; then, of each row, whether to look for that.
-ROOM = 5 * BUFFER + MOST
+# Numbers of the row of each cell: 1/sum(p), both means and what they lack; then, of each row, whether to look for that,
+# and whether to look twice for the ratio of the normalisers.
+FURTHER, APART = 5 * BUFFER, 5 * BUFFER + MOST
+ROOM = 5 * BUFFER + 2 * MOST
 
 
 @part
-def normalised(count: Any, d: Any, view: Any, space: Any, more: Any, further: Any) -> Any:
-    """Put the sums of rows where their cells find them; whether one wants a further read, and in `further` which."""
+def normalised(count: Any, d: Any, again: Any, view: Any, space: Any, more: Any) -> Any:
+    """Put the sums of rows where their cells find them; whether one wants a further read, and one a second look."""
     for k in range(2):
         sums(view, (3 + k) * BUFFER, count, d, space[k * TILE : (k + 1) * TILE])
-    lopsided = False
+    lopsided = apart = False
     for r in range(count):
         mass, gap = space[r], space[TILE + r]
+        if again and more[APART + r] == 0.0:
+            continue
         sharpen(space[SCALE + r * KEPT : SCALE + (r + 1) * KEPT], mass, gap)
         fill(more, r * d, d, 1.0 / mass)
-        if is_lopsided(mass, gap):
-            lopsided, further[r] = True, 1.0
-    return lopsided
+        if not again and is_lopsided(mass, gap):
+            lopsided, more[FURTHER + r] = True, 1.0
+        if not again and is_apart(mass, gap):
+            apart, more[APART + r] = True, 1.0
+    return lopsided, apart
 
 
 def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
@@ -78,12 +84,14 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
             fill(more, 0, whole, 1.0)
             for k in range(1, 5):
                 fill(more, k * BUFFER, whole, 0.0)
-            lopsided, further = False, more[5 * BUFFER : ROOM]
-            fill(further, 0, MOST, 0.0)
-            if normalize:
-                masses(view, whole, inverse, tail, weight, work, space)
-                lopsided = normalised(count, d, view, space, more, further)
-                place(p, a, ps, q, b, qs, count, d, work, space)
+            fill(more, FURTHER, 2 * MOST, 0.0)
+            lopsided, apart = False, normalize
+            for look in range(2):
+                if apart:
+                    masses(view, whole, inverse, tail, weight, work, space)
+                    wanted, apart = normalised(count, d, look == 1, view, space, more)
+                    lopsided = lopsided or wanted
+                    place(p, a, ps, q, b, qs, count, d, work, space)
             turn = 0 if centred else LAST
             while turn <= LAST:
                 flat(view, whole, inverse, tail, weight, work, space, more)
@@ -92,7 +100,7 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
                         found = work[4 * BUFFER : 4 * BUFFER + TILE]
                         sums(view, (2 + k) * BUFFER, count, d, found)
                         for r in range(count):
-                            if turn == 0 or further[r] != 0.0:  # its neighbours do not change the bits of a row
+                            if turn == 0 or more[FURTHER + r] != 0.0:  # its neighbours do not change the bits of a row
                                 fill(more, (1 + 2 * turn + k) * BUFFER + r * d, d, mean_of(found[r], 0.0))
                 turn += 1 if lopsided else LAST
             for r in range(count):

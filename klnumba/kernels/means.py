@@ -22,9 +22,10 @@ from klnumba.kernels.compiler import frozen, helper, part, scalar
 from klnumba.kernels.fast import sums
 from klnumba.kernels.lane_sums import LANES, add_four, low, row_loop, together
 from klnumba.kernels.logs import top_of
-from klnumba.kernels.rises import KEPT, LEAST, beside_tops, is_finite, is_seen, powers_from
+from klnumba.kernels.rises import KEPT, LEAST, beside_tops, is_finite, is_seen, powers_from, shows
 from klnumba.kernels.tiles import BUFFER, SPACE, STEP, TILE, TREE, add, fill, side_by_side, total
 
+TINY = float(np.finfo(np.float64).tiny)  # shares below it, but zeros, have lost digits
 # Where the products of the cells of a tile lie in `space`, and of several rows the sums of shares and the means.
 PS, QS, SUMS, MEANS = TILE, TILE + BUFFER, TILE + 2 * BUFFER, 3 * TILE + 2 * BUFFER
 assert MEANS + 2 * TILE <= SPACE
@@ -94,7 +95,7 @@ def deviations_of(logs: bool) -> Any:
         for k in range(out.size):
             value = deviation(us[k], shares[k], others[k], mean)
             out[k] = _times(factor, value)
-            seen |= 1 if abs(value) >= least else 0
+            seen |= 1 if shows(value, least) else 0
         return seen != 0
 
     return deviations
@@ -117,9 +118,14 @@ def four_of_masses(
 
 
 @helper
-def shares_of(cells: Any, one: Any, out: Any) -> None:
+def shares_of(cells: Any, one: Any, out: Any) -> Any:
+    """Cells times one over their sum; how many of these are too small to be right."""
+    lost = 0
     for k in range(cells.size):
-        out[k] = np.float64(cells[k]) * one
+        share = np.float64(cells[k]) * one
+        out[k] = share
+        lost += 1 if cells[k] > 0.0 and share < TINY else 0
+    return lost
 
 
 def long_shares(kind: Any, logs: bool) -> Any:
@@ -140,8 +146,9 @@ def long_shares(kind: Any, logs: bool) -> Any:
             return 0, 0.0, 0.0
         whole = (d + STEP - 1) // STEP * STEP
         one, other = 1.0 / p_sum, 1.0 / q_sum
-        shares_of(p[a : a + d], one, shares[0:d])
-        shares_of(q[b : b + d], other, shares[half : half + d])
+        lost = shares_of(p[a : a + d], one, shares[0:d]) + shares_of(q[b : b + d], other, shares[half : half + d])
+        if lost > 0:
+            return 0, 0.0, 0.0
         fill(shares, d, whole - d, 0.0)
         fill(shares, half + d, whole - d, 0.0)
         return whole, one, other
@@ -163,10 +170,9 @@ def long_shares(kind: Any, logs: bool) -> Any:
             add(state, np.int64(0), total(kept, first, count, tree))
             add(state, np.int64(2), total(kept, half + first, count, tree))
         one, other = 1.0 / (state[0] + state[1]), 1.0 / (state[2] + state[3])
-        for k in range(whole):
-            shares[k] *= one
-            shares[half + k] *= other
-        return whole, one, other
+        xs, ys = kept[0:whole], kept[half : half + whole]
+        lost = shares_of(xs, one, shares[0:whole]) + shares_of(ys, other, shares[half : half + whole])
+        return 0 if lost > 0 else whole, one, other
 
     return of_logs if logs else of_cells
 
@@ -305,8 +311,10 @@ def short_rows(slope: Slope, kind: Any, logs: bool) -> Callable[..., None]:
                 fill(work, 2 * BUFFER + r * d, d, 1.0 / p_sum)
                 fill(work, 3 * BUFFER + r * d, d, 1.0 / q_sum)
             for k in range(whole):
-                xs[k] *= one[k]
-                ys[k] *= other[k]
+                x, y = xs[k] * one[k], ys[k] * other[k]
+                # NaN where a share is too small to be right: so is then the mean
+                xs[k] = math.nan if xs[k] > 0.0 and x < TINY else x
+                ys[k] = math.nan if ys[k] > 0.0 and y < TINY else y
             us, vs = kept[half : half + whole], kept[half + quarter : half + quarter + whole]
             flat(shares[0:whole], shares[quarter : quarter + whole], weight, us, vs, space[PS:], space[QS:])
             means_p, means_q = space[MEANS : MEANS + TILE], space[MEANS + TILE : MEANS + 2 * TILE]

@@ -34,6 +34,12 @@ _power, _middling, times = scalar(power), scalar(middling), scalar(slopes.times)
 
 
 @part
+def shows(value: Any, least: Any) -> Any:
+    """Whether a derivative is so large that the errors do not show; an infinite one says nothing of the others."""
+    return least <= abs(value) < math.inf
+
+
+@part
 def differences(xs: Any, ys: Any, gaps: Any) -> None:
     """The differences of cells, NaN where one is negative."""
     for k in range(xs.size):
@@ -100,7 +106,7 @@ def rises_of(xs: Any, ys: Any, ratio: Any, c: Any, factor: Any, least: Any, out:
     for k in range(xs.size):
         value = rise(np.float64(xs[k]), np.float64(ys[k]), ratio, c)
         out[k] = times(factor, value)
-        seen |= 1 if abs(value) >= least else 0
+        seen |= 1 if shows(value, least) else 0
     return seen != 0
 
 
@@ -168,7 +174,7 @@ def short_rows(kind: Any) -> Callable[..., None]:
 def is_seen(cells: Any, least: Any) -> Any:
     """Whether one cell is at least so large."""
     k = 0
-    while k < cells.size and not abs(cells[k]) >= least:
+    while k < cells.size and not shows(cells[k], least):
         k += 1
     return k < cells.size
 
@@ -206,7 +212,7 @@ def shares_apart(us: Any, vs: Any, one: Any, other: Any, factor: Any, least: Any
     for k in range(out.size):
         value = vs[k] * other - us[k] * one
         out[k] = times(factor, value)
-        seen |= 1 if abs(value) >= least else 0
+        seen |= 1 if shows(value, least) else 0
     return seen != 0
 
 

@@ -102,7 +102,7 @@ def test_last_digits(function, kind, normalize, carefully):
 
 @pytest.mark.parametrize("function", FIRST)
 @pytest.mark.parametrize("kind", ["prob", "logit"])
-@pytest.mark.parametrize("d", [100, 127, 128, 255, 256, 5000])
+@pytest.mark.parametrize("d", [100, 127, 128, 255, 256, 513, 5000])
 def test_short_and_long_rows(function, kind, d, monkeypatch):
     """The loops of every length against derivatives in extended precision."""
     rng = np.random.default_rng(d)
@@ -115,6 +115,20 @@ def test_short_and_long_rows(function, kind, d, monkeypatch):
         for got, exact in zip(found, expected, strict=False):
             top = abs(exact).max(axis=1, keepdims=True)
             assert (abs(got - exact) <= 1e-14 * top).all()
+
+
+@pytest.mark.parametrize("function", FIRST[:3])
+@pytest.mark.parametrize("d", [100, 300])
+def test_a_flat_row_beside_a_wide_one(function, d, monkeypatch):
+    """Where the sum of the one, over its largest cell, is far from that of the other."""
+    x, y = np.zeros((1, d)), 4.0 * np.random.default_rng(38).normal(size=(1, d))
+    for p, q in ((x, y), (y, x)):
+        expected = extended(function, p, q, "logit")
+        for way in (gradients._quick_loops, lambda *_: {}):
+            monkeypatch.setattr(gradients, "_quick_loops", way)
+            _, found = both(function, p, q, kind="logit")
+            for got, exact in zip(found, expected, strict=False):
+                assert (abs(got - exact) <= 2e-15 * abs(exact).max()).all(), (abs(got - exact).max(), abs(exact).max())
 
 
 def extended(function, p, q, kind):
@@ -182,11 +196,47 @@ def test_what_serves_most_rows(function, kind, side, dtype, monkeypatch):
             _, found = slope(*rows, kind=kind, **options)
             monkeypatch.setattr(gradients, "_quick_loops", lambda *_: {})
             values, exact = slope(*(row.astype("float64") for row in rows), kind=kind, **options)
-            least = [taken_away(row, value, kind, True, **options) for row, value in zip(rows[0], values, strict=True)]
+            least = [
+                taken_away(row, value, kind, True, **options) for row, value in zip(rows[side], values, strict=True)
+            ]
             top = abs(exact).max(axis=1, keepdims=True)
             top = np.maximum(top, np.array(least)[:, None]) if centred else top
             unit = top * 2.0**-53 if dtype == "float64" else top * 2.0**-24 + 2.0**-149
             assert (abs(found - exact) <= QUICK[dtype] * unit).all(), (family, d)
+
+
+# Rows of which the loops that serve most would be wrong: (kind, p, q). Shares that are no normal numbers; zeros beside
+# cells that are nearly equal, where infinite derivatives say nothing of the others; logits whose shares are no numbers.
+LEFT = [
+    ("prob", [1.5, 1.5, 5e-324], [1.0, 1.5, 0.5]),
+    ("prob", [2.0, 1.0, 5e-324], [1.0, 2.0, 0.0]),
+    ("prob", [1.0, 1.0, 1e-322], [1.0, 1.3, 3e-322]),
+    ("prob", [1e140, 3e140, 1e-180], [1e140, 1e140, 1e-190]),
+    ("prob", [1e140, 3e140, 1e-170], [1e140, 1e140, 1e-180]),
+    ("prob", [1e10, 1e10, 1e-311], [1.0, 2.0, 3.0]),
+    ("prob", [0.0, 0.5, 0.5], [1e-12, 0.5, 0.5 + 1e-9]),
+    ("logit", [0.0, -709.0, 0.0], [0.0, -708.5, 0.1]),
+    ("logit", [0.0, -709.0, -2000.0], [0.0, -712.0, -2000.0]),
+]
+
+
+@pytest.mark.parametrize("function", FIRST)
+@pytest.mark.parametrize(("kind", "p", "q"), LEFT)
+@pytest.mark.parametrize("more", [0, 300])
+def test_rows_that_are_left(function, kind, p, q, more, monkeypatch):
+    """They are left to the loops that take more care, as they are or with cells behind them that hold nothing."""
+    nothing = [0.0 if kind == "prob" else -INF] * more
+    sides = [np.array(side + nothing) for side in (p, q)][: 1 + (function != "entropy")]
+    slopes = [kl.value_and_grad(getattr(kl, function), side) for side in range(len(sides))]
+    found = [slope(*sides, kind=kind)[1] for slope in slopes]
+    monkeypatch.setattr(gradients, "_quick_loops", lambda *_: {})
+    for slope, ours in zip(slopes, found, strict=True):
+        _, careful = slope(*sides, kind=kind)
+        assert np.array_equal(np.isfinite(ours), np.isfinite(careful))
+        finite = np.isfinite(careful)
+        top = abs(careful[finite]).max(initial=0.0)
+        np.testing.assert_allclose(ours[finite], careful[finite], rtol=0.0, atol=QUICK["float64"] * 2.0**-53 * top)
+        np.testing.assert_array_equal(ours[~finite], careful[~finite])
 
 
 @pytest.mark.parametrize("kind", ["prob", "logit"])

@@ -53,8 +53,11 @@ def test_the_collector_works_as_before():
         built(True)
     assert gc.get_threshold() == before
     assert seen == [(max(before[0], compiler.NEW_OBJECTS), *before[1:])] * 2
-    gc.set_threshold(0)
     try:
+        with compiler.seldom_collected():
+            gc.set_threshold(5000, 20, 20)  # somebody's wish in the meantime
+        assert gc.get_threshold() == (5000, 20, 20)
+        gc.set_threshold(0)
         with compiler.seldom_collected():
             assert gc.get_threshold()[0] == 0  # the caller wants no collections
         assert gc.get_threshold()[0] == 0

@@ -25,7 +25,8 @@ from klnumba.kernels.cuda.team import Team, team
 
 By = tuple[bool, bool]  # whether the derivatives by p are wanted, and those by q
 
-_is_sound, _mean_of, _is_lopsided = device(slopes.is_sound), device(slopes.mean_of), device(log_slopes.is_lopsided)
+_is_sound, _mean_of = device(slopes.is_sound), device(slopes.mean_of)
+_is_apart, _is_lopsided = device(log_slopes.is_apart), device(log_slopes.is_lopsided)
 
 
 @piece
@@ -159,12 +160,16 @@ def _of_logarithms(slope: formulas.Slope, normalize: bool, by: By, store: str, t
         sound = not barred(c, normalize)
         whole, lopsided = 1.0, False
         if normalize:
-            _, _, mass, low, gap, rest = masses(p, o, q, u, d, c, weight, lane, room)
-            if sound:
-                whole, gap = mass + low, gap + rest
-                sharpen(c, whole, gap)
-                lopsided = _is_lopsided(whole, gap)
-                sound = whole == whole and c[4] == c[4]
+            wanted = sound
+            for look in range(2):
+                if any_of(wanted):
+                    _, _, mass, low, gap, rest = masses(p, o, q, u, d, c, weight, lane, room)
+                    if wanted:
+                        whole, gap = mass + low, gap + rest
+                        sharpen(c, whole, gap)
+                        lopsided = lopsided or (look == 0 and _is_lopsided(whole, gap))
+                        wanted = _is_apart(whole, gap)
+            sound = sound and whole == whole and c[4] == c[4]
         share = 1.0 / whole
         mean_p = mean_q = rest_p = rest_q = 0.0
         if centred:

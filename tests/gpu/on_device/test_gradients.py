@@ -307,3 +307,12 @@ def test_what_is_refused(torch):
         pytest.raises(RuntimeError, match="a tangent, and no forward-mode derivative"),
     ):
         kl.kl_divergence(torch.autograd.forward_ad.make_dual(p.detach(), torch.ones_like(p)), q.detach())
+
+
+@pytest.mark.parametrize("function", ["kl_divergence", "js_divergence", "jeffreys_divergence"])
+@pytest.mark.parametrize("d", [100, 300])
+def test_a_flat_row_beside_a_wide_one(function, d):
+    """As on the CPU, where the same rows need a second look for the ratio of the normalisers."""
+    x, y = np.zeros((1, d)), 4.0 * np.random.default_rng(38).normal(size=(1, d))
+    for p, q in ((x, y), (y, x)):
+        assert_close(there(function, p, q, kind="logit"), extended(function, p, q, "logit"), digits=2e-15)
