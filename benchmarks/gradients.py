@@ -19,7 +19,7 @@ from benchmarks.__main__ import RESULTS
 CELLS = 4_000_000
 LENGTHS = (10, 100, 1000, 32000)
 DTYPES = ("float32", "float64")
-ROUNDS = 7
+ROUNDS = 21
 FILE = RESULTS / "gradients.json"
 
 
