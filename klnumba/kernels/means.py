@@ -20,9 +20,9 @@ from klnumba.formulas.logit_cells import power
 from klnumba.formulas.slopes import Slope, times
 from klnumba.kernels.compiler import frozen, helper, part, scalar
 from klnumba.kernels.fast import sums
-from klnumba.kernels.lane_sums import LANES, add_four, low, row_loop, together
+from klnumba.kernels.lane_sums import LANES, low, row_loop, together
 from klnumba.kernels.logs import top_of
-from klnumba.kernels.rises import KEPT, LEAST, beside_tops, is_finite, is_seen, powers_from, shows
+from klnumba.kernels.rises import KEPT, LEAST, beside_tops, four_of_rises, is_finite, is_seen, powers_from, shows
 from klnumba.kernels.tiles import BUFFER, SPACE, STEP, TILE, TREE, add, fill, side_by_side, total
 
 TINY = float(np.finfo(np.float64).tiny)  # shares below it, but zeros, have lost digits
@@ -107,16 +107,6 @@ def bar(mean: Any, share: Any, unit: Any, least: Any) -> Any:
     return least * share * (unit + abs(mean))
 
 
-@part
-def four_of_masses(
-    x0: Any, x1: Any, x2: Any, x3: Any, y0: Any, y1: Any, y2: Any, y3: Any, c: Any, out: Any, k: Any
-) -> Any:  # fmt: skip
-    """What is added up of four cells: p and q; 0 where one is negative."""
-    out[k], out[LANES + k] = add_four(x0, x1, x2, x3), add_four(y0, y1, y2, y3)
-    least = min(min(min(x0, x1), min(x2, x3)), min(min(y0, y1), min(y2, y3)))
-    return np.int64(0) if least < 0.0 else np.int64(1)
-
-
 @helper
 def shares_of(cells: Any, one: Any, out: Any) -> Any:
     """Cells times one over their sum; how many of these are too small to be right."""
@@ -133,14 +123,14 @@ def long_shares(kind: Any, logs: bool) -> Any:
 
     It returns their padded number, 0 for a row that is left to others, and one over the sums of p and of q.
     """
-    row, lows = row_loop(four_of_masses, 2, kind, np.float64, np.int64(1)), low(2)
+    row, lows = row_loop(four_of_rises, 3, kind, np.float64, np.int64(1)), low(3)
 
     @part
     def of_cells(
         p: Any, a: Any, q: Any, b: Any, d: Any, inverse: Any, shares: Any, half: Any, work: Any, view: Any, space: Any
     ) -> Any:  # fmt: skip
         guard = row(p, a, q, b, d, 1.0, work, view, space, 0)
-        together(2 * LANES, lows, space)
+        together(3 * LANES, lows, space)
         p_sum, q_sum = space[0] + space[lows], space[1] + space[lows + 1]
         if guard == 0 or not _middling(p_sum, q_sum):
             return 0, 0.0, 0.0

@@ -120,7 +120,7 @@ def test_short_and_long_rows(function, kind, d, monkeypatch):
 @pytest.mark.parametrize("function", FIRST[:3])
 @pytest.mark.parametrize("d", [100, 300])
 def test_a_flat_row_beside_a_wide_one(function, d, monkeypatch):
-    """Where the sum of the one, over its largest cell, is far from that of the other."""
+    """Where the sum of the one, over its largest cell, is far from that of the other: 14 roundings, 27 allowed."""
     x, y = np.zeros((1, d)), 4.0 * np.random.default_rng(38).normal(size=(1, d))
     for p, q in ((x, y), (y, x)):
         expected = extended(function, p, q, "logit")
@@ -128,7 +128,7 @@ def test_a_flat_row_beside_a_wide_one(function, d, monkeypatch):
             monkeypatch.setattr(gradients, "_quick_loops", way)
             _, found = both(function, p, q, kind="logit")
             for got, exact in zip(found, expected, strict=False):
-                assert (abs(got - exact) <= 2e-15 * abs(exact).max()).all(), (abs(got - exact).max(), abs(exact).max())
+                assert (abs(got - exact) <= 3e-15 * abs(exact).max()).all()
 
 
 def extended(function, p, q, kind):
@@ -161,7 +161,7 @@ def test_equal_rows_have_no_slope(function, kind, d):
 
 
 # Of the loops that serve most rows: roundings of the largest derivative of the row or of what normalising takes away
-# from it; in brackets the largest found in 50 draws of the rows below, of logits at temperatures 0.7, 1 and 3.
+# from it; in brackets the largest found in 50 draws of such rows of 2 to 4,200 cells, logits at temperatures 0.7, 1, 3.
 QUICK = {"float64": 70.0, "float32": 1.2}  # (47.7, 1.00)
 SERVED = [
     ("kl_divergence", "prob", 0),
