@@ -47,7 +47,7 @@ def show(found: Comparison, console: Console) -> None:
 
 
 def _columns(found: Comparison) -> list[Shown]:
-    share = f"{100 * found.settings.confidence:g} % interval"
+    share = f"{found.settings.percent} interval"
     corrected = [Shown("corrected", 68), Shown(share, 68)]  # the interval is around the corrected KL
     return [Shown("column", words=True), Shown("KL", 20), *corrected, Shown("p, adj.", 30), Shown("JS", 100),
             Shown("PSI", 100), Shown("largest cell", 80, words=True)]  # fmt: skip

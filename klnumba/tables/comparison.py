@@ -38,6 +38,11 @@ class Settings:
     correction: str
     like: str | None = None
 
+    @property
+    def percent(self) -> str:
+        """The confidence as it is told, unrounded."""
+        return f"{100 * self.confidence:.12g} %"
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         names = ("smoothing", "base", "missing", "confidence", "correction", "like")

@@ -46,7 +46,7 @@ def overview(comparison: Comparison, ax: Any = None) -> Any:
     ax.set_yticks(places, [*map(_short, names)])
     ax.invert_yaxis()
     ax.set_xlim(left=0.0, right=reach * 1.02)
-    share = f"{100 * comparison.settings.confidence:.12g} %"
+    share = comparison.settings.percent
     ax.set_xlabel(f"KL(reference || current) in {_unit(comparison)}, bias-corrected, with {share} interval")
     return ax
 

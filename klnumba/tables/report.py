@@ -104,7 +104,7 @@ def _about(comparison: Comparison) -> dict[str, Any]:
     return {
         "settings": settings,
         "unit": unit,
-        "share": f"{100 * settings.confidence:.12g} %",
+        "share": settings.percent,
         "level": f"{1.0 - settings.confidence:.2g}",
         "compared": len(comparison.results),
         "changed": changed,
