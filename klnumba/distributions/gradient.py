@@ -23,6 +23,7 @@ from klnumba.distributions.constraint import COUNT
 from klnumba.distributions.continuous_bernoulli import log_odds
 from klnumba.distributions.delta import Delta
 from klnumba.distributions.distribution import Distribution
+from klnumba.distributions.evaluate import evaluate_slopes
 from klnumba.distributions.geometric import Geometric
 from klnumba.distributions.infinite import infinite
 from klnumba.distributions.multivariate_normal import MultivariateNormal
@@ -31,7 +32,9 @@ from klnumba.distributions.odds import sigmoid
 from klnumba.distributions.poisson import Poisson
 from klnumba.distributions.registry import ByForm, Pair, divergence, find
 from klnumba.duals.twin import slopes, twin
+from klnumba.formulas.quick import quick_slopes
 
+CLEAR = 0.125  # a quick derivative is right to its last digits if it is no smaller part of its terms
 FORMS = ("probs", "logits")
 # Where the divergence is finite at single points of a parameter of p only, or of q, it has no derivative by that.
 SINGLE_POINTS: tuple[tuple[type[Distribution], type[Distribution], str, str], ...] = (
@@ -111,23 +114,53 @@ def kl_divergence_grad(p: Distribution, q: Distribution) -> tuple[Any, Gradient]
     for name, x in (("p", p), ("q", q)):
         if not isinstance(x, Distribution):
             raise TypeError(f"{name}: a distribution of klnumba.distributions, not {type(x).__name__}")
-    if isinstance(p, MultivariateNormal) and isinstance(q, MultivariateNormal):
-        return divergence(p, q), Gradient(*normal_gradient.gradient(p, q))
     value = divergence(p, q)
+    return value, gradient_at(p, q, value)
+
+
+def gradient_at(p: Distribution, q: Distribution, value: Any, factors: Any = 1.0, least: float = CLEAR) -> Gradient:
+    """The derivatives of a divergence that is known, each times a factor a distribution.
+
+    Quick ones serve where they are at least that part of the terms that they are the sum of.
+    """
+    if isinstance(p, MultivariateNormal) and isinstance(q, MultivariateNormal):
+        return _times(Gradient(*normal_gradient.gradient(p, q)), factors, np.ndim(value))
     p, q = p.named(), q.named()
     if (type(p), type(q)) in vector_gradients.RULES:
-        return value, Gradient(*vector_gradients.gradient(p, q, value))
-    formula, of_p, of_q = _scalar(find(type(p), type(q)), p, q)
+        return _times(Gradient(*vector_gradients.gradient(p, q, value)), factors, np.ndim(value))
+    formula = _scalar(find(type(p), type(q)), p, q)
     shape, dtype = np.shape(value), np.result_type(p.dtype, q.dtype)
-    columns = [np.broadcast_to(x._column(name), shape).reshape(-1) for x, of in ((p, of_p), (q, of_q)) for name in of]
-    rows = _slopes(formula, columns, p, q)
+    rows = _rows(formula, p, q, shape, factors, least)
     with np.errstate(over="ignore", under="ignore"):
-        found = [_finite(row.reshape(shape).astype(dtype), value) for row in rows]
+        found = [_finite(row.reshape(shape).astype(dtype, copy=False), value) for row in rows]
     single_p, single_q = _single_points(type(p), type(q))
-    return value, Gradient(
-        _named(p, of_p, found[: len(of_p)], single_p),
-        _named(q, of_q, found[len(of_p) :], single_q),
-    )
+    count = len(formula.of_p)
+    return Gradient(_named(p, formula.of_p, found[:count], single_p), _named(q, formula.of_q, found[count:], single_q))
+
+
+def _times(gradient: Gradient, factors: Any, axes: int) -> Gradient:
+    """Derivatives of vectors and matrices times a factor a distribution of a batch of so many axes."""
+    if isinstance(factors, float):
+        return gradient
+
+    def scaled(slope: Any) -> Any:
+        return slope * np.reshape(factors, np.shape(factors) + (1,) * (np.ndim(slope) - axes)).astype(slope.dtype)
+
+    return Gradient(*(MappingProxyType({name: scaled(x) for name, x in side.items()}) for side in gradient))
+
+
+def _rows(
+    formula: ScalarFormula, p: Distribution, q: Distribution, shape: tuple[int, ...], factors: Any, least: float
+) -> np.ndarray:
+    """The derivatives by each parameter, a row each, of the distributions one after the other."""
+    columns = [x._column(name) for x, of in ((p, formula.of_p), (q, formula.of_q)) for name in of]
+    found, left = np.empty((len(columns), math.prod(shape))), np.arange(math.prod(shape))
+    if formula.quick is not None:
+        found, left = evaluate_slopes(formula.quick, columns, shape, factors, least)
+    if left.size:
+        few = [np.broadcast_to(column, shape).reshape(-1)[left] for column in columns]
+        found[:, left] = _slopes(formula.run, few, p, q) * np.broadcast_to(factors, shape).reshape(-1)[left]
+    return found
 
 
 def _slopes(formula: Callable[..., Any], columns: list[np.ndarray], p: Distribution, q: Distribution) -> Any:
@@ -177,15 +210,24 @@ def has_derivatives(pair: Pair) -> bool:
     )
 
 
-def _scalar(
-    pair: Pair, p: Distribution, q: Distribution
-) -> tuple[Callable[..., Any], tuple[str, ...], tuple[str, ...]]:
-    """The pair's formula of duals, as one of the parameters that p and q were given by, and the names of these."""
+class ScalarFormula(NamedTuple):
+    """A pair's formula as one of the parameters that p and q were given by."""
+
+    run: Callable[..., Any]  # of duals
+    of_p: tuple[str, ...]
+    of_q: tuple[str, ...]
+    quick: Callable[..., Any] | None = None  # the plain one, if it has quick slopes
+
+
+def _scalar(pair: Pair, p: Distribution, q: Distribution) -> ScalarFormula:
+    plain: Callable[..., Any] | None = None
     if pair.compiled:
         formula, of_p, of_q = _of_own_parameters(pair, type(p), type(q)), type(p).parameters, type(q).parameters
+        if (of_p, of_q) == (pair.p.parameters, pair.q.parameters):
+            plain = pair.function
     elif isinstance(pair.function, ByForm):
-        formula, of_p, of_q = pair.function.choose(p, q)
-        formula = twin(formula)
+        plain, of_p, of_q = pair.function.choose(p, q)
+        formula = twin(plain)
     elif pair.function in gradient_of_cauchy.FORMULAS:
         formula, of_p, of_q = gradient_of_cauchy.FORMULAS[pair.function], pair.p.parameters, pair.q.parameters
     elif pair.function is infinite:
@@ -201,7 +243,8 @@ def _scalar(
     def run(*numbers: Any) -> Any:
         return formula(*(x if f is None else f(x) for x, f in zip(numbers, converted, strict=True)))
 
-    return run, names_p, names_q
+    served = plain is not None and quick_slopes(plain) is not None and not any(converted)
+    return ScalarFormula(run, names_p, names_q, plain if served else None)
 
 
 def _nowhere_finite(*numbers: Any) -> float:

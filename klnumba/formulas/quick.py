@@ -7,6 +7,9 @@ and no difference in it loses more than a few bits. Where it does not serve, the
 The remainder of log-gamma, B(a, b) = log-gamma(b) - log-gamma(a) - digamma(a)*(b - a), is the sum of those of the parts
 of log-gamma(x) = log-gamma(x + 3) - log(x*(x + 1)*(x + 2)), and of those of Stirling's formula from x = 3 on. All of
 them are >= 0 but that of Stirling's series, which is small beside the others.
+
+The quick slopes of a closed form are its derivatives by all its arguments, each with the size of the terms that it is
+the sum of: where they cancel, the derivatives are worked out in more digits (`klnumba.duals`).
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from klnumba.formulas.primitives import fma
 from klnumba.formulas.special import difference_of_products
 
 F = TypeVar("F", bound=Callable[..., Any])
+Slopes = tuple[tuple[float, float], ...]  # derivatives, each with the size of its terms
 
 LEAST = 2.0**-100
 MOST = 2.0**100
@@ -46,6 +50,7 @@ SERIES = (
 )
 
 _quick_forms: dict[Callable[..., Any], tuple[Callable[..., Any], ...]] = {}
+_quick_slopes: dict[Callable[..., Any], Callable[..., Slopes]] = {}
 
 
 def with_quick_form(*forms: Callable[..., tuple[float, bool]]) -> Callable[[F], F]:
@@ -64,6 +69,24 @@ def with_quick_form(*forms: Callable[..., tuple[float, bool]]) -> Callable[[F], 
 def quick_form(formula: Callable[..., Any]) -> tuple[Callable[..., Any], ...]:
     """The quick form of a formula; nothing where it has none."""
     return _quick_forms.get(formula, ())
+
+
+def with_quick_slopes(slopes: Callable[..., Slopes]) -> Callable[[F], F]:
+    """Decorator: the derivatives of this formula by its arguments are these, wherever they serve.
+
+    Each is right to a few roundings of the size that comes with it, where all arguments are ordinary or zero.
+    """
+
+    def note(formula: F) -> F:
+        _quick_slopes[formula] = slopes
+        return formula
+
+    return note
+
+
+def quick_slopes(formula: Callable[..., Any]) -> Callable[..., Slopes] | None:
+    """The quick slopes of a formula; None where it has none."""
+    return _quick_slopes.get(formula)
 
 
 def is_ordinary(x: float) -> bool:

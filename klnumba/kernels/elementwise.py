@@ -9,11 +9,11 @@ import numpy as np
 from numba import types
 from numba.cpython.unsafe import tuple as numba_tuple
 
-from klnumba.formulas.quick import quick_form
+from klnumba.formulas.quick import LEAST, MOST, quick_form, quick_slopes
 from klnumba.kernels import row_sums
 from klnumba.kernels.compiler import helper, is_ours, name_of, once, uncontracted
 from klnumba.kernels.compiler import loop as compiled
-from klnumba.kernels.tiles import INT, VALUES, cells_of
+from klnumba.kernels.tiles import FLAGS, FLOAT, INT, VALUES, cells_of
 
 set_item: Any = numba_tuple.tuple_setitem
 
@@ -99,6 +99,40 @@ def twofold_over_columns(formula: Callable[..., Any], count: int) -> Any:
     """The compiled loop of a formula that gives a number and what its rounding lost, to an array for each."""
     signature = types.void(types.UniTuple(cells_of(np.dtype(np.float64)), count), VALUES, VALUES)
     return compiled(f"{name_of(formula)}-twofold", loop_of_two(formula, count), signature, cached=is_ours(formula))
+
+
+def loop_of_slopes(slopes: Callable[..., Any], count: int) -> Callable[..., None]:
+    """The derivatives of a formula by its `count` numbers, times a factor, and which cells are left for more digits.
+
+    Left are those with a number that is not ordinary, and with a derivative below `least` of the size of its terms.
+    """
+    slopes, cell_at = uncontracted(slopes), cell_of(count)
+
+    def elementwise(columns: Any, factors: Any, least: Any, out: Any, left: Any) -> None:
+        for k in range(left.size):
+            numbers = cell_at(columns, k)
+            found = slopes(*numbers)
+            serves = True
+            for i in range(count):
+                size = abs(numbers[i])
+                slope, terms = found[i]
+                serves &= (size == 0.0) | ((size >= LEAST) & (size <= MOST))
+                serves &= (abs(slope) >= least * terms) & (abs(slope) < np.inf)
+                out[i][k] = _without_sign_of_zero(slope * factors[k])
+            left[k] = not serves
+
+    return elementwise
+
+
+@once
+def slopes_over_columns(formula: Callable[..., Any], count: int) -> Any:
+    """The compiled loop of the quick slopes of a formula, which has such, to an array for each of its numbers."""
+    cells = cells_of(np.dtype(np.float64))
+    signature = types.void(types.UniTuple(cells, count), cells, FLOAT, types.UniTuple(VALUES, count), FLAGS)
+    slopes = quick_slopes(formula)
+    assert slopes is not None, formula
+    text = loop_of_slopes(slopes, count)
+    return compiled(f"{name_of(formula)}-slopes", text, signature, cached=is_ours(formula))
 
 
 def rows_of(count: int) -> Any:
