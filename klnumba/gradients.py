@@ -106,7 +106,7 @@ def _taken(p: Any, q: Any, names: tuple[str, str] = ("p", "q")) -> tuple[np.ndar
 
 def _as_arguments(found: Found, sides: tuple[np.ndarray, np.ndarray]) -> Found:
     """Derivatives in the shapes of their arguments."""
-    return [None if out is None else _summed_to(out, x.shape) for out, x in zip(found, sides, strict=True)]
+    return [None if out is None else summed_to(out, x.shape) for out, x in zip(found, sides, strict=True)]
 
 
 def _rows(task: Task, rows: Rows, reduced: tuple[int, ...], factors: Any, by: By, count: int) -> Found:
@@ -209,7 +209,7 @@ def _flat(side: np.ndarray, shape: tuple[int, ...], kind: np.dtype[Any]) -> np.n
     return flat
 
 
-def _summed_to(found: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+def summed_to(found: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Derivatives by an argument of this shape that was broadcast: those of its copies, added up."""
     extra = found.ndim - len(shape)
     axes = tuple(range(extra)) + tuple(extra + k for k, n in enumerate(shape) if n == 1 and found.shape[extra + k] != 1)

@@ -11,7 +11,7 @@ import numpy as np
 from klnumba.arrays import one_of
 from klnumba.distributions import foreign, frozen, numeric, pairwise_normal
 from klnumba.distributions.bounds import bounds
-from klnumba.distributions.distribution import Distribution
+from klnumba.distributions.distribution import Distribution, refuse_graphs
 from klnumba.distributions.registry import divergence as closed
 from klnumba.parametric import SAMPLES, Parametric, is_default, is_usual, library_of
 from klnumba.reduction import generator, unit_of
@@ -25,7 +25,8 @@ def divergence(
     samples: int = SAMPLES, rng: Any = None,
 ) -> Any:  # fmt: skip
     """KL(p || q) of two batches, in closed form or as `method` says; with an estimate of the error, if wanted."""
-    if is_usual(method, return_error, samples, rng) and isinstance(p, Distribution) and isinstance(q, Distribution):
+    usual = is_usual(method, return_error, samples, rng)
+    if usual and isinstance(p, Distribution) and isinstance(q, Distribution) and not (p._in_graph or q._in_graph):
         return closed(p, q, base)  # one pair takes as long as the way to it
     one_of(method, METHODS, "method")
     if not isinstance(return_error, bool | np.bool_):
@@ -38,7 +39,8 @@ def divergence(
     if method in ("auto", "closed"):
         if return_error:
             raise ValueError("return_error: a closed form has no estimate; the table of pairs has its largest error")
-        return give(closed(first, second, base))
+        return _closed(first, second, base, give)
+    refuse_graphs(f"method={method!r}", first, second)
     found: Any
     if method == "bounds":
         found = (second.nan_where_broken(first.nan_where_broken(x)) for x in bounds(first, second))
@@ -49,6 +51,15 @@ def divergence(
     rounded = value.astype(dtype)
     error = error + np.where(np.isfinite(value), np.abs(np.nan_to_num(value) - rounded), 0.0)
     return (give(rounded[()]), give(error.astype(dtype)[()])) if return_error else give(rounded[()])
+
+
+def _closed(p: Distribution, q: Distribution, base: float | None, give: Callable[[Any], Any]) -> Any:
+    """The closed form; where PyTorch wants the gradient, a node of its graph."""
+    if not (p._in_graph or q._in_graph):
+        return give(closed(p, q, base))
+    from klnumba.distributions import torch_graph
+
+    return torch_graph.divergence(p, q, base)
 
 
 def _fallback(method: str, samples: int, rng: Any) -> Callable[[Distribution, Distribution], Any]:
@@ -74,7 +85,7 @@ def jeffreys(p: Any, q: Any, base: float | None = None) -> Any:
     """KL(p || q) + KL(q || p)."""
     give = foreign.back(p, q)
     first, second = foreign.pair(p, q)
-    return give(closed(first, second, base) + closed(second, first, base))
+    return _closed(first, second, base, give) + _closed(second, first, base, give)
 
 
 def pairwise_kl(p: Any, q: Any = None, *, base: float | None = None) -> Any:
@@ -120,6 +131,7 @@ def pairwise_kl(p: Any, q: Any = None, *, base: float | None = None) -> Any:
     """
     give = _library(p if q is None else [*_listed(p), *_listed(q)])
     rows, columns = _batches(p, "p"), _batches(p if q is None else q, "q")
+    refuse_graphs("pairwise_kl", *(x for side in (rows, columns) for x in _listed(side) if isinstance(x, Distribution)))
     if isinstance(rows, Distribution) and isinstance(columns, Distribution):
         checked = not (rows._unchecked or columns._unchecked)
         products = pairwise_normal.divergences(rows, columns) if checked else None

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from types import FunctionType, MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 
 from klnumba.distributions.constraint import Constraint, shown
 from klnumba.distributions.evaluate import column_of_one, evaluate
-from klnumba.distributions.given import number_array
+from klnumba.distributions.given import number_array, tensors_of
 from klnumba.parametric import Parametric, library_of
 
 
@@ -19,7 +22,27 @@ def on_device(value: Any) -> bool:
     return not isinstance(value, np.ndarray | np.generic | float) and hasattr(value, "taken")
 
 
-CACHES = {"dtype", "_is_one", "_made", "_factor", "_factors"}  # what a distribution keeps of its numbers
+# What a distribution keeps of its numbers, and of the tensors that these are of.
+CACHES = {"dtype", "_is_one", "_made", "_factor", "_factors", "_tensors", "_in_graph"}
+
+
+def _outside_graphs(of_one: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """What is computed of a distribution, without a gradient that would be lost unseen."""
+
+    @functools.wraps(of_one)
+    def found(distribution: Any) -> Any:
+        refuse_graphs(f"{type(distribution).__name__}.{of_one.__name__}", distribution)
+        return of_one(distribution)
+
+    return found
+
+
+def refuse_graphs(what: str, *distributions: Distribution) -> None:
+    """An error where PyTorch wants a gradient of what has none here."""
+    if any(x._in_graph for x in distributions) and sys.modules["torch"].is_grad_enabled():
+        raise RuntimeError(
+            f"{what} carries no gradient, but a parameter requires one: detach it or compute under torch.no_grad()"
+        )
 
 
 class Support(NamedTuple):
@@ -89,18 +112,27 @@ class Distribution(Parametric):
     batch_shape: tuple[int, ...]
     event_shape: tuple[int, ...]
     _given: dict[str, np.ndarray]
+    _tensors: Mapping[str, Any] = MappingProxyType({})  # the parameters of which PyTorch wants the gradient
+    _in_graph = False  # whether it has such, or what it is made of
     _unchecked = False
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Moments beyond the range of their numbers are infinite or 0, without a warning of NumPy's."""
+        """Moments beyond the range of their numbers are infinite or 0, without a warning of NumPy's.
+
+        They and the entropy are no nodes of PyTorch's graph.
+        """
         super().__init_subclass__(**options)
         for name in ("mean", "variance"):
             found = cls.__dict__.get(name)
             if isinstance(found, property) and found.fget:
-                setattr(cls, name, found.getter(np.errstate(all="ignore")(found.fget)))
+                setattr(cls, name, found.getter(np.errstate(all="ignore")(_outside_graphs(found.fget))))
+        if isinstance(entropy := cls.__dict__.get("entropy"), FunctionType):
+            setattr(cls, "entropy", _outside_graphs(entropy))  # noqa: B010  a checker of types takes no other function
 
     def __init__(self, validate_args: bool | None = True, **given: Any) -> None:
         owner = type(self).__name__
+        if tensors := tensors_of(owner, given):
+            self.__dict__.update(_tensors=tensors, _in_graph=True)
         values = {name: number_array(owner, name, value) for name, value in given.items()}
         self.__dict__.update(_given=values, batch_shape=self._batch_shape(values))
         self.__dict__["event_shape"] = self._event_shape()

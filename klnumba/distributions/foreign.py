@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from klnumba.arrays import asks_gradient
 from klnumba.distributions import scipy_objects
 from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.registry import find
@@ -206,7 +207,7 @@ def _locations(one: Placed, other: Placed) -> list[Any]:
 
 
 def _of_torch(value: Any) -> Distribution:
-    from klnumba.distributions.torch_relatives import NONE, RELATIVES
+    from klnumba.distributions.torch_relatives import LOOKED_AT, NONE, RELATIVES
     from klnumba.distributions.torch_transforms import chain
 
     for base in type(value).__mro__:
@@ -216,12 +217,12 @@ def _of_torch(value: Any) -> Distribution:
         if kind in NONE:
             raise TypeError(f"torch.distributions' {kind} has no counterpart here: {NONE[kind]}")
         if kind in RELATIVES:
-            return RELATIVES[kind](value, _numbers)  # type: ignore[no-any-return]
+            return RELATIVES[kind](value, _numbers if kind in LOOKED_AT else _parameter)  # type: ignore[no-any-return]
         if kind in TORCH:
-            return family(kind)(**{x: _numbers(getattr(value, x)) for x in TORCH[kind]})  # type: ignore[no-any-return]
+            return family(kind)(**{x: _parameter(getattr(value, x)) for x in TORCH[kind]})  # type: ignore[no-any-return]
         if kind in TORCH_ODDS:
-            odds = _odds(value)
-            return family(kind)(**{x: _numbers(getattr(value, x)) for x in (*TORCH_ODDS[kind], odds)})  # type: ignore[no-any-return]
+            names = (*TORCH_ODDS[kind], _odds(value))
+            return family(kind)(**{x: _parameter(getattr(value, x)) for x in names})  # type: ignore[no-any-return]
         if kind == "Independent":
             inner = _of_torch(value.base_dist)
             return family(kind)(inner, value.reinterpreted_batch_ndims)  # type: ignore[no-any-return]
@@ -241,14 +242,20 @@ def _odds(value: Any) -> str:
     return names[0]  # they stand in the order in which they were set
 
 
+def _parameter(x: Any) -> Any:
+    """The numbers of a tensor; itself where it is part of PyTorch's graph."""
+    narrow = str(getattr(x, "dtype", "")) == "torch.bfloat16"
+    return (x.float() if narrow else x) if asks_gradient(x) else _numbers(x)
+
+
 def _numbers(x: Any) -> Any:
     """The numbers of a tensor; where a gradient would be lost unseen, an error."""
     if not hasattr(x, "detach"):
         return x
-    if x.requires_grad and sys.modules["torch"].is_grad_enabled():
+    if asks_gradient(x):
         raise RuntimeError(
-            "a divergence of torch.distributions' objects carries no gradient, but a parameter requires one: detach it "
-            "or compute under torch.no_grad(); kl_divergence_grad gives the derivatives for distributions of klnumba"
+            "no gradient is computed by the parameters of transforms, nor by those of GeneralizedPareto, but one "
+            "requires it: detach it or compute under torch.no_grad()"
         )
     if is_on_device(x):
         return x.detach()

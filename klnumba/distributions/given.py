@@ -3,15 +3,33 @@
 from __future__ import annotations
 
 import numbers
+import sys
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from klnumba.arrays import asks_gradient
 from klnumba.gpu.borders import is_on_device
+
+
+def tensors_of(owner: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters that are tensors of which PyTorch wants the gradient."""
+    found = {name: value for name, value in given.items() if asks_gradient(value)}
+    for name, value in found.items():
+        if is_on_device(value):
+            raise RuntimeError(
+                f"{owner}: {name} is a tensor on a CUDA device that requires grad, and derivatives by parameters are "
+                "computed on the CPU: give it in the memory of the CPU, detach it or compute under torch.no_grad()"
+            )
+    return found
 
 
 def number_array(owner: str, name: str, value: Any) -> Any:
     """A copy that cannot be written to, float32 if it comes as such, else float64; on a device, the array itself."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor) and value.requires_grad:
+        value = value.detach()  # what becomes of the gradient says the caller
     if is_on_device(value):
         from klnumba.gpu.parameters import Numbers
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from types import MappingProxyType, SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -118,35 +119,56 @@ def kl_divergence_grad(p: Distribution, q: Distribution) -> tuple[Any, Gradient]
     return value, gradient_at(p, q, value)
 
 
-def gradient_at(p: Distribution, q: Distribution, value: Any, factors: Any = 1.0, least: float = CLEAR) -> Gradient:
-    """The derivatives of a divergence that is known, each times a factor a distribution.
+Rule = Callable[[Any, Any, float], Gradient]
 
-    Quick ones serve where they are at least that part of the terms that they are the sum of.
+
+def gradient_at(p: Distribution, q: Distribution, value: Any) -> Gradient:
+    """The derivatives of a divergence that is known."""
+    return rule(p, q)(value, 1.0, CLEAR)
+
+
+def rule(p: Distribution, q: Distribution) -> Rule:
+    """What gives the derivatives from the divergence and two numbers.
+
+    The first is a factor a distribution, by which the derivatives are multiplied. The second says what part of its
+    terms a quick derivative may be; smaller ones are worked out in more digits.
     """
     if isinstance(p, MultivariateNormal) and isinstance(q, MultivariateNormal):
-        return _times(Gradient(*normal_gradient.gradient(p, q)), factors, np.ndim(value))
+        return partial(_of_normals, p, q)
     p, q = p.named(), q.named()
     if (type(p), type(q)) in vector_gradients.RULES:
-        return _times(Gradient(*vector_gradients.gradient(p, q, value)), factors, np.ndim(value))
-    formula = _scalar(find(type(p), type(q)), p, q)
-    shape, dtype = np.shape(value), np.result_type(p.dtype, q.dtype)
-    rows = _rows(formula, p, q, shape, factors, least)
-    with np.errstate(over="ignore", under="ignore"):
-        found = [_finite(row.reshape(shape).astype(dtype, copy=False), value) for row in rows]
-    single_p, single_q = _single_points(type(p), type(q))
-    count = len(formula.of_p)
-    return Gradient(_named(p, formula.of_p, found[:count], single_p), _named(q, formula.of_q, found[count:], single_q))
+        return partial(_of_vectors, p, q)
+    return partial(_of_numbers, _scalar(find(type(p), type(q)), p, q), p, q)
 
 
-def _times(gradient: Gradient, factors: Any, axes: int) -> Gradient:
+def _of_normals(p: MultivariateNormal, q: MultivariateNormal, value: Any, factors: Any, least: float) -> Gradient:
+    return _times(normal_gradient.gradient(p, q), factors, np.ndim(value))
+
+
+def _of_vectors(p: Distribution, q: Distribution, value: Any, factors: Any, least: float) -> Gradient:
+    return _times(vector_gradients.gradient(p, q, value), factors, np.ndim(value))
+
+
+def _times(sides: Iterable[Mapping[str, Any]], factors: Any, axes: int) -> Gradient:
     """Derivatives of vectors and matrices times a factor a distribution of a batch of so many axes."""
-    if isinstance(factors, float):
-        return gradient
 
     def scaled(slope: Any) -> Any:
         return slope * np.reshape(factors, np.shape(factors) + (1,) * (np.ndim(slope) - axes)).astype(slope.dtype)
 
-    return Gradient(*(MappingProxyType({name: scaled(x) for name, x in side.items()}) for side in gradient))
+    if isinstance(factors, float):
+        return Gradient(*sides)
+    return Gradient(*(MappingProxyType({name: scaled(x) for name, x in side.items()}) for side in sides))
+
+
+def _of_numbers(
+    formula: ScalarFormula, p: Distribution, q: Distribution, value: Any, factors: Any, least: float
+) -> Gradient:
+    shape, dtype = np.shape(value), np.result_type(p.dtype, q.dtype)
+    rows = _rows(formula, p, q, shape, factors, least)
+    with np.errstate(over="ignore", under="ignore"):
+        found = [_finite(row.reshape(shape).astype(dtype, copy=False), value) for row in rows]
+    (single_p, single_q), count = _single_points(type(p), type(q)), len(formula.of_p)
+    return Gradient(_named(p, formula.of_p, found[:count], single_p), _named(q, formula.of_q, found[count:], single_q))
 
 
 def _rows(

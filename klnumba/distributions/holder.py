@@ -18,6 +18,8 @@ class Holder(Distribution):
         self.__dict__.update(held, _held=held, _given={}, batch_shape=batch_shape, event_shape=event_shape)
         if any(part._unchecked for part in self._parts()):
             self.__dict__["_unchecked"] = True
+        if any(part._in_graph for part in self._parts()):
+            self.__dict__["_in_graph"] = True
 
     def _parts(self) -> list[Distribution]:
         """The distributions that it is made of."""

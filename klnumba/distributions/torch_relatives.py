@@ -67,3 +67,5 @@ RELATIVES: dict[str, Callable[[Any, Callable[[Any], Any]], Any]] = {
     "LogitRelaxedBernoulli": logit_relaxed_bernoulli,
     "RelaxedBernoulli": relaxed_bernoulli,
 }
+# Those whose parameters decide what they are.
+LOOKED_AT = {"GeneralizedPareto"}

@@ -1,0 +1,125 @@
+"""Closed forms as nodes of PyTorch's graph: of distributions whose parameters are tensors that require grad."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from klnumba.distributions.distribution import Distribution
+from klnumba.distributions.gradient import Rule, rule
+from klnumba.distributions.independent import Independent, without
+from klnumba.distributions.registry import divergence as closed
+from klnumba.distributions.transformed_distribution import TransformedDistribution
+from klnumba.gradients import summed_to
+from klnumba.reduction import unit_of
+
+LEAST = 2.0**-24  # the part of its terms that a derivative may be before it is worked out in more digits
+
+
+class Inner(NamedTuple):
+    """The two distributions that a divergence comes down to, and how many axes of their batch it is a sum over."""
+
+    p: Distribution
+    q: Distribution
+    summed: int = 0
+
+
+def inner(p: Distribution, q: Distribution, summed: int = 0) -> Inner:
+    """What both are independent draws of, or what the same transforms make both of."""
+    if isinstance(p, Independent) and isinstance(q, Independent):
+        count = min(p.reinterpreted_batch_ndims, q.reinterpreted_batch_ndims)
+        return inner(without(p, count), without(q, count), summed + count)
+    if isinstance(p, TransformedDistribution) and isinstance(q, TransformedDistribution) and _keep_apart(p, q):
+        return inner(p.base_distribution, q.base_distribution, summed)
+    return Inner(p, q, summed)
+
+
+def _keep_apart(p: TransformedDistribution, q: TransformedDistribution) -> bool:
+    """Whether the transforms of both are the same, and make no two numbers one."""
+    return p.transforms == q.transforms and all(p.injective()) and all(q.injective())
+
+
+class Call(NamedTuple):
+    """A divergence of which PyTorch wants the gradient."""
+
+    found: Inner
+    value: Any
+    derivatives: Rule
+    unit: float
+    places: list[tuple[str, str]]  # "p" or "q", and the name of a parameter there
+
+    def slopes(self, upstream: np.ndarray, tensors: tuple[Any, ...]) -> list[np.ndarray]:
+        """The derivatives by the tensors of what is made of the value, given those by the value itself."""
+        p, q, summed = self.found
+        of_parts = closed(p, q)
+        factors = np.reshape(upstream, upstream.shape + (1,) * summed) / self.unit
+        wide = np.broadcast_to(factors, np.broadcast_shapes(factors.shape, np.shape(of_parts)))
+        factors = np.asarray(summed_to(wide, np.shape(of_parts)), np.float64)
+        gradient = self.derivatives(of_parts, factors, LEAST)
+        sides = {"p": gradient.p, "q": gradient.q}
+        return [
+            summed_to(_zero_where_unused(np.asarray(sides[side][name]), factors), tuple(x.shape))
+            for (side, name), x in zip(self.places, tensors, strict=True)
+        ]
+
+
+def _zero_where_unused(slopes: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    """What is multiplied by zero afterwards has no derivative that matters, though it may be NaN."""
+    if factors.all():
+        return slopes
+    unused = np.reshape(factors == 0.0, factors.shape + (1,) * (slopes.ndim - factors.ndim))
+    return np.where(unused, 0.0, slopes)
+
+
+@functools.cache
+def _node() -> Any:
+    """The function of PyTorch's that gives a divergence, loaded when the first one is asked for."""
+    torch: Any = importlib.import_module("torch")
+
+    class Divergence(torch.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, call: Call, *tensors: Any) -> Any:
+            ctx.call = call
+            ctx.save_for_backward(*tensors)
+            return torch.from_numpy(np.array(call.value))
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
+        def backward(ctx: Any, upstream: Any) -> Any:
+            tensors = ctx.saved_tensors
+            found = ctx.call.slopes(upstream.resolve_neg().numpy(), tensors)
+            return None, *(
+                torch.from_numpy(np.ascontiguousarray(slope)).to(x.dtype) if wanted else None
+                for slope, x, wanted in zip(found, tensors, ctx.needs_input_grad[1:], strict=True)
+            )
+
+    return Divergence.apply
+
+
+def divergence(p: Distribution, q: Distribution, base: float | None) -> Any:
+    """KL(p || q) as a tensor, with a way back to the parameters that are tensors.
+
+    Raises
+    ------
+    NotImplementedError
+        If the pair has no derivatives.
+    """
+    torch: Any = importlib.import_module("torch")
+    with torch.no_grad():
+        value = closed(p, q, base)
+    found = inner(p, q)
+    tensors = {(side, name): x for side, one in zip("pq", found[:2], strict=True) for name, x in one._tensors.items()}
+    return _node()(Call(found, value, _rule(found), unit_of(base), list(tensors)), *tensors.values())
+
+
+def _rule(found: Inner) -> Rule:
+    for one in (found.p, found.q):
+        if one._in_graph and not one._tensors:
+            raise NotImplementedError(
+                f"KL({type(found.p).__name__} || {type(found.q).__name__}): no gradient is computed by what a "
+                f"{type(one).__name__} is made of, but it requires one: detach it or compute under torch.no_grad()"
+            )
+    return rule(found.p, found.q)
