@@ -10,10 +10,11 @@ import numpy as np
 
 from klnumba.formulas.quick import quick_form
 from klnumba.kernels import row_sums, threads
-from klnumba.kernels.elementwise import over_columns, over_rows, slopes_over_columns, twofold_over_columns
+from klnumba.kernels.elementwise import over_columns, over_rows, slopes_over_columns, spread_of, twofold_over_columns
 
 BLOCK = 1 << 15  # cells that a thread takes at a time: a few columns of them stay in its cache
 BLOCK_OF_SUMS = 1 << 6  # the same where every cell is a sum over many terms
+BLOCK_OF_SLOPES = 1 << 12  # the same where each parameter has a column of results
 BLOCK_OF_ROWS = 1 << 16  # the same of rows, most of which are read where they lie
 
 
@@ -83,20 +84,34 @@ def evaluate_twofold(
 
 
 def evaluate_slopes(
-    formula: Callable[..., float], columns: Sequence[np.ndarray], shape: tuple[int, ...], factors: Any, least: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """The quick slopes of a formula times a factor a cell, one row a column, and the cells that these do not serve."""
-    size = math.prod(shape)
-    found, left = np.empty((len(columns), size)), np.empty(size, np.int8)
-    loop = slopes_over_columns(formula, len(columns))
-    pieces = [_pieces(column, shape, size) for column in (*columns, np.asarray(factors, np.float64))]
+    formula: Callable[..., float], columns: Sequence[np.ndarray], shape: tuple[int, ...], factors: Any, least: float,
+    dtype: Any = np.float64, wanted: Sequence[bool] | None = None,
+) -> tuple[list[np.ndarray], np.ndarray]:  # fmt: skip
+    """The quick slopes of a formula times a factor a cell, and the cells that these do not serve.
+
+    An array for each column, of no cells where its slopes are not wanted.
+    """
+    size, count = math.prod(shape), len(columns)
+    found = [np.empty(size if want else 0, dtype) for want in wanted or [True] * count]
+    left = np.empty(size, np.int8)
+    loop = slopes_over_columns(formula, count)
+    pieces = [_pieces(column, shape, size) for column in (*columns, np.asarray(factors))]
 
     def part(start: int) -> None:
-        stop = min(start + BLOCK, size)
+        stop = min(start + BLOCK_OF_SLOPES, size)
         *cut, scale = (piece(start, stop) for piece in pieces)
-        loop(tuple(cut), scale, least, tuple(row[start:stop] for row in found), left[start:stop])
+        room = np.empty((count, stop - start))
+        out = [
+            row[start:stop] if row.size and row.dtype == np.float64 else spare
+            for row, spare in zip(found, room, strict=True)
+        ]
+        loop(tuple(cut), scale, least, tuple(out), left[start:stop])
+        with np.errstate(over="ignore", under="ignore"):  # beyond the range of float32
+            for row, made in zip(found, out, strict=True):
+                if row.size and row.dtype != np.float64:
+                    row[start:stop] = made
 
-    threads.run(part, range(0, size, BLOCK), threads.choose(None, size))
+    threads.run(part, range(0, size, BLOCK_OF_SLOPES), threads.choose(None, size))
     return found, np.flatnonzero(left)
 
 
@@ -155,8 +170,8 @@ def _numbers(rows: np.ndarray) -> np.ndarray:
 
 def _pieces(column: np.ndarray, shape: tuple[int, ...], size: int) -> Callable[[int, int], np.ndarray]:
     """What cuts a piece, contiguous, float64 and read-only, out of the column as it broadcasts."""
-    if column.size == 1:
-        constant = _locked(np.full(min(size, BLOCK), column.reshape(-1)[0], np.float64))
+    if column.size == 1 or (column.size and not any(column.strides)):
+        constant = _locked(np.full(min(size, BLOCK), column[(0,) * column.ndim], np.float64))
         return lambda start, stop: constant[: stop - start]
     if column.shape == shape and column.flags.c_contiguous:
         flat = column.reshape(-1)
@@ -164,8 +179,37 @@ def _pieces(column: np.ndarray, shape: tuple[int, ...], size: int) -> Callable[[
             flat = _locked(flat.view())
             return lambda start, stop: flat[start:stop]
         return lambda start, stop: _locked(flat[start:stop].astype(np.float64))
-    wide = np.broadcast_to(column, shape)
-    return lambda start, stop: _locked(wide.flat[start:stop].astype(np.float64))
+    return _spread(column, shape)
+
+
+def _spread(column: np.ndarray, shape: tuple[int, ...]) -> Callable[[int, int], np.ndarray]:
+    """The same of a column of several numbers, each of which stands in several cells."""
+    narrow = column.dtype == np.float32
+    flat = np.ascontiguousarray(column, np.float32 if narrow else np.float64)
+    wide = np.broadcast_to(flat, shape)
+    sizes, steps = _merged(shape, [step // flat.itemsize for step in wide.strides])
+    source, loop = _locked(flat.reshape(-1).view()), spread_of(flat.dtype.name)
+
+    def piece(start: int, stop: int) -> np.ndarray:
+        out = np.empty(stop - start)
+        loop(source, steps, sizes, start, out)
+        return _locked(out)
+
+    return piece
+
+
+def _merged(shape: tuple[int, ...], steps: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    """The sizes of the axes and the steps along them, those that are walked like one axis made one."""
+    found: list[list[int]] = []
+    for size, step in zip(shape, steps, strict=True):
+        if size == 1:
+            continue
+        if found and found[-1][1] == size * step:
+            found[-1] = [found[-1][0] * size, step]
+        else:
+            found.append([size, step])
+    sizes, kept = np.array(found or [[1, 0]]).T
+    return np.ascontiguousarray(sizes), np.ascontiguousarray(kept)
 
 
 def _locked(array: np.ndarray) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from types import MappingProxyType, SimpleNamespace
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from klnumba.distributions import (
 )
 from klnumba.distributions.bernoulli import Bernoulli
 from klnumba.distributions.binomial import Binomial
+from klnumba.distributions.categories import Categories
 from klnumba.distributions.constraint import COUNT
 from klnumba.distributions.continuous_bernoulli import log_odds
 from klnumba.distributions.delta import Delta
@@ -34,6 +35,7 @@ from klnumba.distributions.poisson import Poisson
 from klnumba.distributions.registry import ByForm, Pair, divergence, find
 from klnumba.duals.twin import slopes, twin
 from klnumba.formulas.quick import quick_slopes
+from klnumba.gradients import OfRows
 
 CLEAR = 0.125  # a quick derivative is right to its last digits if it is no smaller part of its terms
 FORMS = ("probs", "logits")
@@ -116,37 +118,55 @@ def kl_divergence_grad(p: Distribution, q: Distribution) -> tuple[Any, Gradient]
         if not isinstance(x, Distribution):
             raise TypeError(f"{name}: a distribution of klnumba.distributions, not {type(x).__name__}")
     value = divergence(p, q)
-    return value, gradient_at(p, q, value)
+    return value, rule(p, q)(value, Asked())
 
 
-Rule = Callable[[Any, Any, float], Gradient]
+class Asked(NamedTuple):
+    """What derivatives are asked for."""
+
+    factors: Any = 1.0  # a factor a distribution, by which they are multiplied
+    least: float = CLEAR  # what part of its terms a quick one may be; smaller ones are worked out in more digits
+    by: Collection[tuple[str, str]] | None = None  # "p" or "q", and a name; None for all
+
+    def wants(self, side: str, name: str) -> bool:
+        """Whether a derivative is used."""
+        return self.by is None or (side, name) in self.by
 
 
-def gradient_at(p: Distribution, q: Distribution, value: Any) -> Gradient:
-    """The derivatives of a divergence that is known."""
-    return rule(p, q)(value, 1.0, CLEAR)
+Rule = Callable[[Any, Asked], Gradient]
 
 
 def rule(p: Distribution, q: Distribution) -> Rule:
-    """What gives the derivatives from the divergence and two numbers.
-
-    The first is a factor a distribution, by which the derivatives are multiplied. The second says what part of its
-    terms a quick derivative may be; smaller ones are worked out in more digits.
-    """
+    """What gives the derivatives from the divergence."""
     if isinstance(p, MultivariateNormal) and isinstance(q, MultivariateNormal):
         return partial(_of_normals, p, q)
     p, q = p.named(), q.named()
     if (type(p), type(q)) in vector_gradients.RULES:
+        if isinstance(p, Categories) and isinstance(q, Categories) and p._given.keys() == q._given.keys():
+            return partial(_of_categories, p, q)
         return partial(_of_vectors, p, q)
     return partial(_of_numbers, _scalar(find(type(p), type(q)), p, q), p, q)
 
 
-def _of_normals(p: MultivariateNormal, q: MultivariateNormal, value: Any, factors: Any, least: float) -> Gradient:
-    return _times(normal_gradient.gradient(p, q), factors, np.ndim(value))
+def _of_normals(p: MultivariateNormal, q: MultivariateNormal, value: Any, asked: Asked) -> Gradient:
+    return _times(normal_gradient.gradient(p, q), asked.factors, np.ndim(value))
 
 
-def _of_vectors(p: Distribution, q: Distribution, value: Any, factors: Any, least: float) -> Gradient:
-    return _times(vector_gradients.gradient(p, q, value), factors, np.ndim(value))
+def _of_vectors(p: Distribution, q: Distribution, value: Any, asked: Asked) -> Gradient:
+    return _times(vector_gradients.gradient(p, q, value), asked.factors, np.ndim(value))
+
+
+def _of_categories(p: Categories, q: Categories, value: Any, asked: Asked) -> Gradient:
+    """Those of rows, right to the last digits of the largest in each; by the twofold rule, to the last of each."""
+    if asked.least >= CLEAR:
+        return _of_vectors(p, q, value, asked)
+    form = "probs" if "probs" in p._given else "logits"
+    row = OfRows("kl", form.removesuffix("s"), -1, True, None, 1.0, "none", None, None, None)
+    count = getattr(p, "total_count", 1.0)  # of draws
+    factors = np.broadcast_to(asked.factors * count, np.shape(value))
+    by = asked.wants("p", form), asked.wants("q", form)
+    found = row.slopes(p._given[form], q._given[form], factors, by)
+    return Gradient(*(MappingProxyType({form: slopes}) for slopes in found))
 
 
 def _times(sides: Iterable[Mapping[str, Any]], factors: Any, axes: int) -> Gradient:
@@ -160,29 +180,33 @@ def _times(sides: Iterable[Mapping[str, Any]], factors: Any, axes: int) -> Gradi
     return Gradient(*(MappingProxyType({name: scaled(x) for name, x in side.items()}) for side in sides))
 
 
-def _of_numbers(
-    formula: ScalarFormula, p: Distribution, q: Distribution, value: Any, factors: Any, least: float
-) -> Gradient:
-    shape, dtype = np.shape(value), np.result_type(p.dtype, q.dtype)
-    rows = _rows(formula, p, q, shape, factors, least)
-    with np.errstate(over="ignore", under="ignore"):
-        found = [_finite(row.reshape(shape).astype(dtype, copy=False), value) for row in rows]
-    (single_p, single_q), count = _single_points(type(p), type(q)), len(formula.of_p)
-    return Gradient(_named(p, formula.of_p, found[:count], single_p), _named(q, formula.of_q, found[count:], single_q))
+def _of_numbers(formula: ScalarFormula, p: Distribution, q: Distribution, value: Any, asked: Asked) -> Gradient:
+    shape, known = np.shape(value), np.isfinite(value)
+    columns = _columns(formula, p, q, shape, asked)
+    found = {place: _finite(column.reshape(shape), known) for place, column in columns.items()}
+    single_p, single_q = _single_points(type(p), type(q))
+    return Gradient(_named(p, "p", found, single_p), _named(q, "q", found, single_q))
 
 
-def _rows(
-    formula: ScalarFormula, p: Distribution, q: Distribution, shape: tuple[int, ...], factors: Any, least: float
-) -> np.ndarray:
-    """The derivatives by each parameter, a row each, of the distributions one after the other."""
-    columns = [x._column(name) for x, of in ((p, formula.of_p), (q, formula.of_q)) for name in of]
-    found, left = np.empty((len(columns), math.prod(shape))), np.arange(math.prod(shape))
-    if formula.quick is not None:
-        found, left = evaluate_slopes(formula.quick, columns, shape, factors, least)
+def _columns(
+    formula: ScalarFormula, p: Distribution, q: Distribution, shape: tuple[int, ...], asked: Asked
+) -> dict[tuple[str, str], np.ndarray]:
+    """The derivatives by each parameter that is asked for, of the distributions one after the other."""
+    sides, dtype, size = {"p": p, "q": q}, np.result_type(p.dtype, q.dtype), math.prod(shape)
+    places = [("p", name) for name in formula.of_p] + [("q", name) for name in formula.of_q]
+    columns = [sides[side]._column(name) for side, name in places]
+    wanted = [asked.wants(*place) for place in places]
+    if formula.quick is None:
+        found, left = [np.empty(size if want else 0, dtype) for want in wanted], np.arange(size)
+    else:
+        found, left = evaluate_slopes(formula.quick, columns, shape, asked.factors, asked.least, dtype, wanted)
     if left.size:
         few = [np.broadcast_to(column, shape).reshape(-1)[left] for column in columns]
-        found[:, left] = _slopes(formula.run, few, p, q) * np.broadcast_to(factors, shape).reshape(-1)[left]
-    return found
+        factors = np.broadcast_to(asked.factors, shape).reshape(-1)[left]
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            for column, slopes in zip(found, _slopes(formula.run, few, p, q) * factors, strict=True):
+                column[left[: column.size]] = slopes[: column.size]
+    return {place: column for place, column, want in zip(places, found, wanted, strict=True) if want}
 
 
 def _slopes(formula: Callable[..., Any], columns: list[np.ndarray], p: Distribution, q: Distribution) -> Any:
@@ -196,9 +220,10 @@ def _slopes(formula: Callable[..., Any], columns: list[np.ndarray], p: Distribut
         ) from reason
 
 
-def _finite(slope: np.ndarray, value: Any) -> Any:
+def _finite(slope: np.ndarray, known: Any) -> Any:
     """NaN where the derivative, or the divergence, is beyond the range of its dtype, which may be float32."""
-    return np.where(np.isfinite(slope) & np.isfinite(value), slope, slope.dtype.type(math.nan))[()]
+    fine = np.isfinite(slope) & known
+    return (slope if fine.all() else np.where(fine, slope, slope.dtype.type(math.nan)))[()]
 
 
 def _single_points(p: type[Distribution], q: type[Distribution]) -> tuple[set[str], set[str]]:
@@ -207,14 +232,14 @@ def _single_points(p: type[Distribution], q: type[Distribution]) -> tuple[set[st
     return {x[2] for x in fitting}, {x[3] for x in fitting}
 
 
-def _named(x: Distribution, names: tuple[str, ...], values: list[Any], single: set[str]) -> Mapping[str, Any]:
+def _named(x: Distribution, side: str, found: dict[tuple[str, str], Any], single: set[str]) -> Mapping[str, Any]:
     """Those by what is no integer, given or derived: to some formulas a Bernoulli distribution has a count of 1."""
-    found = {
+    own = {
         name: value
-        for name, value in zip(names, values, strict=True)
-        if not is_count(type(x), name) and (name in x._given or name != "total_count")
+        for (where, name), value in found.items()
+        if where == side and not is_count(type(x), name) and (name in x._given or name != "total_count")
     }
-    return MappingProxyType({name: value * math.nan if name in single else value for name, value in found.items()})
+    return MappingProxyType({name: value * math.nan if name in single else value for name, value in own.items()})
 
 
 def is_count(family: type[Distribution], name: str) -> bool:

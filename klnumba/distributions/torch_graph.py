@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import importlib
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from klnumba.distributions.distribution import Distribution
-from klnumba.distributions.gradient import Rule, rule
+from klnumba.distributions.gradient import Asked, Rule, rule
 from klnumba.distributions.independent import Independent, without
 from klnumba.distributions.registry import divergence as closed
 from klnumba.distributions.transformed_distribution import TransformedDistribution
@@ -17,6 +18,9 @@ from klnumba.gradients import summed_to
 from klnumba.reduction import unit_of
 
 LEAST = 2.0**-24  # the part of its terms that a derivative may be before it is worked out in more digits
+
+
+Place = tuple[str, str]  # "p" or "q", and the name of a parameter there
 
 
 class Inner(NamedTuple):
@@ -46,29 +50,32 @@ class Call(NamedTuple):
     """A divergence of which PyTorch wants the gradient."""
 
     found: Inner
-    value: Any
+    of_parts: Any  # the divergence of these; None where it is not known yet
     derivatives: Rule
     unit: float
-    places: list[tuple[str, str]]  # "p" or "q", and the name of a parameter there
+    tensors: dict[Place, Any]
 
-    def slopes(self, upstream: np.ndarray, tensors: tuple[Any, ...]) -> list[np.ndarray]:
-        """The derivatives by the tensors of what is made of the value, given those by the value itself."""
+    def slopes(self, upstream: np.ndarray, wanted: list[Place]) -> Iterator[np.ndarray]:
+        """The derivatives by tensors of what is made of the value, given those by the value itself."""
         p, q, summed = self.found
-        of_parts = closed(p, q)
-        factors = np.reshape(upstream, upstream.shape + (1,) * summed) / self.unit
-        wide = np.broadcast_to(factors, np.broadcast_shapes(factors.shape, np.shape(of_parts)))
-        factors = np.asarray(summed_to(wide, np.shape(of_parts)), np.float64)
-        gradient = self.derivatives(of_parts, factors, LEAST)
-        sides = {"p": gradient.p, "q": gradient.q}
-        return [
-            summed_to(_zero_where_unused(np.asarray(sides[side][name]), factors), tuple(x.shape))
-            for (side, name), x in zip(self.places, tensors, strict=True)
-        ]
+        of_parts = closed(p, q) if self.of_parts is None else self.of_parts
+        in_nats = upstream if self.unit == 1.0 else upstream / upstream.dtype.type(self.unit)
+        factors = _over(in_nats, summed, np.shape(of_parts))
+        sides = dict(zip("pq", self.derivatives(of_parts, Asked(factors, LEAST, wanted)), strict=True))
+        for side, name in wanted:
+            found = _zero_where_unused(np.asarray(sides[side][name]), factors)
+            yield summed_to(found, tuple(self.tensors[side, name].shape))
+
+
+def _over(upstream: np.ndarray, summed: int, shape: tuple[int, ...]) -> np.ndarray:
+    """The derivatives by each of the parts that are added up, which may have been broadcast before."""
+    wide = np.reshape(upstream, upstream.shape + (1,) * summed)
+    return summed_to(np.broadcast_to(wide, np.broadcast_shapes(wide.shape, shape)), shape)
 
 
 def _zero_where_unused(slopes: np.ndarray, factors: np.ndarray) -> np.ndarray:
     """What is multiplied by zero afterwards has no derivative that matters, though it may be NaN."""
-    if factors.all():
+    if np.all(factors[(0,) * factors.ndim] if not any(factors.strides) else factors):
         return slopes
     unused = np.reshape(factors == 0.0, factors.shape + (1,) * (slopes.ndim - factors.ndim))
     return np.where(unused, 0.0, slopes)
@@ -81,19 +88,27 @@ def _node() -> Any:
 
     class Divergence(torch.autograd.Function):  # type: ignore[misc]
         @staticmethod
-        def forward(ctx: Any, call: Call, *tensors: Any) -> Any:
+        def forward(ctx: Any, value: Any, call: Call, *tensors: Any) -> Any:
             ctx.call = call
-            ctx.save_for_backward(*tensors)
-            return torch.from_numpy(np.array(call.value))
+            ctx.save_for_backward(*tensors)  # PyTorch watches over them
+            return torch.from_numpy(np.array(value))
 
         @staticmethod
         @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
         def backward(ctx: Any, upstream: Any) -> Any:
-            tensors = ctx.saved_tensors
-            found = ctx.call.slopes(upstream.resolve_neg().numpy(), tensors)
-            return None, *(
-                torch.from_numpy(np.ascontiguousarray(slope)).to(x.dtype) if wanted else None
-                for slope, x, wanted in zip(found, tensors, ctx.needs_input_grad[1:], strict=True)
+            places = dict(zip(ctx.call.tensors, ctx.needs_input_grad[2:], strict=True))
+            wanted = [place for place, want in places.items() if want]
+            slopes = ctx.call.slopes(upstream.resolve_neg().numpy(), wanted)
+            found = dict(zip(wanted, slopes, strict=True))
+            kinds = [x.dtype for x in ctx.saved_tensors]
+            back = [found.get(place) for place in places]
+            return (
+                None,
+                None,
+                *(
+                    None if x is None else torch.from_numpy(np.ascontiguousarray(x)).to(kind)
+                    for x, kind in zip(back, kinds, strict=True)
+                ),
             )
 
     return Divergence.apply
@@ -112,7 +127,8 @@ def divergence(p: Distribution, q: Distribution, base: float | None) -> Any:
         value = closed(p, q, base)
     found = inner(p, q)
     tensors = {(side, name): x for side, one in zip("pq", found[:2], strict=True) for name, x in one._tensors.items()}
-    return _node()(Call(found, value, _rule(found), unit_of(base), list(tensors)), *tensors.values())
+    of_parts = value if found == (p, q, 0) else None
+    return _node()(value, Call(found, of_parts, _rule(found), unit_of(base), tensors), *tensors.values())
 
 
 def _rule(found: Inner) -> Rule:

@@ -101,6 +101,37 @@ def twofold_over_columns(formula: Callable[..., Any], count: int) -> Any:
     return compiled(f"{name_of(formula)}-twofold", loop_of_two(formula, count), signature, cached=is_ours(formula))
 
 
+def spread(source: Any, steps: Any, sizes: Any, start: Any, out: Any) -> None:
+    """The cells from `start` on of an array as it broadcasts: from axis to axis `steps` apart, `sizes` of them."""
+    last = sizes.size - 1
+    inner, step = sizes[last], steps[last]
+    k = 0
+    while k < out.size:
+        row = (start + k) // inner
+        first = (start + k) - row * inner
+        place = first * step
+        for axis in range(last - 1, -1, -1):
+            outer = row // sizes[axis]
+            place += (row - outer * sizes[axis]) * steps[axis]
+            row = outer
+        count = min(inner - first, out.size - k)
+        if step == 0:
+            for i in range(count):
+                out[k + i] = source[place]
+        else:
+            for i in range(count):
+                out[k + i] = source[place + i * step]
+        k += count
+
+
+@once
+def spread_of(dtype: str) -> Any:
+    """The compiled loop `spread` of numbers of this dtype, into float64."""
+    sizes = types.Array(INT, 1, "C")
+    signature = types.void(cells_of(np.dtype(dtype)), sizes, sizes, INT, VALUES)
+    return compiled(f"spread-{dtype}", spread, signature)
+
+
 def loop_of_slopes(slopes: Callable[..., Any], count: int) -> Callable[..., None]:
     """The derivatives of a formula by its `count` numbers, times a factor, and which cells are left for more digits.
 
