@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import numbers
+import sys
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -36,6 +37,8 @@ def library_of(x: Any) -> str | None:
     kind = type(x)
     if kind in PLAIN or kind.__module__ == "torch":
         return None
+    if kind.__module__.startswith("torch.distributions."):  # without the cache, of which torch.compile would warn
+        return "torch"
     if isinstance(x, Parametric):
         return "klnumba"
     try:
@@ -60,8 +63,13 @@ def function_of(name: str, p: Any, q: Any) -> Callable[..., Any] | None:
     if library_of(p) is None and library_of(q) is None:
         return None
     if name not in Parametric.functions:
-        importlib.import_module("klnumba.distributions")
+        traced = "torch._dynamo" in sys.modules  # PyTorch's compiler would follow into the modules
+        (sys.modules["torch"].compiler.disable(_load) if traced else _load)()
     return Parametric.functions[name]
+
+
+def _load() -> None:
+    importlib.import_module("klnumba.distributions")
 
 
 def is_usual(method: Any, return_error: Any, samples: Any, rng: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.arrays import one_of
+from klnumba.arrays import one_of, untraced
 from klnumba.distributions import foreign, frozen, numeric, pairwise_normal
 from klnumba.distributions.bounds import bounds
 from klnumba.distributions.distribution import Distribution, refuse_graphs
@@ -196,4 +196,6 @@ def _singles(given: Distribution | list[Any]) -> list[Any]:
     return given if isinstance(given, list) else [given.one(at) for at in np.ndindex(given.batch_shape)]
 
 
-Parametric.functions = {"kl": divergence, "cross_entropy": cross_entropy, "jeffreys": jeffreys}
+Parametric.functions = {
+    "kl": untraced(divergence), "cross_entropy": untraced(cross_entropy), "jeffreys": untraced(jeffreys)
+}  # fmt: skip

@@ -285,6 +285,7 @@ class Distribution(Parametric):
         """The variance; NaN or infinite where there is none."""
         raise self._undefined("the property `variance`")
 
+    @_outside_graphs
     def entropy(self) -> Any:
         """The entropy, in nats; of a continuous distribution the differential entropy."""
         formula = getattr(type(self), "entropy_formula", None)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.arrays import asks_gradient
+from klnumba.arrays import asks_gradient, strided
 from klnumba.distributions import scipy_objects
 from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.registry import find
@@ -66,7 +66,7 @@ def ours(value: Any, name: str) -> Distribution:
         raise TypeError(f"{name}: a distribution like the other argument, not {type(value).__name__}")
     try:
         return converter(value)
-    except (ValueError, TypeError, NotImplementedError) as reason:
+    except (ValueError, TypeError, RuntimeError) as reason:
         raise _named(reason, name) from None
 
 
@@ -257,11 +257,12 @@ def _numbers(x: Any) -> Any:
             "no gradient is computed by the parameters of transforms, nor by those of GeneralizedPareto, but one "
             "requires it: detach it or compute under torch.no_grad()"
         )
+    x = strided(x, "a parameter", sys.modules["torch"])
     if is_on_device(x):
-        return x.detach()
+        return x
     if x.is_meta:
         raise ValueError("a parameter is a tensor on the device 'meta', which holds no numbers")
-    there = x.detach().cpu()
+    there = x.cpu()
     return (there.float() if str(there.dtype) == "torch.bfloat16" else there).numpy()
 
 

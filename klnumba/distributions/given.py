@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.arrays import asks_gradient
+from klnumba.arrays import asks_gradient, strided
 from klnumba.gpu.borders import is_on_device
 
 
@@ -28,8 +28,9 @@ def tensors_of(owner: str, given: Mapping[str, Any]) -> dict[str, Any]:
 def number_array(owner: str, name: str, value: Any) -> Any:
     """A copy that cannot be written to, float32 if it comes as such, else float64; on a device, the array itself."""
     torch = sys.modules.get("torch")
-    if torch is not None and isinstance(value, torch.Tensor) and value.requires_grad:
-        value = value.detach()  # what becomes of the gradient says the caller
+    if torch is not None and isinstance(value, torch.Tensor):
+        with torch.no_grad():  # what becomes of the gradient says the caller
+            value = strided(value, f"{owner}: {name}", torch)
     if is_on_device(value):
         from klnumba.gpu.parameters import Numbers
 

@@ -86,6 +86,21 @@ def _node() -> Any:
     """The function of PyTorch's that gives a divergence, loaded when the first one is asked for."""
     torch: Any = importlib.import_module("torch")
 
+    class Slopes(torch.autograd.Function):  # type: ignore[misc]
+        """The derivatives, as a node of their own that refuses to be differentiated."""
+
+        @staticmethod
+        def forward(ctx: Any, upstream: Any, call: Call, wanted: list[Place], *tensors: Any) -> Any:
+            found = call.slopes(upstream.resolve_neg().numpy(), wanted)
+            kinds = [call.tensors[place].dtype for place in wanted]
+            made = [torch.from_numpy(np.ascontiguousarray(x)) for x in found]
+            return tuple(x.to(kind) for x, kind in zip(made, kinds, strict=True))
+
+        @staticmethod
+        def backward(ctx: Any, *upstream: Any) -> Any:
+            """In silence a derivative would pass for a constant."""
+            raise RuntimeError("klnumba computes first derivatives: those of closed forms cannot be differentiated")
+
     class Divergence(torch.autograd.Function):  # type: ignore[misc]
         @staticmethod
         def forward(ctx: Any, value: Any, call: Call, *tensors: Any) -> Any:
@@ -94,22 +109,12 @@ def _node() -> Any:
             return torch.from_numpy(np.array(value))
 
         @staticmethod
-        @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
         def backward(ctx: Any, upstream: Any) -> Any:
             places = dict(zip(ctx.call.tensors, ctx.needs_input_grad[2:], strict=True))
             wanted = [place for place, want in places.items() if want]
-            slopes = ctx.call.slopes(upstream.resolve_neg().numpy(), wanted)
+            slopes = Slopes.apply(upstream, ctx.call, wanted, *ctx.saved_tensors)
             found = dict(zip(wanted, slopes, strict=True))
-            kinds = [x.dtype for x in ctx.saved_tensors]
-            back = [found.get(place) for place in places]
-            return (
-                None,
-                None,
-                *(
-                    None if x is None else torch.from_numpy(np.ascontiguousarray(x)).to(kind)
-                    for x, kind in zip(back, kinds, strict=True)
-                ),
-            )
+            return None, None, *(found.get(place) for place in places)
 
     return Divergence.apply
 

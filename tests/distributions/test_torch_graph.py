@@ -1,0 +1,250 @@
+"""Closed forms between distributions of PyTorch's tensors, as nodes of its graph."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import klnumba as kl
+from klnumba import distributions as D
+
+torch = pytest.importorskip("torch", reason="the graph is PyTorch's")
+T = torch.distributions
+RNG = np.random.default_rng(40)
+
+
+def leaf(*shape, positive=False, dtype=torch.float64):
+    numbers = RNG.normal(size=shape)
+    return torch.tensor(np.exp(numbers) if positive else numbers, dtype=dtype, requires_grad=True)
+
+
+def gradients(divergence, made, leaves, upstream=None):
+    value = divergence(*made())
+    return value, torch.autograd.grad(value, leaves, torch.ones_like(value) if upstream is None else upstream)
+
+
+REAL, POSITIVE = [leaf(4, 3), leaf(4, 3)], [leaf(4, 3, positive=True), leaf(4, 3, positive=True)]
+ROW, COLUMN = leaf(3, positive=True), leaf(4, 1, positive=True)
+# What both libraries have in closed form: p, q and the leaves that they are made of.
+PAIRS = {
+    "normal": (lambda: (T.Normal(REAL[0], POSITIVE[0]), T.Normal(REAL[1], POSITIVE[1])), [*REAL, *POSITIVE]),
+    "broadcast": (lambda: (T.Normal(REAL[0], ROW), T.Normal(0.5, COLUMN)), [REAL[0], ROW, COLUMN]),
+    "one side": (lambda: (T.Normal(REAL[0], POSITIVE[0]), T.Normal(0.0, 1.0)), [REAL[0], POSITIVE[0]]),
+    "one leaf twice": (lambda: (T.Normal(REAL[0], ROW), T.Normal(2.0 * REAL[0], ROW)), [REAL[0], ROW]),
+    "log-normal": (lambda: (T.LogNormal(REAL[0], POSITIVE[0]), T.LogNormal(REAL[1], ROW)), [REAL[0], ROW]),
+    "laplace": (lambda: (T.Laplace(REAL[0], POSITIVE[0]), T.Laplace(REAL[1], POSITIVE[1])), [*REAL, *POSITIVE]),
+    "gumbel": (lambda: (T.Gumbel(REAL[0], POSITIVE[0]), T.Gumbel(REAL[1], POSITIVE[1])), [*REAL, *POSITIVE]),
+    "exponential": (lambda: (T.Exponential(POSITIVE[0]), T.Exponential(ROW)), [POSITIVE[0], ROW]),
+    "half-normal": (lambda: (T.HalfNormal(POSITIVE[0]), T.HalfNormal(ROW)), [POSITIVE[0], ROW]),
+    "pareto": (lambda: (T.Pareto(2.0, POSITIVE[0]), T.Pareto(1.0, ROW)), [POSITIVE[0], ROW]),
+    "uniform": (lambda: (T.Uniform(0.0, POSITIVE[0]), T.Uniform(-ROW, 99.0)), [POSITIVE[0], ROW]),
+    "poisson": (lambda: (T.Poisson(POSITIVE[0]), T.Poisson(POSITIVE[1])), POSITIVE),
+    "geometric": (lambda: (T.Geometric(logits=REAL[0]), T.Geometric(logits=REAL[1])), REAL),
+    "gamma": (lambda: (T.Gamma(*POSITIVE), T.Gamma(ROW, COLUMN)), [*POSITIVE, ROW, COLUMN]),
+    "beta": (lambda: (T.Beta(*POSITIVE), T.Beta(ROW, COLUMN)), [*POSITIVE, ROW, COLUMN]),
+    "bernoulli logits": (lambda: (T.Bernoulli(logits=REAL[0]), T.Bernoulli(logits=REAL[1])), REAL),
+    "bernoulli probs": (lambda: (T.Bernoulli(REAL[0].sigmoid()), T.Bernoulli(REAL[1].sigmoid())), REAL),
+    "bernoulli both": (lambda: (T.Bernoulli(REAL[0].sigmoid()), T.Bernoulli(logits=REAL[1])), REAL),
+    "categorical logits": (lambda: (T.Categorical(logits=REAL[0]), T.Categorical(logits=REAL[1])), REAL),
+    "categorical probs": (lambda: (T.Categorical(POSITIVE[0]), T.Categorical(POSITIVE[1])), POSITIVE),
+    "one-hot, both": (lambda: (T.OneHotCategorical(POSITIVE[0]), T.OneHotCategorical(logits=REAL[0])), [REAL[0]]),
+    "multinomial": (lambda: (T.Binomial(7, logits=REAL[0]), T.Binomial(7, logits=REAL[1])), REAL),
+    "dirichlet": (lambda: (T.Dirichlet(POSITIVE[0]), T.Dirichlet(POSITIVE[1])), POSITIVE),
+    "independent": (
+        lambda: (T.Independent(T.Normal(REAL[0], ROW), 1), T.Independent(T.Normal(REAL[1], COLUMN), 1)),
+        [*REAL, ROW, COLUMN],
+    ),
+    "independent twice": (
+        lambda: (
+            T.Independent(T.Independent(T.Normal(REAL[0], ROW), 1), 1),
+            T.Independent(T.Independent(T.Normal(REAL[1], POSITIVE[0]), 1), 1),
+        ),
+        [*REAL, ROW],
+    ),
+    "independent categories": (
+        lambda: (T.Independent(T.Categorical(logits=REAL[0]), 1), T.Independent(T.Categorical(logits=REAL[1]), 1)),
+        REAL,
+    ),
+    "transformed": (
+        lambda: (
+            T.TransformedDistribution(T.Normal(REAL[0], ROW), [T.TanhTransform(), T.AffineTransform(1.0, 2.0)]),
+            T.TransformedDistribution(T.Normal(REAL[1], ROW), [T.TanhTransform(), T.AffineTransform(1.0, 2.0)]),
+        ),
+        [*REAL, ROW],
+    ),
+    "multivariate normal": (
+        lambda: (
+            T.MultivariateNormal(REAL[0], scale_tril=torch.tril(REAL[0][:3] * 0.1) + 2.0 * torch.eye(3)),
+            T.MultivariateNormal(REAL[1], covariance_matrix=REAL[1].T @ REAL[1] + torch.eye(3)),
+        ),
+        REAL,
+    ),
+    "gamma to exponential": (lambda: (T.Gamma(*POSITIVE), T.Exponential(ROW)), [*POSITIVE, ROW]),
+    "laplace to normal": (lambda: (T.Laplace(REAL[0], ROW), T.Normal(REAL[1], COLUMN)), [*REAL, ROW, COLUMN]),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_as_pytorch_has_them(name):
+    made, leaves = PAIRS[name]
+    p, q = made()
+    with torch.no_grad():
+        plain = kl.kl_divergence(p, q)
+    upstream = torch.tensor(RNG.normal(size=tuple(plain.shape)))
+    value, found = gradients(kl.kl_divergence, made, leaves, upstream)
+    assert torch.equal(value, plain)
+    assert value.requires_grad
+    assert not plain.requires_grad
+    for x, expected in zip(found, gradients(T.kl_divergence, made, leaves, upstream)[1], strict=True):
+        torch.testing.assert_close(x, expected, rtol=1e-7, atol=1e-9)  # PyTorch's trigamma has 8 digits
+
+
+def test_more_digits_where_p_is_nearly_q():
+    """PyTorch loses the derivative of what has nearly been learnt, here by the scale."""
+    scale = torch.tensor([2.0 * (1.0 + 1e-13)], dtype=torch.float64, requires_grad=True)
+    two = torch.tensor([2.0], dtype=torch.float64)
+    _, (found,) = gradients(kl.kl_divergence, lambda: (T.Normal(0.0, scale), T.Normal(0.0, two)), [scale])
+    above = scale.item() - 2.0
+    assert found.item() == pytest.approx(above * (4.0 + above) / (4.0 * scale.item()), rel=1e-15, abs=0)
+
+
+def test_gradcheck():
+    shape, rate = leaf(3, positive=True), leaf(2, 1, positive=True)
+    assert torch.autograd.gradcheck(lambda a, b: kl.kl_divergence(T.Gamma(a, b), T.Gamma(b, a)), (shape, rate))
+
+
+def test_units_and_the_dtype_of_the_leaves():
+    loc = torch.zeros(3, dtype=torch.float32, requires_grad=True)
+    narrow = loc.detach().bfloat16().requires_grad_()
+    for x in (loc, narrow):
+        _, (found,) = gradients(
+            lambda p, q: kl.kl_divergence(p, q, base=2), lambda x=x: (T.Normal(x, 1.0), T.Normal(1.0, 1.0)), [x]
+        )
+        assert found.dtype == x.dtype
+        torch.testing.assert_close(found.float(), torch.full((3,), -1.0 / np.log(2.0)), rtol=4e-3, atol=0)
+
+
+def test_distributions_of_klnumba_take_tensors_too():
+    loc, shape = leaf(4, positive=True), leaf(4, positive=True)
+    value, found = gradients(
+        kl.kl_divergence, lambda: (D.InverseGaussian(loc, shape), D.InverseGaussian(2.0, shape[0])), [loc, shape]
+    )
+    p, q = D.InverseGaussian(loc.detach(), shape.detach()), D.InverseGaussian(2.0, shape[0].detach())
+    exact, gradient = D.kl_divergence_grad(p, q)
+    np.testing.assert_array_equal(value.detach(), exact)
+    np.testing.assert_allclose(found[0], gradient.p["loc"], rtol=1e-14)
+    expected = np.array(gradient.p["concentration"])
+    expected[0] += gradient.q["concentration"].sum()
+    np.testing.assert_allclose(found[1], expected, rtol=1e-13)
+
+
+def test_jeffreys():
+    made, leaves = PAIRS["normal"]
+    value, found = gradients(kl.jeffreys_divergence, made, leaves)
+    expected, theirs = gradients(lambda p, q: T.kl_divergence(p, q) + T.kl_divergence(q, p), made, leaves)
+    torch.testing.assert_close(value, expected)
+    for x, y in zip(found, theirs, strict=True):
+        torch.testing.assert_close(x, y)
+
+
+def test_with_a_distribution_of_scipy():
+    stats = pytest.importorskip("scipy.stats")
+    loc = leaf(3)
+    _, (found,) = gradients(kl.kl_divergence, lambda: (T.Normal(loc, 1.0), stats.norm(0.0, 2.0)), [loc])
+    torch.testing.assert_close(found, loc.detach() / 4.0)
+
+
+def test_what_is_not_used_has_no_nan():
+    """Where the divergence is infinite no derivative is known; a factor of zero makes it one of zero."""
+    high = torch.tensor([0.5, 3.0], dtype=torch.float64, requires_grad=True)
+    value = kl.kl_divergence(T.Uniform(torch.zeros(2), high), T.Uniform(0.0, 1.0))
+    assert value[1] == np.inf
+    (found,) = torch.autograd.grad(value, high, torch.ones(2, dtype=torch.float64), retain_graph=True)
+    np.testing.assert_array_equal(found, [-2.0, np.nan])
+    (found,) = torch.autograd.grad(value, high, torch.tensor([1.0, 0.0], dtype=torch.float64))
+    np.testing.assert_array_equal(found, [-2.0, 0.0])
+
+
+def test_only_what_is_asked_for():
+    made, leaves = PAIRS["normal"]
+    value = kl.kl_divergence(*made()).sum()
+    (found,) = torch.autograd.grad(value, leaves[:1], retain_graph=True)
+    assert torch.equal(found, torch.autograd.grad(value, leaves)[0])
+
+
+def test_without_a_graph():
+    loc = leaf(3)
+    p = D.Normal(loc, 1.0)
+    with torch.no_grad():
+        assert not kl.kl_divergence(T.Normal(loc, 1.0), T.Normal(0.0, 1.0)).requires_grad
+        never = D.Normal(loc, 1.0)
+        assert isinstance(p.entropy(), np.ndarray)
+    assert isinstance(kl.kl_divergence(never, D.Normal(0.0, 1.0)), np.ndarray)
+    assert isinstance(D.Normal(loc.detach(), 1.0).mean, np.ndarray)
+
+
+def test_numbers_that_were_changed_are_found_out():
+    loc = leaf(3).detach().clone().requires_grad_()
+    value = kl.kl_divergence(T.Normal(loc, 1.0), T.Normal(0.0, 1.0)).sum()
+    with torch.no_grad():
+        loc += 1.0
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        value.backward()
+
+
+def test_second_derivatives_are_refused():
+    loc = leaf(3)
+    value = kl.kl_divergence(T.Normal(loc, 1.0), T.Normal(0.0, 1.0)).sum()
+    (first,) = torch.autograd.grad(value, loc, create_graph=True)
+    with pytest.raises(RuntimeError, match="first derivatives"):
+        first.sum().backward()
+
+
+def refused():
+    loc, scale = leaf(3), leaf(3, positive=True)
+    p, q = T.Normal(loc, scale), T.Normal(0.0, 1.0)
+    chain = T.TransformedDistribution(p, [T.ExpTransform()])
+    moved = T.TransformedDistribution(q, [T.AffineTransform(loc, scale)])
+    low_rank = T.LowRankMultivariateNormal(loc, torch.ones(3, 1, dtype=torch.float64), scale)
+    return {
+        "cross entropy": (RuntimeError, "entropy carries no gradient", lambda: kl.cross_entropy(p, q)),
+        "entropy": (RuntimeError, "Normal.entropy carries no", lambda: D.Normal(loc, scale).entropy()),
+        "of parts": (RuntimeError, "entropy carries no", lambda: D.Independent(D.Normal(loc, scale), 1).entropy()),
+        "mean": (RuntimeError, "Normal.mean carries no gradient", lambda: D.Normal(loc, scale).mean),
+        "draws": (RuntimeError, "method='monte_carlo' carries", lambda: kl.kl_divergence(p, q, method="monte_carlo")),
+        "pairwise": (RuntimeError, "pairwise_kl carries no gradient", lambda: D.pairwise_kl(p)),
+        "transform": (RuntimeError, "p: .*parameters of transforms", lambda: kl.kl_divergence(moved, q)),
+        "other chains": (NotImplementedError, "detach it", lambda: kl.kl_divergence(chain, T.LogNormal(0.0, 1.0))),
+        "no rule": (NotImplementedError, "scalar formulas", lambda: kl.kl_divergence(low_rank, low_rank)),
+        "no pair": (NotImplementedError, "not registered", lambda: kl.kl_divergence(p, T.Cauchy(0.0, 1.0))),
+        "vmap": (
+            RuntimeError,
+            "p: a parameter: a tensor inside a transform of torch.func",
+            lambda: torch.vmap(lambda x: kl.kl_divergence(T.Normal(x, 1.0), q))(loc.detach()),
+        ),
+        "torch.func": (
+            RuntimeError,
+            "inside a transform of torch.func",
+            lambda: torch.func.grad(lambda x: kl.kl_divergence(T.Normal(x, 1.0), q).sum())(loc.detach()),
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", refused())
+def test_no_gradient_is_lost_unseen(name):
+    error, text, call = refused()[name]
+    with pytest.raises(error, match=text):
+        call()
+
+
+def test_a_variational_autoencoder_learns():
+    """The usual loss: that of a diagonal normal distribution to the standard one, beside another term."""
+    mean, log_scale = leaf(8, 2), leaf(8, 2)
+    prior = T.Independent(T.Normal(torch.zeros(2), torch.ones(2)), 1)
+    optimizer = torch.optim.Adam([mean, log_scale], lr=0.2)
+    for _ in range(100):
+        optimizer.zero_grad()
+        posterior = T.Independent(T.Normal(mean, log_scale.exp()), 1)
+        kl.kl_divergence(posterior, prior).mean().backward()
+        optimizer.step()
+    assert kl.kl_divergence(posterior, prior).max() < 1e-3
