@@ -1,4 +1,4 @@
-"""Value and gradient of a loss, against PyTorch: ``python -m benchmarks.gradients``.
+"""Value and gradient of losses, of rows and of distributions, against PyTorch: ``python -m benchmarks.gradients``.
 
 Writes ``benchmarks/results/gradients.json``, from which the documentation takes its table.
 """
@@ -19,6 +19,7 @@ from benchmarks.__main__ import RESULTS
 CELLS = 4_000_000
 LENGTHS = (10, 100, 1000, 32000)
 DTYPES = ("float32", "float64")
+PAIRS = (100, 10_000, 1_000_000)
 ROUNDS = 21
 FILE = RESULTS / "gradients.json"
 
@@ -56,25 +57,105 @@ def measure(cells: int) -> list[dict[str, Any]]:
         for dtype in DTYPES:
             for d in LENGTHS:
                 calls = contenders(kind, dtype, d, cells)
-                for call in calls.values():
-                    call()
-                estimates = [timing.seconds(call) for call in calls.values()]
-                samples = timing.interleaved(list(calls.values()), estimates, [ROUNDS] * len(calls))
-                ours, *others = (float(np.median(x)) for x in samples)
-                record = {
-                    "kind": kind,
-                    "dtype": dtype,
-                    "cells a row": d,
-                    "klnumba, ns a cell": _digits(1e9 * ours / cells),
-                }
-                record |= {f"{name}, times": _digits(x / ours) for name, x in zip(list(calls)[1:], others, strict=True)}
-                records.append(record)
-                print(record, flush=True)
+                record = {"kind": kind, "dtype": dtype, "cells a row": d}
+                records.append(record | _ratios(calls, cells, "klnumba, ns a cell"))
+                print(records[-1], flush=True)
     return records
+
+
+def _ratios(calls: dict[str, timing.Call], cells: int, unit: str) -> dict[str, float]:
+    """How long the first takes for one of so many, and how many times that the others take."""
+    for call in calls.values():
+        call()
+    estimates = [timing.seconds(call) for call in calls.values()]
+    samples = timing.interleaved(list(calls.values()), estimates, [ROUNDS] * len(calls))
+    ours, *others = (float(np.median(x)) for x in samples)
+    times = {f"{name}, times": _digits(x / ours) for name, x in zip(list(calls)[1:], others, strict=True)}
+    return {unit: _digits(1e9 * ours / cells)} | times
 
 
 def _digits(x: float) -> float:
     return float(f"{x:.3g}")
+
+
+PARTS = 16  # of a draw of a family of vectors
+
+
+def losses_of_pairs() -> dict[str, Callable[[Any], tuple[list[Any], Callable[[], tuple[Any, Any]]]]]:
+    """From a function that makes numbers to the leaves of a loss, and to what makes p and q of them."""
+    from torch import distributions as t
+
+    def two(family: Any, first: str, second: str) -> Any:
+        def made(numbers: Any) -> Any:
+            leaves = [numbers(sign) for sign in (first, second) * 2 if sign]
+            half = len(leaves) // 2
+            return leaves, lambda: (family(*leaves[:half]), family(*leaves[half:]))
+
+        return made
+
+    def logits(family: Any, *axes: int) -> Any:
+        def made(numbers: Any) -> Any:
+            leaves = [numbers("real", *axes), numbers("real", *axes)]
+            return leaves, lambda: tuple(family(logits=x) for x in leaves)
+
+        return made
+
+    def latent(numbers: Any) -> Any:
+        leaves = [numbers("real", PARTS), numbers("positive", PARTS)]
+        prior = [numbers("zero", PARTS), numbers("one", PARTS)]
+        return leaves, lambda: (t.Independent(t.Normal(*leaves), 1), t.Independent(t.Normal(*prior), 1))
+
+    def dirichlet(numbers: Any) -> Any:
+        leaves = [numbers("positive", PARTS), numbers("positive", PARTS)]
+        return leaves, lambda: tuple(t.Dirichlet(x) for x in leaves)
+
+    return {
+        "Normal": two(t.Normal, "real", "positive"),
+        f"{PARTS} independent Normal to the standard": latent,
+        "Laplace": two(t.Laplace, "real", "positive"),
+        "Gamma": two(t.Gamma, "positive", "positive"),
+        "Beta": two(t.Beta, "positive", "positive"),
+        "Poisson": two(t.Poisson, "positive", ""),
+        "Bernoulli of logits": logits(t.Bernoulli),
+        f"Categorical of {PARTS} logits": logits(t.Categorical, PARTS),
+        f"Dirichlet of {PARTS}": dirichlet,
+    }
+
+
+def contenders_of_pair(name: str, dtype: str, count: int) -> tuple[list[Any], dict[str, timing.Call]]:
+    """The leaves of the mean KL of so many pairs, and what is timed, by name; the first is ours."""
+    import torch
+
+    import klnumba as kl
+
+    generator = torch.Generator().manual_seed(0)
+
+    def numbers(sign: str, *axes: int) -> Any:
+        shape, kind = (count, *axes), getattr(torch, dtype)
+        if sign in ("zero", "one"):
+            return torch.full(shape, float(sign == "one"), dtype=kind)
+        found = torch.randn(shape, dtype=kind, generator=generator)
+        return (found.exp() if sign == "positive" else found).requires_grad_()
+
+    leaves, made = losses_of_pairs()[name](numbers)
+
+    def step(divergence: Callable[..., Any]) -> Any:
+        return torch.autograd.grad(divergence(*made()).mean(), leaves)
+
+    functions = {"klnumba": kl.kl_divergence, "PyTorch": torch.distributions.kl_divergence}
+    return leaves, {title: functools.partial(step, function) for title, function in functions.items()}
+
+
+def measure_pairs(counts: tuple[int, ...]) -> list[dict[str, Any]]:
+    """The same of distributions."""
+    records = []
+    for name in losses_of_pairs():
+        for count in counts:
+            _, calls = contenders_of_pair(name, "float32", count)
+            record = {"p and q": name, "distributions": count}
+            records.append(record | _ratios(calls, count, "klnumba, ns each"))
+            print(records[-1], flush=True)
+    return records
 
 
 def main() -> None:
@@ -82,8 +163,8 @@ def main() -> None:
     made = argparse.ArgumentParser(prog="python -m benchmarks.gradients", description=__doc__)
     made.add_argument("--cells", type=int, default=CELLS, help=f"cells of an array (default {CELLS:,})")
     options = made.parse_args()
-    records = measure(options.cells)
-    FILE.write_text(json.dumps({"rows": records, "measured": machine.where("torch")}, indent=1) + "\n")
+    found = {"rows": measure(options.cells), "pairs": measure_pairs(PAIRS), "measured": machine.where("torch")}
+    FILE.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -49,6 +49,8 @@ def write_pages(app: Sphinx) -> None:
         "pairs_speed.md": by_machine(DOCS.parent / "benchmarks" / "results" / "pairs.json"),
         "accumulators_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "accumulators.json", "rows"),
         "gradients_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "gradients.json", "rows"),
+        "pair_gradients_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "gradients.json", "pairs"),
+        "quick_gradients.md": quick_gradients(),
         "scoring_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "scoring.json", "rows"),
         "benchmark_plot.rst": plot("benchmark.png", "Speed of klnumba and of other libraries"),
         "differences.md": _reference("torch_differences").markdown_table(),
@@ -230,6 +232,14 @@ def without_gradients() -> str:
     by_hand = {("MultivariateNormal", "MultivariateNormal"), *((p.__name__, q.__name__) for p, q in RULES)}
     others = (pair for pair in finite if (pair.p.__name__, pair.q.__name__) not in by_hand)
     return _by_p(pair for pair in others if not has_derivatives(pair))
+
+
+def quick_gradients() -> str:
+    """One line for each family p: the families q whose derivatives from it are compiled."""
+    from klnumba.distributions import registered_pairs
+    from klnumba.distributions.gradient import is_quick
+
+    return _by_p(pair for pair in registered_pairs() if is_quick(pair))
 
 
 def without_closed_form() -> str:

@@ -257,6 +257,12 @@ def has_derivatives(pair: Pair) -> bool:
     )
 
 
+def is_quick(pair: Pair) -> bool:
+    """Whether the derivatives of a registered pair are compiled, in all forms in which p and q may be given alike."""
+    formulas = pair.function.formulas if isinstance(pair.function, ByForm) else (pair.function,)
+    return bool(formulas) and all(quick_slopes(formula) is not None for formula in formulas)
+
+
 class ScalarFormula(NamedTuple):
     """A pair's formula as one of the parameters that p and q were given by."""
 

@@ -94,7 +94,7 @@ def by_form(
             formulas["probs", "logits"], formulas["logits", "probs"] = mixed
         return formulas[first, second], (*of_p, first), (*of_q, second)
 
-    return ByForm(choose, by_probs.__doc__)
+    return ByForm(choose, by_probs.__doc__, (by_probs, by_logits))
 
 
 def by_form_of_p(by_probs: Callable[..., Any], by_logits: Callable[..., Any], q_as: type[Distribution]) -> ByForm:

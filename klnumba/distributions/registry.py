@@ -295,10 +295,15 @@ class ByForm:
         From p and q to a formula, and to the names of the parameters of p and of q that it takes.
     text : str
         What the formulas compute.
+    formulas : sequence of callable
+        Those of the forms in which both are given alike.
     """
 
-    def __init__(self, choose: Callable[[Any, Any], Chosen], text: str | None) -> None:
+    def __init__(
+        self, choose: Callable[[Any, Any], Chosen], text: str | None, formulas: Sequence[Callable[..., Any]] = ()
+    ) -> None:
         self.choose = choose
+        self.formulas = tuple(formulas)
         self.__name__ = choose.__name__
         self.__doc__ = text
 

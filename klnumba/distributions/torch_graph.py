@@ -137,10 +137,13 @@ def divergence(p: Distribution, q: Distribution, base: float | None) -> Any:
 
 
 def _rule(found: Inner) -> Rule:
+    """What gives the derivatives, of a pair that has them by all that PyTorch wants them of."""
+    advice = "a parameter requires a gradient: detach it or compute under torch.no_grad()"
     for one in (found.p, found.q):
         if one._in_graph and not one._tensors:
-            raise NotImplementedError(
-                f"KL({type(found.p).__name__} || {type(found.q).__name__}): no gradient is computed by what a "
-                f"{type(one).__name__} is made of, but it requires one: detach it or compute under torch.no_grad()"
-            )
-    return rule(found.p, found.q)
+            pair = f"KL({type(found.p).__name__} || {type(found.q).__name__})"
+            raise NotImplementedError(f"{pair} has no derivatives by what a {type(one).__name__} is made of; {advice}")
+    try:
+        return rule(found.p, found.q)
+    except NotImplementedError as reason:
+        raise NotImplementedError(f"{reason}; {advice}") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import json
 import pkgutil
 from pathlib import Path
@@ -215,3 +216,13 @@ def test_gradients_are_of_one_loss(kind):
     if kind == "prob":  # PyTorch does not divide by the sums, whose part of the gradient is one number for a row
         ours, theirs = (x - x.mean(-1, keepdim=True) for x in (ours, theirs))
     assert torch.allclose(ours, theirs, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", gradients.losses_of_pairs() if importlib.util.find_spec("torch") else [])
+def test_gradients_of_distributions_are_of_one_loss(name):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
+    leaves, calls = gradients.contenders_of_pair(name, "float64", 20)
+    ours, theirs = calls["klnumba"](), calls["PyTorch"]()
+    assert len(ours) == len(theirs) == len(leaves)
+    for x, y in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(x, y, rtol=1e-7, atol=1e-9)
