@@ -24,6 +24,7 @@ from klnumba.distributions.categories import Categories
 from klnumba.distributions.constraint import COUNT
 from klnumba.distributions.continuous_bernoulli import log_odds
 from klnumba.distributions.delta import Delta
+from klnumba.distributions.dirichlet import Dirichlet
 from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.evaluate import evaluate_slopes
 from klnumba.distributions.geometric import Geometric
@@ -144,7 +145,8 @@ def rule(p: Distribution, q: Distribution) -> Rule:
     if (type(p), type(q)) in vector_gradients.RULES:
         if isinstance(p, Categories) and isinstance(q, Categories) and p._given.keys() == q._given.keys():
             return partial(_of_categories, p, q)
-        return partial(_of_vectors, p, q)
+        both = isinstance(p, Dirichlet) and isinstance(q, Dirichlet)
+        return partial(_of_dirichlet if both else _of_vectors, p, q)
     return partial(_of_numbers, _scalar(find(type(p), type(q)), p, q), p, q)
 
 
@@ -167,6 +169,30 @@ def _of_categories(p: Categories, q: Categories, value: Any, asked: Asked) -> Gr
     by = asked.wants("p", form), asked.wants("q", form)
     found = row.slopes(p._given[form], q._given[form], factors, by)
     return Gradient(*(MappingProxyType({form: slopes}) for slopes in found))
+
+
+def _of_dirichlet(p: Dirichlet, q: Dirichlet, value: Any, asked: Asked) -> Gradient:
+    """Quick ones, and by the twofold rule those of the distributions that have a concentration which these do not serve."""
+    if asked.least >= CLEAR:
+        return _of_vectors(p, q, value, asked)
+    name, parts, flat = "concentration", p.event_shape[0], np.reshape(value, -1)
+    wanted, dtype = (asked.wants("p", name), asked.wants("q", name)), np.result_type(p.dtype, q.dtype)
+    found, left = vector_gradients.quick_dirichlet(p, q, np.shape(value), asked.factors, asked.least, dtype, wanted)
+    rows = np.unique(left // parts)
+    if rows.size:
+        some = [Dirichlet(_rows_of(x._given[name], value)[rows], validate_args=False) for x in (p, q)]
+        exact = vector_gradients.gradient(*some, flat[rows])
+        factors = np.broadcast_to(asked.factors, np.shape(value)).reshape(-1, 1)[rows]
+        for slopes, side in zip(found, exact, strict=True):
+            slopes.reshape(-1, parts)[rows[: slopes.size]] = (side[name] * factors)[: slopes.size]
+    shape = (*np.shape(value), parts)
+    return Gradient(*(MappingProxyType({name: x.reshape(shape)} if x.size else {}) for x in found))
+
+
+def _rows_of(column: np.ndarray, value: Any) -> np.ndarray:
+    """The vectors of a parameter, one for each distribution of the batch that the divergence is of."""
+    wide = np.broadcast_to(column, (*np.shape(value), column.shape[-1]))
+    return wide.reshape(-1, column.shape[-1])
 
 
 def _times(sides: Iterable[Mapping[str, Any]], factors: Any, axes: int) -> Gradient:

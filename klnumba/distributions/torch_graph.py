@@ -33,6 +33,9 @@ class Inner(NamedTuple):
 
 def inner(p: Distribution, q: Distribution, summed: int = 0) -> Inner:
     """What both are independent draws of, or what the same transforms make both of."""
+    for one in (p, q):
+        if isinstance(one, Independent) and not one.reinterpreted_batch_ndims:
+            return inner(*(one.base_distribution if x is one else x for x in (p, q)), summed)
     if isinstance(p, Independent) and isinstance(q, Independent):
         count = min(p.reinterpreted_batch_ndims, q.reinterpreted_batch_ndims)
         return inner(without(p, count), without(q, count), summed + count)

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from klnumba.distributions.beta import beta_beta
 from klnumba.distributions.categorical import Categorical
 from klnumba.distributions.categories import Categories
 from klnumba.distributions.dirichlet import Dirichlet
 from klnumba.distributions.distribution import Distribution
-from klnumba.distributions.evaluate import evaluate
+from klnumba.distributions.evaluate import evaluate, evaluate_slopes
 from klnumba.distributions.multinomial import Multinomial
 from klnumba.distributions.one_hot_categorical import OneHotCategorical
 from klnumba.distributions.von_mises_fisher import VonMisesFisher
@@ -101,6 +102,33 @@ def _dirichlet(p: Dirichlet, q: Dirichlet, value: Any) -> Sides:
     s, t = _sum(a), _sum(c)
     of_p = tf.trigamma(a) * (a - c) - tf.trigamma(s) * (s - t)
     return {"concentration": of_p.hi}, {"concentration": (_climb(a, c) - _climb(s, t)).hi}
+
+
+def quick_dirichlet(
+    p: Dirichlet,
+    q: Dirichlet,
+    shape: tuple[int, ...],
+    factors: Any,
+    least: float,
+    dtype: Any,
+    wanted: tuple[bool, bool],
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """The quick slopes by all concentrations, and the cells that these do not serve.
+
+    By one, with the others as they are, it is that of beta distributions whose second concentration is their sum.
+    """
+    a, c = (np.asarray(x._given["concentration"], np.float64) for x in (p, q))
+    columns, both = [a, _rest(a), c, _rest(c)], (wanted[0], False, wanted[1], False)
+    wide = (*shape, a.shape[-1])
+    found, left = evaluate_slopes(beta_beta, columns, wide, np.asarray(factors)[..., None], least, dtype, both)
+    return found[::2], left
+
+
+def _rest(x: np.ndarray) -> np.ndarray:
+    """The sum of the other numbers along the last axis."""
+    before, after = (np.cumsum(y[..., :-1], -1) for y in (x, x[..., ::-1]))
+    none = np.zeros((*x.shape[:-1], 1))
+    return np.concatenate([none, before], -1) + np.concatenate([none, after], -1)[..., ::-1]
 
 
 def _climb(x: Twofold, y: Twofold) -> Twofold:

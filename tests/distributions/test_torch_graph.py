@@ -113,6 +113,13 @@ def test_gradcheck():
     assert torch.autograd.gradcheck(lambda a, b: kl.kl_divergence(T.Gamma(a, b), T.Gamma(b, a)), (shape, rate))
 
 
+def test_independent_of_nothing():
+    loc = leaf(3)
+    for p in (T.Independent(T.Normal(loc, 1.0), 0), T.Independent(T.Independent(T.Normal(loc, 1.0), 0), 0)):
+        _, (found,) = gradients(kl.kl_divergence, lambda p=p: (p, T.Normal(0.0, 2.0)), [loc])
+        torch.testing.assert_close(found, loc.detach() / 4.0)
+
+
 def test_units_and_the_dtype_of_the_leaves():
     loc = torch.zeros(3, dtype=torch.float32, requires_grad=True)
     narrow = loc.detach().bfloat16().requires_grad_()
