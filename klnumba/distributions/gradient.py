@@ -172,7 +172,7 @@ def _of_categories(p: Categories, q: Categories, value: Any, asked: Asked) -> Gr
 
 
 def _of_dirichlet(p: Dirichlet, q: Dirichlet, value: Any, asked: Asked) -> Gradient:
-    """Quick ones, and by the twofold rule those of the distributions that have a concentration which these do not serve."""
+    """Quick ones, and by the twofold rule those of the distributions with a concentration that these do not serve."""
     if asked.least >= CLEAR:
         return _of_vectors(p, q, value, asked)
     name, parts, flat = "concentration", p.event_shape[0], np.reshape(value, -1)

@@ -33,15 +33,20 @@ class Inner(NamedTuple):
 
 def inner(p: Distribution, q: Distribution, summed: int = 0) -> Inner:
     """What both are independent draws of, or what the same transforms make both of."""
-    for one in (p, q):
-        if isinstance(one, Independent) and not one.reinterpreted_batch_ndims:
-            return inner(*(one.base_distribution if x is one else x for x in (p, q)), summed)
+    p, q = _without_nothing(p), _without_nothing(q)
     if isinstance(p, Independent) and isinstance(q, Independent):
         count = min(p.reinterpreted_batch_ndims, q.reinterpreted_batch_ndims)
         return inner(without(p, count), without(q, count), summed + count)
     if isinstance(p, TransformedDistribution) and isinstance(q, TransformedDistribution) and _keep_apart(p, q):
         return inner(p.base_distribution, q.base_distribution, summed)
     return Inner(p, q, summed)
+
+
+def _without_nothing(x: Distribution) -> Distribution:
+    """The base of what takes no axis for part of a draw."""
+    if isinstance(x, Independent) and not x.reinterpreted_batch_ndims:
+        return _without_nothing(x.base_distribution)
+    return x
 
 
 def _keep_apart(p: TransformedDistribution, q: TransformedDistribution) -> bool:
