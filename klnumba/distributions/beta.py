@@ -23,9 +23,19 @@ from klnumba.formulas.integrals import beta_distance
 from klnumba.formulas.kumaraswamy_cells import log_beta
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.primitives import fma
-from klnumba.formulas.quick import quick_difference, quick_log_gamma_bregman, with_quick_form
+from klnumba.formulas.quick import Slopes, quick_difference, quick_log_gamma_bregman, with_quick_form, with_quick_slopes
 from klnumba.formulas.ranges import FAR, TINY, difference_over, product, times_excess
+from klnumba.formulas.slopes_of_pairs import (
+    beta_slopes_by_p,
+    beta_slopes_by_q,
+    digamma_rise,
+    log_of_ordinary_ratio,
+    sized,
+    sized_three,
+    trigamma_of,
+)
 from klnumba.formulas.special import (
+    EULER,
     HALF_LOG_2PI,
     LARGE,
     STIRLING,
@@ -146,7 +156,22 @@ def larger_unit(most: float) -> float:
     return power_of_two(np.int64(-85) - k)
 
 
+def beta_beta_slopes(a: float, b: float, c: float, d: float) -> Slopes:
+    """By a (a - c)*trigamma(a) - (s - t)*trigamma(s), by c digamma(c) - digamma(a) - [digamma(t) - digamma(s)].
+
+    s and t are the sums of the exponents of p and of q; the others by symmetry.
+    """
+    off = difference_of_products(a, d, c, b)
+    return (
+        beta_slopes_by_p(a, b, c, d, off),
+        beta_slopes_by_p(b, a, d, c, -off),
+        beta_slopes_by_q(a, b, c, d, off),
+        beta_slopes_by_q(b, a, d, c, -off),
+    )
+
+
 @register_kl(Beta, Beta, compiled=True)
+@with_quick_slopes(beta_beta_slopes)
 @with_quick_form(quick_beta_beta)
 def beta_beta(a: float, b: float, c: float, d: float) -> float:
     """The remainders of log-gamma of both exponents, less that of their sum, each split by Stirling's formula."""
@@ -232,7 +257,29 @@ def beta_beyond_gamma(a: float, b: float) -> float:
 FEW = 16.0  # how many times smaller an exponent is that hardly moves the mean
 
 
+def beta_gamma_slopes(a: float, b: float, shape: float, rate: float) -> Slopes:
+    """With s = a + b: by a (a - shape)*trigamma(a) - (s - shape - 1)*trigamma(s) + rate*b/s**2, by b the like,
+
+    digamma(shape) - digamma(a) + digamma(s) - log(rate) by the shape and a/s - shape/rate by the rate.
+    """
+    s = a + b
+    u = 1.0 / s
+    one, other, both = trigamma_of(a), trigamma_of(b), trigamma_of(s)
+    less = ((a - shape) + (b - 1.0)) * both
+    loss = (abs(a - shape) + abs(b - 1.0)) * both
+    by_a, of_a = sized_three((a - shape) * one, -less, rate * b * u * u)
+    by_b, of_b = sized_three((b - 1.0) * other, -less, -rate * a * u * u)
+    up, rest = digamma_rise(a, shape, shape - a)
+    first = log_of_ordinary_ratio(shape + up, a + up, shape - a) + rest
+    up, rest = digamma_rise(1.0, s, s - 1.0)
+    second = log_of_ordinary_ratio(s + up, 1.0 + up, s - 1.0) + rest
+    by_shape, of_shape = sized_three(first, second - EULER, -log(rate))
+    of_shape += abs(second) + EULER
+    return (by_a, of_a + loss), (by_b, of_b + loss), (by_shape, of_shape), sized(a * u, -shape / rate)
+
+
 @register_kl(Beta, Gamma, compiled=True)
+@with_quick_slopes(beta_gamma_slopes)
 def beta_gamma(a: float, b: float, shape: float, rate: float) -> float:
     """The excesses of the means' and the variances' ratios, and what is left where both agree."""
     s, low = two_sum(a, b)
@@ -259,7 +306,14 @@ def beta_gamma_extreme(a: float, b: float, shape: float) -> float:
     return max(found, 0.0) if found == found else math.inf
 
 
+def beta_exponential_slopes(a: float, b: float, rate: float) -> Slopes:
+    """Those to the gamma distribution of shape 1."""
+    by_a, by_b, _, by_rate = beta_gamma_slopes(a, b, 1.0, rate)
+    return by_a, by_b, by_rate
+
+
 @register_kl(Beta, Exponential, compiled=True)
+@with_quick_slopes(beta_exponential_slopes)
 def beta_exponential(a: float, b: float, rate: float) -> float:
     """That to the gamma distribution of shape 1."""
     return beta_gamma(a, b, 1.0, rate)

@@ -24,6 +24,8 @@ from klnumba.distributions.odds import (
     softplus,
     two_outcomes,
     two_outcomes_logits,
+    two_outcomes_logits_slopes,
+    two_outcomes_slopes,
 )
 from klnumba.distributions.poisson import Poisson, nothing_to_logits, nothing_to_probs
 from klnumba.distributions.registry import register_kl
@@ -32,6 +34,7 @@ from klnumba.formulas.elementary import exp, log, log1p, two_sum
 from klnumba.formulas.integrals import gamma_below
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.primitives import fma
+from klnumba.formulas.quick import Slopes, with_quick_slopes
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
     difference_of_products,
@@ -309,6 +312,14 @@ def fewer_of_more(
     return total * step if close else max(cell_of(mean, m, q, log_q, d) + total * step, 0.0)
 
 
+def binomial_probs_slopes(n: float, p: float, m: float, q: float) -> Slopes:
+    """n times those of one draw, for equal counts; by these there are none."""
+    (by_p, _), (by_q, _) = two_outcomes_slopes(p, q)
+    times = n if (n == m) & (n > 0.0) else math.inf
+    return (0.0, 0.0), (times * by_p, 0.0), (0.0, 0.0), (times * by_q, 0.0)
+
+
+@with_quick_slopes(binomial_probs_slopes)
 def binomial_probs(n: float, p: float, m: float, q: float) -> float:
     """So many times that of one draw; infinite where p may count beyond q; else a sum over the counts of p."""
     if p == 0.0 or n == 0.0:
@@ -322,6 +333,14 @@ def binomial_probs(n: float, p: float, m: float, q: float) -> float:
     return fewer_of_more(n, p, 0.0, 1.0 - p, m, q, 0.0, log(q), 1.0 - q, log1p(-q))
 
 
+def binomial_logits_slopes(n: float, a: float, m: float, b: float) -> Slopes:
+    """The same from log-odds."""
+    (by_a, _), (by_b, _) = two_outcomes_logits_slopes(a, b)
+    times = n if (n == m) & (n > 0.0) else math.inf
+    return (0.0, 0.0), (times * by_a, 0.0), (0.0, 0.0), (times * by_b, 0.0)
+
+
+@with_quick_slopes(binomial_logits_slopes)
 def binomial_logits(n: float, a: float, m: float, b: float, a_low: float = 0.0, b_low: float = 0.0) -> float:
     """`binomial_probs` from log-odds."""
     if a == -math.inf or n == 0.0:

@@ -8,7 +8,10 @@ from typing import Any
 from klnumba.distributions.location_scale import LocationScale
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import log, log1p
+from klnumba.formulas.primitives import fma
+from klnumba.formulas.quick import Slopes, with_quick_slopes
 from klnumba.formulas.ranges import in_range
+from klnumba.formulas.slopes_of_pairs import plus_narrow, square_of_difference, squares_apart
 
 LOG_4 = 1.3862943611198906
 LOG_4PI = 2.5310242469692907
@@ -51,7 +54,22 @@ class Cauchy(LocationScale):
         return self._full(math.nan)
 
 
+def cauchy_cauchy_slopes(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> Slopes:
+    """With n = (scale_p + scale_q)**2 + d**2, d the distance: 2*d/n, and differences of squares over n and a scale."""
+    d = loc_p - loc_q
+    both = scale_p + scale_q
+    u = 1.0 / fma(both, both, d * d)
+    spread, spread_low = squares_apart(scale_p, scale_q)
+    square, square_low = square_of_difference(loc_p, loc_q)
+    by_p, few_p = plus_narrow(spread, spread_low, -square, -square_low)
+    by_q, few_q = plus_narrow(spread, spread_low, square, square_low)
+    of_p, of_q = u / scale_p, u / scale_q
+    by_loc = 2.0 * d * u
+    return (by_loc, 0.0), (by_p * of_p, few_p * of_p), (-by_loc, 0.0), (-by_q * of_q, few_q * of_q)
+
+
 @register_kl(Cauchy, Cauchy, compiled=True)
+@with_quick_slopes(cauchy_cauchy_slopes)
 def cauchy_cauchy(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """log of [(scale_p + scale_q)**2 + (loc_p - loc_q)**2]/(4*scale_p*scale_q) (Chyzak and Nielsen 2019)."""
     loc_p, scale_p, loc_q, scale_q = in_range(loc_p, scale_p, loc_q, scale_q)

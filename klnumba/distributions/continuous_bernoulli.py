@@ -30,6 +30,8 @@ from klnumba.formulas.divergences import log_ratio
 from klnumba.formulas.elementary import exp, expm1, log, log1p
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.logarithms import log_twofold
+from klnumba.formulas.quick import Slopes, with_quick_slopes
+from klnumba.formulas.slopes_of_pairs import next_of_quotient, signed_log1p, sized
 from klnumba.formulas.special import HALF_LOG_2PI, excess_of_products, exp_excess
 
 # B(2n)/(2n)! from n = 1 on: the slope of g is the sum of SLOPE[n-1]*eta**(2n-1) (tests/reference/coefficients.py).
@@ -209,12 +211,52 @@ def from_to(a: float, b: float, d: float) -> float:
     return tilted(sign * b) - (tilted(x) + linear)
 
 
+def probs_slopes(p: float, q: float) -> Slopes:
+    """Those by the log-odds, over p*(1 - p) and q*(1 - q)."""
+    d = signed_log1p(q - p, p * (1.0 - q), q * (1.0 - p))
+    (by_p, of_p), (by_q, of_q) = slopes_from_to(log_odds(p), log_odds(q), d)
+    u, v = 1.0 / (p * (1.0 - p)), 1.0 / (q * (1.0 - q))
+    return (by_p * u, of_p * u), (by_q * v, of_q * v)
+
+
+@with_quick_slopes(probs_slopes)
 def by_probs(p: float, q: float) -> float:
     """That which the logarithm of the integral of exp(eta*x) has beyond first order in the log-odds eta."""
     d = log_ratio(q, p, q - p) + log_ratio(1.0 - p, 1.0 - q, q - p)
     return from_to(log_odds(p), log_odds(q), d)
 
 
+def logits_slopes(a: float, b: float) -> Slopes:
+    """-g''(a)*(b - a) and g'(b) - g'(a)."""
+    return slopes_from_to(a, b, b - a)
+
+
+def slopes_from_to(a: float, b: float, d: float) -> Slopes:
+    """The same, given d = b - a."""
+    x, y = abs(a), abs(b)
+    spread = curvature(a)
+    more = 0.0 if x <= SMALL else 2.0 / x / x
+    by_a = (-spread * d, more * abs(d))
+    if x <= SMALL and y <= SMALL:
+        return by_a, (d * slope_between(a, b), 0.0)
+    if x > SMALL and y > SMALL and (a > 0.0) == (b > 0.0):
+        gap, least, most = abs(d), min(x, y), max(x, y)
+        flatter = -expm1(-gap) * occupancy(least) / -expm1(-most)
+        rise, size = sized(gap / least / most, -flatter)
+        return by_a, (rise if d > 0.0 else -rise, size)
+    return by_a, sized(slope(b), -slope(a))
+
+
+def slope_between(a: float, b: float) -> float:
+    """(g'(b) - g'(a))/(b - a) of small log-odds: with g'(x) = x*f(x*x), f(b*b) + a*(a + b) times f's rise."""
+    x, y = a * a, b * b
+    value, rise = SLOPE[14], 0.0
+    for k in range(13, -1, -1):
+        value, rise = next_of_quotient(x, y, value, rise, SLOPE[k])
+    return value + a * (a + b) * rise
+
+
+@with_quick_slopes(logits_slopes)
 def by_logits(a: float, b: float, a_low: float = 0.0, b_low: float = 0.0) -> float:
     """`by_probs` from log-odds."""
     return from_to(a, b, (b - a) + (b_low - a_low))

@@ -13,8 +13,11 @@ from klnumba.distributions.gumbel import Gumbel
 from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.normal import Normal
 from klnumba.distributions.registry import register_kl
-from klnumba.formulas.elementary import exp, log, log1p
+from klnumba.formulas.elementary import exp, expm1, log, log1p
+from klnumba.formulas.primitives import fma
+from klnumba.formulas.quick import Slopes, with_quick_slopes
 from klnumba.formulas.ranges import FAR, difference_over, excess_over_square, ratio_of_products
+from klnumba.formulas.slopes_of_pairs import sized_three
 from klnumba.formulas.special import HALF_LOG_2PI, excess_of_products, exp_excess, log_of_products
 
 
@@ -70,20 +73,56 @@ class Exponential(Distribution):
         return {"rate": 1.0 / np.asarray(scale)}
 
 
+def exponential_exponential_slopes(rate_p: float, rate_q: float) -> Slopes:
+    """The difference d of the rates over rate_p**2, and -d/(rate_p*rate_q)."""
+    d = rate_p - rate_q
+    return (d / rate_p / rate_p, 0.0), (-d / rate_p / rate_q, 0.0)
+
+
 @register_kl(Exponential, Exponential, compiled=True)
+@with_quick_slopes(exponential_exponential_slopes)
 def exponential_exponential(rate_p: float, rate_q: float) -> float:
     """The excess of the ratio rate_q/rate_p."""
     return excess_of_products(rate_q, 1.0, rate_p, 1.0)
 
 
+def exponential_normal_slopes(rate: float, loc: float, scale: float) -> Slopes:
+    """With t = 1/rate - loc the distance of the means: t/scale**2 by loc, and the others by the chain rule."""
+    u, w = 1.0 / scale, 1.0 / rate
+    z = u * u
+    t = fma(-rate, loc, 1.0) * w
+    by_rate = sized_three(w, -w * w * w * z, -t * w * w * z)
+    return by_rate, (-t * z, 0.0), sized_three(u, -w * w * z * u, -t * t * z * u)
+
+
 @register_kl(Exponential, Normal, compiled=True)
+@with_quick_slopes(exponential_normal_slopes)
 def exponential_normal(rate: float, loc: float, scale: float) -> float:
     """The variances' excess, the distance of the means, and the divergence that is left where both agree."""
     t = difference_over(1.0, 1.0, loc, rate, rate, scale)
     return 0.5 * (excess_over_square(1.0, rate, scale) + t * t) + (HALF_LOG_2PI - 0.5)
 
 
+def exponential_gumbel_slopes(rate: float, loc: float, scale: float) -> Slopes:
+    """With y = 1/(rate*scale), m = loc/scale and e = exp(m)/(1 + y): by loc (e - 1)/scale, by the others from
+
+    1 - y + e*y/(1 + y).
+    """
+    y = 1.0 / rate / scale
+    more = log1p(y)
+    m = loc / scale
+    rise = expm1(m - more)
+    size = (rise + 1.0) * (abs(m) + more)
+    share = y / (1.0 + y)
+    common, of_common = sized_three(1.0, -y * share, share * rise)
+    of_common += share * size
+    moved, of_moved = m * rise, abs(m) * (abs(rise) + size)
+    by_scale = ((common - moved) / scale, (of_common + of_moved) / scale)
+    return (common / rate, of_common / rate), (rise / scale, size / scale), by_scale
+
+
 @register_kl(Exponential, Gumbel, compiled=True)
+@with_quick_slopes(exponential_gumbel_slopes)
 def exponential_gumbel(rate: float, loc: float, scale: float) -> float:
     """exp(v) - 1 - v, v = loc/scale - log(1 + y), and y - log(y*(1 + y)), y = 1/(rate*scale)."""
     y = ratio_of_products(1.0, 1.0, rate, scale)

@@ -15,13 +15,20 @@ from klnumba.distributions.gumbel import Gumbel
 from klnumba.distributions.laplace import Laplace, narrow_to_laplace
 from klnumba.distributions.normal import Normal
 from klnumba.distributions.registry import register_kl
-from klnumba.formulas.elementary import log, log1p
+from klnumba.formulas.elementary import expm1, log, log1p
 from klnumba.formulas.exponents import UNBOUNDED, shows
 from klnumba.formulas.integrals import gamma_distance
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.logarithms import log_of_move
 from klnumba.formulas.primitives import fma
-from klnumba.formulas.quick import excess_of_ordinary_products, is_ordinary, quick_beyond_means, with_quick_form
+from klnumba.formulas.quick import (
+    Slopes,
+    excess_of_ordinary_products,
+    is_ordinary,
+    quick_beyond_means,
+    with_quick_form,
+    with_quick_slopes,
+)
 from klnumba.formulas.ranges import (
     FAR,
     TINY,
@@ -32,6 +39,7 @@ from klnumba.formulas.ranges import (
     times_excess,
     times_exp_excess,
 )
+from klnumba.formulas.slopes_of_pairs import digamma_rise, log_of_moved, sized_three, trigamma_beyond
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
     difference_of_products,
@@ -107,7 +115,24 @@ def quick_gamma_gamma(shape_p: float, rate_p: float, shape_q: float, rate_q: flo
     return fma(shape_q, means, rest), serves & is_ordinary(rate_p) & is_ordinary(rate_q)
 
 
+def gamma_gamma_slopes(a: float, b: float, c: float, e: float) -> Slopes:
+    """By a (a - c)*trigamma(a) + (e - b)/b, by c digamma(c) - digamma(a) + log(b/e), a and c the shapes.
+
+    What both have of the ratio of the means is taken together.
+    """
+    d = c - a
+    off = difference_of_products(a, e, c, b)
+    of_means = off / (a * b)
+    beyond = -d * trigamma_beyond(a)
+    up, rest = digamma_rise(a, c, d)
+    log_means = log_of_moved(c, b, a, e, up)
+    by_a = (of_means + beyond, abs(of_means) + abs(beyond))
+    by_c = (log_means + rest, abs(log_means) + abs(rest))
+    return by_a, (-off / b / b, 0.0), by_c, (off / (b * e), 0.0)
+
+
 @register_kl(Gamma, Gamma, compiled=True)
+@with_quick_slopes(gamma_gamma_slopes)
 @with_quick_form(quick_gamma_gamma)
 def gamma_gamma(shape_p: float, rate_p: float, shape_q: float, rate_q: float) -> float:
     """The excess of the means' ratio, times the shape of q, and what Stirling's formula leaves of log-gamma."""
@@ -126,13 +151,27 @@ def of_equal_mean(a: float, c: float, d: float) -> float:
     return 0.5 * excess(a, c, d) + stirling_bregman(a, c, d)
 
 
+def gamma_exponential_slopes(shape: float, rate_p: float, rate_q: float) -> Slopes:
+    """Those of gamma distributions."""
+    by_shape, by_rate_p, _, by_rate_q = gamma_gamma_slopes(shape, rate_p, 1.0, rate_q)
+    return by_shape, by_rate_p, by_rate_q
+
+
 @register_kl(Gamma, Exponential, compiled=True)
+@with_quick_slopes(gamma_exponential_slopes)
 def gamma_exponential(shape: float, rate_p: float, rate_q: float) -> float:
     """That of gamma distributions, q of shape 1."""
     return gamma_gamma(shape, rate_p, 1.0, rate_q)
 
 
+def exponential_gamma_slopes(rate_p: float, shape: float, rate_q: float) -> Slopes:
+    """Those of gamma distributions."""
+    _, by_rate_p, by_shape, by_rate_q = gamma_gamma_slopes(1.0, rate_p, shape, rate_q)
+    return by_rate_p, by_shape, by_rate_q
+
+
 @register_kl(Exponential, Gamma, compiled=True)
+@with_quick_slopes(exponential_gamma_slopes)
 def exponential_gamma(rate_p: float, shape: float, rate_q: float) -> float:
     """That of gamma distributions, p of shape 1."""
     return gamma_gamma(1.0, rate_p, shape, rate_q)
@@ -143,14 +182,51 @@ def negentropy(shape: float) -> float:
     return 0.5 / shape + ((shape - 1.0) * stirling_slope(shape) - stirling(shape))
 
 
+def gamma_normal_slopes(shape: float, rate: float, loc: float, scale: float) -> Slopes:
+    """With t = shape/rate - loc the distance of the means: t/scale**2 by loc, and the others by the chain rule."""
+    u, w = 1.0 / scale, 1.0 / rate
+    z = u * u
+    t = difference_of_products(shape, 1.0, rate, loc) * w
+    square = shape * w * w
+    beyond = (shape - 1.0) * trigamma_beyond(shape) - 1.0 / shape
+    by_shape = sized_three(beyond, 0.5 * z * w * w, t * w * z)
+    loss = abs(shape - 1.0) * trigamma_beyond(shape) + 1.0 / shape
+    by_rate = sized_three(w, -square * w * z, -t * shape * w * w * z)
+    return (by_shape[0], by_shape[1] + loss), by_rate, (-t * z, 0.0), sized_three(u, -square * z * u, -t * t * z * u)
+
+
 @register_kl(Gamma, Normal, compiled=True)
+@with_quick_slopes(gamma_normal_slopes)
 def gamma_normal(shape: float, rate: float, loc: float, scale: float) -> float:
     """The variances' excess, the distance of the means, and the divergence that is left where both agree."""
     t = difference_over(shape, 1.0, loc, rate, rate, scale)
     return 0.5 * (excess_over_square(shape, rate, scale) + t * t) + negentropy(shape)
 
 
+def gamma_gumbel_slopes(shape: float, rate: float, loc: float, scale: float) -> Slopes:
+    """With y = 1/(rate*scale), m = loc/scale and e = exp(m)/(1 + y)**shape: by loc (e - 1)/scale, by the shape
+
+    (shape - 1)*trigamma(shape) - 1 + y - e*log(1 + y), and by the others from (e*y/(1 + y) - y)*shape + 1.
+    """
+    y = 1.0 / rate / scale
+    more = log1p(y)
+    m, fall = loc / scale, shape * more
+    rise = expm1(m - fall)
+    whole = rise + 1.0
+    size = whole * (abs(m) + fall)
+    beyond = trigamma_beyond(shape)
+    by_shape, of_shape = sized_three((shape - 1.0) * beyond - 1.0 / shape, y - more, -rise * more)
+    of_shape += (abs(shape - 1.0) * beyond + 1.0 / shape) + (y + more * (1.0 + size))
+    share = y / (1.0 + y)
+    common, of_common = sized_three(1.0, -shape * y * share, shape * share * rise)
+    of_common += shape * share * size
+    moved, of_moved = m * rise, abs(m) * (abs(rise) + size)
+    by_rate, by_loc = (common / rate, of_common / rate), (rise / scale, size / scale)
+    return (by_shape, of_shape), by_rate, by_loc, ((common - moved) / scale, (of_common + of_moved) / scale)
+
+
 @register_kl(Gamma, Gumbel, compiled=True)
+@with_quick_slopes(gamma_gumbel_slopes)
 def gamma_gumbel(shape: float, rate: float, loc: float, scale: float) -> float:
     """exp(v) - 1 - v, v = loc/scale - shape*log(1 + y), y = 1/(rate*scale), and terms that are positive together."""
     y = ratio_of_products(1.0, 1.0, rate, scale)

@@ -12,7 +12,7 @@ from klnumba.distributions.location_scale import LocationScale
 from klnumba.distributions.normal import Normal
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.divergences import log_ratio
-from klnumba.formulas.elementary import exp, log, log1p
+from klnumba.formulas.elementary import exp, expm1, log, log1p
 from klnumba.formulas.exponents import (
     UNBOUNDED,
     difference_over_twofold,
@@ -21,7 +21,10 @@ from klnumba.formulas.exponents import (
     shows,
 )
 from klnumba.formulas.integrals import entire_exponential_integral, scaled_exponential_integral
+from klnumba.formulas.primitives import fma
+from klnumba.formulas.quick import Slopes, with_quick_slopes
 from klnumba.formulas.ranges import TINY, in_range
+from klnumba.formulas.slopes_of_pairs import NARROW, gumbel_parts, sized, sized_three, squares_apart
 from klnumba.formulas.special import (
     EULER,
     HALF_LOG_2PI,
@@ -31,7 +34,7 @@ from klnumba.formulas.special import (
     log_gamma_bregman,
     log_of_products,
 )
-from klnumba.formulas.twofold import times
+from klnumba.formulas.twofold import over, plus, times
 
 PI_SQUARED_6 = 1.6449340668482264
 NEGENTROPY = 0.09057301953851255  # log(pi**3/3)/2 - 1/2 - EULER
@@ -94,14 +97,44 @@ def gumbel_excess(above: float, below: float, m: float, low: float) -> float:
     return exp_excess_of_difference(log_gamma_1p, lost, m, low) + remainder
 
 
+def gumbel_gumbel_slopes(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> Slopes:
+    """With v as below and r the ratio of scales: by loc_p (1 - exp(v))/scale_q, the rest by the chain rule."""
+    m, low = difference_over_twofold(loc_p, loc_q, scale_q)
+    rise, size, by_r, extent = gumbel_parts(scale_p, scale_q, m, low)
+    r = scale_p / scale_q
+    u = 1.0 / scale_q
+    by_scale_q = (fma(m, rise, -r * by_r) * u, (abs(m) * (abs(rise) + size) + r * extent) * u)
+    return (-rise * u, size * u), (by_r * u, extent * u), (rise * u, size * u), by_scale_q
+
+
 @register_kl(Gumbel, Gumbel, compiled=True)
+@with_quick_slopes(gumbel_gumbel_slopes)
 def gumbel_gumbel(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """exp(v) - 1 - v, v = log-gamma(1 + r) - (loc_p - loc_q)/scale_q, and log-gamma beyond first order from 1 to r."""
     loc_p, scale_p, loc_q, scale_q = in_range(loc_p, scale_p, loc_q, scale_q)
     return gumbel_excess(scale_p, scale_q, *difference_over_twofold(loc_p, loc_q, scale_q))
 
 
+def gumbel_normal_slopes(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> Slopes:
+    """With t the distance of the means: t/scale_q**2 by loc_p, and by the scales those of the mean square."""
+    d = loc_p - loc_q
+    u = 1.0 / scale_q
+    t, size = sized(d, EULER * scale_p)
+    by_loc, of_loc = t * u * u, size * u * u
+    square = PI_SQUARED_6 * scale_p * u * u
+    by_scale_p, of_scale_p = sized_three(square, EULER * by_loc, -1.0 / scale_p)
+    of_scale_p += EULER * of_loc
+    by_scale_q, of_scale_q = sized_three(u, -square * scale_p * u, -t * t * u * u * u)
+    return (
+        (by_loc, of_loc),
+        (by_scale_p, of_scale_p),
+        (-by_loc, of_loc),
+        (by_scale_q, of_scale_q + 2.0 * abs(t) * size * u * u * u),
+    )
+
+
 @register_kl(Gumbel, Normal, compiled=True)
+@with_quick_slopes(gumbel_normal_slopes)
 def gumbel_normal(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """The variances' excess, the distance of the means, and the divergence that is left where both agree."""
     loc_p, scale_p, loc_q, scale_q = in_range(loc_p, scale_p, loc_q, scale_q)
@@ -114,7 +147,34 @@ def gumbel_apart(apart: float, scale_p: float, scale_q: float) -> float:
     return 0.5 * (excess_of_products(PI_SQUARED_6 * scale_p, scale_p, scale_q, scale_q) + t * t) + NEGENTROPY
 
 
+def normal_gumbel_slopes(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> Slopes:
+    """With m the distance of the places over scale_q, r the ratio of scales, and e = exp(r*r/2 - m): by loc_p
+
+    (1 - e)/scale_q, by scale_p e*r/scale_q - 1/scale_p, by scale_q [1 - r*r + m*(e - 1) - r*r*(e - 1)]/scale_q.
+    """
+    m, low = difference_over_twofold(loc_p, loc_q, scale_q)
+    r, r_low = over(scale_p, 0.0, scale_q, 0.0)
+    half, half_low = times(0.5 * r, 0.5 * r_low, r, r_low)
+    v, v_low = plus(half, half_low, -m, -low)
+    rise = expm1(v)
+    whole = rise + 1.0
+    rise = fma(whole, v_low, rise)
+    size = NARROW * (half + abs(m)) * whole
+    u = 1.0 / scale_q
+    narrower, _ = squares_apart(scale_q, scale_p)
+    by_scale_p, of_scale_p = sized(rise * r * u, -narrower / scale_p * u * u)
+    by_scale_q, of_scale_q = sized_three(narrower * u * u * u, m * rise * u, -r * r * rise * u)
+    more = size * (r * r + abs(m)) * u
+    return (
+        (-rise * u, size * u),
+        (by_scale_p, of_scale_p + size * r * u),
+        (rise * u, size * u),
+        (by_scale_q, of_scale_q + more),
+    )
+
+
 @register_kl(Normal, Gumbel, compiled=True)
+@with_quick_slopes(normal_gumbel_slopes)
 def normal_gumbel(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """exp(v) - 1 - v, v = r*r/2 - (loc_p - loc_q)/scale_q, and the excess of r*r, r = scale_p/scale_q."""
     loc_p, scale_p, loc_q, scale_q = in_range(loc_p, scale_p, loc_q, scale_q)

@@ -11,6 +11,7 @@ from klnumba.distributions.location_scale import PositiveScale
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import log
 from klnumba.formulas.integrals import cosine_integral_part
+from klnumba.formulas.quick import Slopes, with_quick_slopes
 from klnumba.formulas.special import EULER, log_of_products
 
 LOG_HALF_PI = 0.4515827052894549
@@ -63,7 +64,14 @@ def exponential_half_cauchy(rate: float, scale: float) -> float:
     return (LOG_HALF_PI - 1.0 + log_z) + 2.0 * cosine_integral_part(z)
 
 
+def half_cauchy_half_cauchy_slopes(scale_p: float, scale_q: float) -> Slopes:
+    """The difference of the scales over their sum, over either."""
+    share = (scale_p - scale_q) / (scale_p + scale_q)
+    return (share / scale_p, 0.0), (-share / scale_q, 0.0)
+
+
 @register_kl(HalfCauchy, HalfCauchy, compiled=True)
+@with_quick_slopes(half_cauchy_half_cauchy_slopes)
 def half_cauchy_half_cauchy(scale_p: float, scale_q: float) -> float:
     """That of the Cauchy distributions with median 0, which are symmetric."""
     return cauchy_cauchy(0.0, scale_p, 0.0, scale_q)

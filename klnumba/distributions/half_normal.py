@@ -17,7 +17,9 @@ from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import log
 from klnumba.formulas.exponents import plus_half_square
 from klnumba.formulas.logarithms import log_less, log_ratio_beyond
+from klnumba.formulas.quick import Slopes, with_quick_slopes
 from klnumba.formulas.ranges import product, times_excess
+from klnumba.formulas.slopes_of_pairs import squares_apart
 from klnumba.formulas.special import EULER, HALF_LOG_2PI, LN2, excess_of_nearly, excess_of_products
 
 SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
@@ -60,7 +62,15 @@ class HalfNormal(PositiveScale):
         return self._full((1.0 - 2.0 / math.pi) * np.square(self.scale))
 
 
+def half_normal_half_normal_slopes(scale_p: float, scale_q: float) -> Slopes:
+    """The difference of squares over scale_p*scale_q**2, and its opposite over scale_q**3."""
+    spread, _ = squares_apart(scale_p, scale_q)
+    u = 1.0 / scale_q
+    return (spread / scale_p * u * u, 0.0), (-spread * u * u * u, 0.0)
+
+
 @register_kl(HalfNormal, HalfNormal, compiled=True)
+@with_quick_slopes(half_normal_half_normal_slopes)
 def half_normal_half_normal(scale_p: float, scale_q: float) -> float:
     """Half the excess of the ratio of variances."""
     return 0.5 * excess_of_products(scale_p, scale_p, scale_q, scale_q)

@@ -13,6 +13,7 @@ from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import exp, log
 from klnumba.formulas.integrals import scaled_erfc, scaled_exponential_integral
+from klnumba.formulas.quick import Slopes, with_quick_slopes
 from klnumba.formulas.ranges import FAR, product, scaled, unit_in_range
 from klnumba.formulas.special import EULER, HALF_LOG_2PI, LN2, excess_of_products, log_of_products
 
@@ -95,7 +96,19 @@ def in_larger_unit(loc_p: float, shape: float, loc_q: float, scale: float) -> tu
     return unit * loc_p, unit * shape, unit * loc_q, unit * scale
 
 
+def inverse_gaussian_inverse_gaussian_slopes(loc_p: float, shape_p: float, loc_q: float, shape_q: float) -> Slopes:
+    """With d the difference of the means m and n: d*(m + n)/(m*n)**2*shape_q/2, -d*shape_q/n**3, and by the shapes."""
+    d = loc_p - loc_q
+    u, v = 1.0 / loc_p, 1.0 / loc_q
+    by_loc_p = 0.5 * (d * u * v * shape_q) * (u + v)
+    gap = shape_p - shape_q
+    less, apart = 0.5 * gap / shape_p / shape_q, 0.5 * (d * v) * (d * v) * u
+    by_shape_p = 0.5 * gap / shape_p / shape_p
+    return (by_loc_p, 0.0), (by_shape_p, 0.0), (-d * v * v * v * shape_q, 0.0), (apart - less, apart + abs(less))
+
+
 @register_kl(InverseGaussian, InverseGaussian, compiled=True)
+@with_quick_slopes(inverse_gaussian_inverse_gaussian_slopes)
 def inverse_gaussian_inverse_gaussian(loc_p: float, shape_p: float, loc_q: float, shape_q: float) -> float:
     """Half the excess of the concentrations' ratio r, and half of shape_q/loc_p*((loc_p - loc_q)/loc_q)**2."""
     d = abs(loc_p - loc_q)

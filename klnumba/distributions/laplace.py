@@ -11,12 +11,25 @@ from klnumba.distributions.location_scale import LocationScale
 from klnumba.distributions.normal import Normal
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import exp, expm1, log
+from klnumba.formulas.exponents import difference_over_twofold
 from klnumba.formulas.log_cells import remainder
+from klnumba.formulas.primitives import fma
+from klnumba.formulas.quick import Slopes, with_quick_slopes
 from klnumba.formulas.ranges import FAR, in_range
+from klnumba.formulas.slopes_of_pairs import (
+    WIDE,
+    exp_excess_below,
+    gamma_share,
+    plus_narrow,
+    products_apart,
+    sized,
+    square_of_difference,
+)
 from klnumba.formulas.special import HALF_LOG_2PI, LN2, excess_of_products
 
 HALF_LOG_PI = 0.5723649429247001
 SQRT_2_OVER_PI = 0.7978845608028654
+SQRT_HALF = 0.7071067811865476
 LEAST = 1e-290  # below it numbers lose digits
 
 
@@ -86,7 +99,26 @@ def narrow_to_laplace(distance: float, unit: float, narrow: float, scale: float,
     return to_laplace(distance * narrow, deviation, scale, entropy, off)
 
 
+def laplace_laplace_slopes(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> Slopes:
+    """With u the distance over scale_p: by loc_p +-(1 - exp(-u))/scale_q, by the scales two parts of one sign each.
+
+    By that of p there are two such forms, of which that with the smaller parts is taken.
+    """
+    place, low = difference_over_twofold(loc_p, loc_q, scale_p)
+    u = abs(place)
+    by_loc = -math.copysign(1.0, place) * expm1(-u) / scale_q
+    wider = (scale_p - scale_q) / scale_q
+    first, moved = wider / scale_p, gamma_share(u) / scale_q
+    second, apart = wider / scale_q, scale_p * exp_excess_below(u) / scale_q / scale_q
+    found, size = sized(first, -moved)
+    beside = exp(-min(u, WIDE)) * (1.0 - math.copysign(low, place * low)) * (1.0 + u) / scale_q if u < WIDE else 0.0
+    rest = 1.0 / scale_p
+    by_scale_p = (beside - rest, beside + rest) if beside + rest < size else (found, size)
+    return (by_loc, 0.0), by_scale_p, (-by_loc, 0.0), (-(second + apart), abs(second) + apart)
+
+
 @register_kl(Laplace, Laplace, compiled=True)
+@with_quick_slopes(laplace_laplace_slopes)
 def laplace_laplace(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """excess of r + r*(a + exp(-a) - 1) for r = scale_p/scale_q, a = abs(loc_p - loc_q)/scale_p."""
     loc_p, scale_p, loc_q, scale_q = in_range(loc_p, scale_p, loc_q, scale_q)
@@ -99,7 +131,18 @@ def laplace_laplace(loc_p: float, scale_p: float, loc_q: float, scale_q: float) 
     return excess_of_products(scale_p, 1.0, scale_q, 1.0) + moved
 
 
+def laplace_normal_slopes(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> Slopes:
+    """By loc d/scale_q**2, by scale_p 2*scale_p**2 - scale_q**2 over scale_p*scale_q**2; that and d**2 by scale_q."""
+    u = 1.0 / scale_q
+    by_loc = (loc_p - loc_q) * u * u
+    spread, low = products_apart(2.0 * scale_p, scale_p, scale_q, scale_q)
+    total, few = plus_narrow(spread, low, *square_of_difference(loc_p, loc_q))
+    by_scale_p = (spread + low) / scale_p * u * u
+    return (by_loc, 0.0), (by_scale_p, 0.0), (-by_loc, 0.0), (-total * u * u * u, few * u * u * u)
+
+
 @register_kl(Laplace, Normal, compiled=True)
+@with_quick_slopes(laplace_normal_slopes)
 def laplace_normal(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """The variances' excess, the distance of the means, and the divergence that is left where both agree."""
     loc_p, scale_p, loc_q, scale_q = in_range(loc_p, scale_p, loc_q, scale_q)
@@ -121,7 +164,20 @@ def mean_distance(y: float) -> float:
     return SQRT_2_OVER_PI * exp(-0.5 * y * y) * total
 
 
+def normal_laplace_slopes(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> Slopes:
+    """With y the distance over scale_p: erf(y/sqrt(2)) and 2*normal density(y) over scale_q, and 1/scale_q etc."""
+    y, low = difference_over_twofold(loc_p, loc_q, scale_p)
+    half = 0.5 * y * y
+    density = SQRT_2_OVER_PI * exp(-half) * (1.0 - (fma(0.5 * y, y, -half) + y * low))
+    u = 1.0 / scale_q
+    by_loc = math.erf(SQRT_HALF * y) * u
+    by_scale_p, size = sized(density * u if half < WIDE else 0.0, -1.0 / scale_p)
+    distance = scale_p * mean_distance(abs(y)) * u * u
+    return (by_loc, 0.0), (by_scale_p, 0.5 * size), (-by_loc, 0.0), (u - distance, u + 2.0 * distance)
+
+
 @register_kl(Normal, Laplace, compiled=True)
+@with_quick_slopes(normal_laplace_slopes)
 def normal_laplace(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """The excess of E abs(X - loc_q)/scale_q, and what is left where that is 1."""
     loc_p, scale_p, loc_q, scale_q = in_range(loc_p, scale_p, loc_q, scale_q)

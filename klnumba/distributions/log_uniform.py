@@ -19,7 +19,9 @@ from klnumba.formulas.divergences import generalized_kl, sharp_log_ratio
 from klnumba.formulas.elementary import log, log1p, two_sum
 from klnumba.formulas.exponents import log_ratio_twofold
 from klnumba.formulas.logarithms import log_less
+from klnumba.formulas.quick import Slopes, with_quick_slopes
 from klnumba.formulas.ranges import unit_in_range
+from klnumba.formulas.slopes_of_pairs import log_of_ordinary_ratio
 from klnumba.formulas.special import excess_of_products
 from klnumba.formulas.twofold import over
 
@@ -102,7 +104,16 @@ class LogUniform(Distribution):
         return {"low": np.multiply(shapes[0], scale), "high": np.multiply(shapes[1], scale)}
 
 
+def log_uniform_log_uniform_slopes(low_p: float, high_p: float, low_q: float, high_q: float) -> Slopes:
+    """One over the widths of the logarithms, and over the end."""
+    inside = (low_p >= low_q) & (high_p <= high_q)
+    of_p = 1.0 / log_of_ordinary_ratio(high_p, low_p, high_p - low_p) if inside else math.inf
+    of_q = 1.0 / log_of_ordinary_ratio(high_q, low_q, high_q - low_q)
+    return (of_p / low_p, 0.0), (-of_p / high_p, 0.0), (-of_q / low_q, 0.0), (of_q / high_q, 0.0)
+
+
 @register_kl(LogUniform, LogUniform, compiled=True)
+@with_quick_slopes(log_uniform_log_uniform_slopes)
 def log_uniform_log_uniform(low_p: float, high_p: float, low_q: float, high_q: float) -> float:
     """log of the ratio of the logarithms' widths; infinite where p reaches out of q."""
     if low_p < low_q or high_p > high_q:

@@ -18,11 +18,15 @@ from klnumba.distributions.odds import (
     from_probs,
     odds_arguments,
     per_failure,
+    per_success_logits_slopes,
+    sigmoid,
     softplus,
     times_per_success_logits,
 )
 from klnumba.distributions.registry import ByForm, Chosen, looked_at, register_kl
 from klnumba.formulas.elementary import log1p
+from klnumba.formulas.quick import Slopes, with_quick_slopes
+from klnumba.formulas.slopes_of_pairs import expm1_of_difference, signed_log1p, unless_lost
 
 PROBABILITY_BELOW_1 = Constraint("a number >= 0 and < 1", lambda x: (x >= 0) & (x < 1))
 LOGIT_BELOW_INF = Constraint("a number < inf", lambda x: x < np.inf)
@@ -84,11 +88,37 @@ class NegativeBinomial(Odds):
         return {"total_count": shapes[0], "probs": 1.0 - np.asarray(shapes[1])}
 
 
+def negative_binomial_probs_slopes(r: float, p: float, s: float, q: float) -> Slopes:
+    """r*log(p/q)/(1 - p)**2 and r*(q - p)/((1 - p)*q*(1 - q)), for equal counts, which may move apart.
+
+    By these E(X)/r*log(p/q), as E X = r*p/(1 - p), and log((1 - p)/(1 - q)).
+    """
+    d = p - q
+    log_ratio = signed_log1p(d, q, p)
+    other = 1.0 - p
+    by_p = r * (log_ratio / other / other)
+    by_q = r * (-d / (q * (1.0 - q)) / other)
+    by_r = p / other * log_ratio
+    same = 1.0 if (r == s) & (p > 0.0) else 0.0
+    return (unless_lost(by_r, same), 0.0), (by_p, 0.0), (-signed_log1p(d, other, 1.0 - q), 0.0), (by_q, 0.0)
+
+
+@with_quick_slopes(negative_binomial_probs_slopes)
 def negative_binomial_probs(r: float, p: float, s: float, q: float) -> float:
     """So many times that of a geometric distribution."""
     return -s * log1p(-q) if p == 0.0 else r * per_failure(p, q)
 
 
+def negative_binomial_logits_slopes(r: float, a: float, s: float, b: float) -> Slopes:
+    """The same: with s(x) = log(1 + exp(x)), by the counts exp(a)*(s(-b) - s(-a)) and s(b) - s(a)."""
+    (by_a, _), (by_b, _) = per_success_logits_slopes(-a, -b)
+    up = a >= b
+    log_ratio = log1p(sigmoid(b if up else a) * (expm1_of_difference(a, b) if up else expm1_of_difference(b, a)))
+    by_s = -log_ratio if up else log_ratio
+    return (unless_lost(-by_a, 1.0 if r == s else 0.0), 0.0), (-r * by_a, 0.0), (by_s, 0.0), (-r * by_b, 0.0)
+
+
+@with_quick_slopes(negative_binomial_logits_slopes)
 def negative_binomial_logits(r: float, a: float, s: float, b: float, a_low: float = 0.0, b_low: float = 0.0) -> float:
     """`negative_binomial_probs` from log-odds."""
     return s * softplus(b, b_low) if a == -math.inf else times_per_success_logits(r, -a, -b, -a_low, -b_low)

@@ -8,13 +8,12 @@ import numpy as np
 
 from klnumba.distributions.location_scale import LocationScale
 from klnumba.distributions.registry import register_kl
-from klnumba.formulas.elementary import log, two_sum
+from klnumba.formulas.elementary import log
 from klnumba.formulas.primitives import fma
 from klnumba.formulas.quick import Slopes, excess_of_ordinary_products, is_ordinary, with_quick_form, with_quick_slopes
 from klnumba.formulas.ranges import in_range
+from klnumba.formulas.slopes_of_pairs import plus_narrow, square_of_difference, squares_apart
 from klnumba.formulas.special import HALF_LOG_2PI, excess_of_products
-
-NARROW = 2.0**-40  # of what is worked out in twice the digits, so much may cancel
 
 
 def normal_entropy(loc: float, scale: float) -> float:
@@ -61,18 +60,12 @@ def quick_normal_normal(loc_p: float, scale_p: float, loc_q: float, scale_q: flo
 
 def normal_normal_slopes(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> Slopes:
     """By loc d/scale_q**2, d the difference; by scale of q the sum of d**2 and the difference of squares, twofold."""
-    d, d_low = two_sum(loc_p, -loc_q)
-    gap, gap_low = two_sum(scale_p, -scale_q)
-    both, both_low = two_sum(scale_p, scale_q)
     u = 1.0 / scale_q
-    by_loc = d * u * u
-    spread, square = gap * both, d * d
-    total, lost = two_sum(spread, square)
-    low = fma(gap, both, -spread) + fma(d, d, -square) + (gap * both_low + gap_low * both + 2.0 * d * d_low)
+    by_loc = (loc_p - loc_q) * u * u
+    spread, spread_low = squares_apart(scale_p, scale_q)
     by_scale_p = spread / scale_p * u * u
-    by_scale_q = -(total + (lost + low)) * u * u * u
-    few = NARROW * (abs(spread) + square) * u * u * u
-    return (by_loc, 0.0), (by_scale_p, 0.0), (-by_loc, 0.0), (by_scale_q, few)
+    total, few = plus_narrow(spread, spread_low, *square_of_difference(loc_p, loc_q))
+    return (by_loc, 0.0), (by_scale_p, 0.0), (-by_loc, 0.0), (-total * u * u * u, few * u * u * u)
 
 
 @register_kl(Normal, Normal, compiled=True)

@@ -23,6 +23,8 @@ from klnumba.distributions.mixed_odds import MIXED, log_odds_twofold
 from klnumba.distributions.registry import ByForm, Chosen
 from klnumba.formulas.divergences import bregman, generalized_kl
 from klnumba.formulas.elementary import exp, expm1, log, log1p, two_sum
+from klnumba.formulas.quick import Slopes, with_quick_slopes
+from klnumba.formulas.slopes_of_pairs import WIDE, expm1_of_difference, signed_log1p, unless_lost
 from klnumba.formulas.special import HALF_LOG_2PI, LN2, excess, exp_excess, log_of_products, stirling
 
 
@@ -123,12 +125,26 @@ def by_form_of_q(
 # --- formulas: the divergence of one draw with two outcomes, and the same per success ---------------------------------
 
 
+def two_outcomes_slopes(p: float, q: float) -> Slopes:
+    """The logarithm of the ratio of the odds, and (q - p)/(q*(1 - q)); nowhere finite at a probability of 0 or 1."""
+    d = p - q
+    return (signed_log1p(d, q * (1.0 - p), p * (1.0 - q)), 0.0), (-d / (q * (1.0 - q)), 0.0)
+
+
+@with_quick_slopes(two_outcomes_slopes)
 def two_outcomes(p: float, q: float) -> float:
     """p*log(p/q) + (1 - p)*log((1 - p)/(1 - q))."""
     d, low = two_sum(p, -q)
     return bregman(p, q, d, low) + bregman(1.0 - p, 1.0 - q, -d, -low)
 
 
+def per_success_slopes(p: float, q: float) -> Slopes:
+    """log((1 - q)/(1 - p))/p**2 and (q - p)/(p*q*(1 - q)); nowhere finite at a probability of 0 or 1."""
+    d = p - q
+    return (signed_log1p(d, 1.0 - p, 1.0 - q) / p / p, 0.0), (-d / (q * (1.0 - q)) / p, 0.0)
+
+
+@with_quick_slopes(per_success_slopes)
 def per_success(p: float, q: float) -> float:
     """[p*log(p/q) + (1 - p)*log((1 - p)/(1 - q))]/p."""
     d, low = two_sum(p, -q)
@@ -183,12 +199,36 @@ def cell(p: float, q: float, delta: float) -> float:
     return math.inf if p == 0.0 else p * delta + (q - p)  # a p that underflows is no zero
 
 
+def two_outcomes_logits_slopes(a: float, b: float) -> Slopes:
+    """p*(1 - p)*(a - b), and q - p as a product."""
+    d = a - b
+    spread = sigmoid(a) * sigmoid(-a)
+    up = d < 0.0
+    size = sigmoid(b if up else a) * sigmoid(-a if up else -b)
+    gap = size * expm1(-abs(d))
+    return (unless_lost(d * spread, spread), 0.0), (unless_lost(-gap if up else gap, size), 0.0)
+
+
+@with_quick_slopes(two_outcomes_logits_slopes)
 def two_outcomes_logits(a: float, b: float, a_low: float = 0.0, b_low: float = 0.0) -> float:
     """`two_outcomes` from log-odds."""
     first = cell(sigmoid(a, a_low), sigmoid(b, b_low), log_of_ratio(a, b, a_low, b_low))
     return first + cell(sigmoid(-a, -a_low), sigmoid(-b, -b_low), log_of_ratio(-a, -b, -a_low, -b_low))
 
 
+def per_success_logits_slopes(a: float, b: float) -> Slopes:
+    """exp(-a)*log((1 + exp(a))/(1 + exp(b))), and q/p - 1 = (1 - q)*(exp(b - a) - 1)."""
+    up = a >= b
+    more = expm1_of_difference(a, b) if up else expm1_of_difference(b, a)
+    log_ratio_of_odds = log1p(sigmoid(b if up else a) * more)
+    rest = sigmoid(-b)
+    by_b = rest * (expm1_of_difference(b, a) if up else more)
+    by_a = exp(-a) * (log_ratio_of_odds if up else -log_ratio_of_odds)
+    inside = 1.0 if (abs(a) <= WIDE) & (abs(b) <= WIDE) else 0.0
+    return (unless_lost(by_a, inside), 0.0), (unless_lost(by_b, inside), 0.0)
+
+
+@with_quick_slopes(per_success_logits_slopes)
 def per_success_logits(a: float, b: float, a_low: float = 0.0, b_low: float = 0.0) -> float:
     """`per_success` from log-odds."""
     return times_per_success_logits(1.0, a, b, a_low, b_low)

@@ -20,7 +20,9 @@ from klnumba.formulas.cumulants import log_pareto_moment
 from klnumba.formulas.divergences import log_ratio
 from klnumba.formulas.elementary import exp, log, log1p
 from klnumba.formulas.logarithms import log_less
+from klnumba.formulas.quick import Slopes, with_quick_slopes
 from klnumba.formulas.ranges import in_range, product, ratio_of_products, times_excess
+from klnumba.formulas.slopes_of_pairs import log_of_ordinary_ratio, sized, sized_three
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
     excess,
@@ -90,7 +92,17 @@ class Pareto(Distribution):
         return {"scale": scale, "alpha": shapes[0]}
 
 
+def pareto_pareto_slopes(scale_p: float, alpha_p: float, scale_q: float, alpha_q: float) -> Slopes:
+    """alpha_q over either scale, (alpha_p - alpha_q)/alpha_p**2, and log(scale_p/scale_q) + 1/alpha_p - 1/alpha_q."""
+    d = alpha_p - alpha_q
+    apart = log_of_ordinary_ratio(scale_p, scale_q, scale_p - scale_q) if scale_p >= scale_q else math.inf
+    less = -d / alpha_p / alpha_q
+    by_alpha_q = (apart + less, abs(apart) + abs(less))
+    return (alpha_q / scale_p, 0.0), (d / alpha_p / alpha_p, 0.0), (-alpha_q / scale_q, 0.0), by_alpha_q
+
+
 @register_kl(Pareto, Pareto, compiled=True)
+@with_quick_slopes(pareto_pareto_slopes)
 def pareto_pareto(scale_p: float, alpha_p: float, scale_q: float, alpha_q: float) -> float:
     """The excess of alpha_q/alpha_p, and alpha_q*log(scale_p/scale_q); infinite where p reaches below q."""
     if scale_p < scale_q:
@@ -98,7 +110,16 @@ def pareto_pareto(scale_p: float, alpha_p: float, scale_q: float, alpha_q: float
     return excess_of_products(alpha_q, 1.0, alpha_p, 1.0) + alpha_q * log_ratio(scale_p, scale_q, scale_p - scale_q)
 
 
+def pareto_exponential_slopes(scale: float, alpha: float, rate: float) -> Slopes:
+    """By scale rate*m - 1/scale, m = alpha/(alpha - 1); by rate m*scale - 1/rate; nowhere finite without a mean."""
+    less = alpha - 1.0 if alpha > 1.0 else 0.0
+    mean = scale * (alpha / less)
+    by_alpha = sized_three(1.0 / alpha, 1.0 / alpha / alpha, -rate * scale / less / less)
+    return sized(rate * (alpha / less), -1.0 / scale), by_alpha, sized(mean, -1.0 / rate)
+
+
 @register_kl(Pareto, Exponential, compiled=True)
+@with_quick_slopes(pareto_exponential_slopes)
 def pareto_exponential(scale: float, alpha: float, rate: float) -> float:
     """The excess of the means' ratio, and what is left where they agree; infinite where p has no mean."""
     if alpha <= 1.0:

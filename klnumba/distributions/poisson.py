@@ -13,6 +13,8 @@ from klnumba.distributions.odds import by_form_of_p, sigmoid, sigmoid_twofold, s
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.divergences import bregman, generalized_kl
 from klnumba.formulas.elementary import log1p, two_sum
+from klnumba.formulas.quick import Slopes, with_quick_slopes
+from klnumba.formulas.slopes_of_pairs import log_of_ordinary_ratio
 
 
 class Poisson(Distribution):
@@ -62,7 +64,14 @@ class Poisson(Distribution):
         return {"rate": shapes[0]}
 
 
-register_kl(Poisson, Poisson, compiled=True)(generalized_kl)
+def poisson_slopes(p: float, q: float) -> Slopes:
+    """log(p/q) and (q - p)/q; not of a rate of 0."""
+    d = p - q
+    by_p = log_of_ordinary_ratio(p, q, d) if (p > 0.0) & (q > 0.0) else math.inf
+    return (by_p, 0.0), (-d / q, 0.0)
+
+
+register_kl(Poisson, Poisson, compiled=True)(with_quick_slopes(poisson_slopes)(generalized_kl))
 
 
 def bernoulli_poisson_probs(p: float, rate: float) -> float:

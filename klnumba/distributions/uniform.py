@@ -20,7 +20,9 @@ from klnumba.distributions.registry import register_kl
 from klnumba.formulas.divergences import generalized_kl, log_ratio
 from klnumba.formulas.elementary import exp, log, log1p, split_exponent, two_sum
 from klnumba.formulas.odd_series import series
+from klnumba.formulas.quick import Slopes, with_quick_slopes
 from klnumba.formulas.ranges import FAR, TINY, times_excess, unit_in_range
+from klnumba.formulas.slopes_of_pairs import sized, sized_three
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
     LN2,
@@ -114,7 +116,16 @@ class Uniform(Distribution):
         return {"low": loc, "high": np.asarray(loc) + np.asarray(scale)}
 
 
+def uniform_uniform_slopes(low_p: float, high_p: float, low_q: float, high_q: float) -> Slopes:
+    """One over the widths; at an end that both have, to the side on which the divergence is finite."""
+    inside = (low_p >= low_q) & (high_p <= high_q)
+    of_p = 1.0 / (high_p - low_p) if inside else math.inf
+    of_q = 1.0 / (high_q - low_q)
+    return (of_p, 0.0), (-of_p, 0.0), (-of_q, 0.0), (of_q, 0.0)
+
+
 @register_kl(Uniform, Uniform, compiled=True)
+@with_quick_slopes(uniform_uniform_slopes)
 def uniform_uniform(low_p: float, high_p: float, low_q: float, high_q: float) -> float:
     """log of the ratio of widths; infinite where p reaches out of q."""
     if low_p < low_q or high_p > high_q:
@@ -125,7 +136,23 @@ def uniform_uniform(low_p: float, high_p: float, low_q: float, high_q: float) ->
     return log1p(more / width) if more < FAR * width else (log(more) - log(unit)) - uniform_entropy(low_p, high_p)
 
 
+def uniform_normal_slopes(low: float, high: float, loc: float, scale: float) -> Slopes:
+    """With x and y the distances of the ends from loc and w the width: (2*x + y)/(6*scale**2) + 1/w by the lower end,
+
+    (x + 2*y)/(6*scale**2) - 1/w by the upper, -(x + y)/2/scale**2, and 1/scale - (x*x + x*y + y*y)/3/scale**3.
+    """
+    x, y = low - loc, high - loc
+    u, w = 1.0 / scale, 1.0 / (high - low)
+    z = u * u
+    sixth = z / 6.0
+    by_low, by_high = sized_three(2.0 * x * sixth, y * sixth, w), sized_three(x * sixth, 2.0 * y * sixth, -w)
+    squares, size = sized_three(x * x, y * y, x * y)
+    by_scale, of_scale = u - squares * z * u / 3.0, u + size * z * u / 3.0
+    return by_low, by_high, sized(-0.5 * x * z, -0.5 * y * z), (by_scale if low < high else math.inf, of_scale)
+
+
 @register_kl(Uniform, Normal, compiled=True)
+@with_quick_slopes(uniform_normal_slopes)
 def uniform_normal(low: float, high: float, loc: float, scale: float) -> float:
     """The variances' excess, the distance of the means, and the divergence that is left where both agree."""
     unit = unit_in_range(high - low, max(-low, high), loc, scale)
@@ -149,7 +176,14 @@ def uniform_laplace(low: float, high: float, loc: float, scale: float) -> float:
     return to_laplace(distance / width, width, scale, 0.0, distance)
 
 
+def uniform_exponential_slopes(low: float, high: float, rate: float) -> Slopes:
+    """Half the rate and one over the width, (low + high)/2 - 1/rate; nowhere finite below 0."""
+    w = 1.0 / (high - low) if low >= 0.0 else math.inf
+    return sized(0.5 * rate, w), sized(0.5 * rate, -w), sized_three(0.5 * low, 0.5 * high, -1.0 / rate)
+
+
 @register_kl(Uniform, Exponential, compiled=True)
+@with_quick_slopes(uniform_exponential_slopes)
 def uniform_exponential(low: float, high: float, rate: float) -> float:
     """The excess of half the width over the mean of q, and terms that are positive."""
     if low < 0.0:

@@ -30,7 +30,9 @@ from klnumba.formulas.exponents import (
 from klnumba.formulas.logarithms import log_less, log_twofold
 from klnumba.formulas.power_distances import power_distance
 from klnumba.formulas.primitives import fma
+from klnumba.formulas.quick import Slopes, with_quick_slopes
 from klnumba.formulas.ranges import FAR, MOST, excess_of_square, times_exp_excess, times_log
+from klnumba.formulas.slopes_of_pairs import gumbel_parts
 from klnumba.formulas.special import (
     EULER,
     HALF_LOG_2PI,
@@ -132,7 +134,20 @@ class Weibull(Distribution):
         return {"scale": scale, "concentration": shapes[0]}
 
 
+def weibull_weibull_slopes(scale_p: float, shape_p: float, scale_q: float, shape_q: float) -> Slopes:
+    """Those of Gumbel distributions, of the scales 1/shape and minus the logarithms of the scales as modes."""
+    apart, low = log_ratio_twofold(scale_q, scale_p)
+    rise, size, by_r, extent = gumbel_parts(shape_q, shape_p, *times(shape_q, 0.0, apart, low))
+    u = 1.0 / shape_p
+    times_p, times_q = shape_q / scale_p, shape_q / scale_q
+    moved = rise * apart
+    by_shape_q = (fma(by_r, u, -moved), extent * u + abs(apart) * size + abs(moved))
+    by_scale_p, by_scale_q = (times_p * rise, times_p * size), (-times_q * rise, times_q * size)
+    return by_scale_p, (-by_r * (shape_q * u) * u, extent * (shape_q * u) * u), by_scale_q, by_shape_q
+
+
 @register_kl(Weibull, Weibull, compiled=True)
+@with_quick_slopes(weibull_weibull_slopes)
 def weibull_weibull(scale_p: float, shape_p: float, scale_q: float, shape_q: float) -> float:
     """That of the logarithms, which with the opposite sign are Gumbel distributed."""
     d, low = two_sum(scale_q, -scale_p)
