@@ -12,7 +12,9 @@ from klnumba.distributions.odds import (
     complement,
     from_logits,
     from_probs,
+    logits_to_probs_slopes,
     odds_arguments,
+    probs_to_logits_slopes,
     sigmoid,
     softplus,
     two_outcomes,
@@ -92,4 +94,6 @@ class Bernoulli(Odds):
         return {"probs": shapes[0]}
 
 
-register_kl(Bernoulli, Bernoulli)(by_form(two_outcomes, two_outcomes_logits))
+register_kl(Bernoulli, Bernoulli)(
+    by_form(two_outcomes, two_outcomes_logits, mixed_slopes=(probs_to_logits_slopes, logits_to_probs_slopes))
+)

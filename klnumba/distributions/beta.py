@@ -28,10 +28,12 @@ from klnumba.formulas.ranges import FAR, TINY, difference_over, product, times_e
 from klnumba.formulas.slopes_of_pairs import (
     beta_slopes_by_p,
     beta_slopes_by_q,
+    by_normal,
     digamma_rise,
     log_of_ordinary_ratio,
     sized,
     sized_three,
+    towards_normal,
     trigamma_of,
 )
 from klnumba.formulas.special import (
@@ -351,7 +353,26 @@ def beta_negentropy(a: float, b: float) -> float:
     return skew + (0.5 * phi(1.0 / s) + squares + rest)
 
 
+def beta_normal_slopes(a: float, b: float, loc: float, scale: float) -> Slopes:
+    """By the chain rule, from the slopes of the entropy, the mean a/s and the variance a*b/(s*s*(s + 1)), s = a + b."""
+    s = a + b
+    u, v, w = 1.0 / scale, 1.0 / s, 1.0 / (s + 1.0)
+    t, of_t = sized(a * v, -loc)
+    variance = a * v * (b * v) * w
+    both, size = (s - 2.0) * trigamma_of(s), (s + 2.0) * trigamma_of(s)
+    one, other = trigamma_of(a), trigamma_of(b)
+    by_a = ((a - 1.0) * one - both, abs(a - 1.0) * one + size)
+    by_b = ((b - 1.0) * other - both, abs(b - 1.0) * other + size)
+    half = 0.5 * variance
+    var_a, var_b = sized_three(half / a, -2.0 * half * v, -half * w), sized_three(half / b, -2.0 * half * v, -half * w)
+    first = towards_normal(by_a, var_a, b * v * v, t, of_t, u * u)
+    second = towards_normal(by_b, var_b, -a * v * v, t, of_t, u * u)
+    by_loc, by_scale = by_normal(variance, t, of_t, u)
+    return first, second, by_loc, by_scale
+
+
 @register_kl(Beta, Normal, compiled=True)
+@with_quick_slopes(beta_normal_slopes)
 def beta_normal(a: float, b: float, loc: float, scale: float) -> float:
     """The variances' excess, the distance of the means, and the divergence that is left where both agree."""
     s, low = two_sum(a, b)

@@ -173,7 +173,7 @@ def normal_laplace_slopes(loc_p: float, scale_p: float, loc_q: float, scale_q: f
     by_loc = math.erf(SQRT_HALF * y) * u
     by_scale_p, size = sized(density * u if half < WIDE else 0.0, -1.0 / scale_p)
     distance = scale_p * mean_distance(abs(y)) * u * u
-    return (by_loc, 0.0), (by_scale_p, 0.5 * size), (-by_loc, 0.0), (u - distance, u + 2.0 * distance)
+    return (by_loc, 0.0), (by_scale_p, 0.5 * size), (-by_loc, 0.0), (u - distance, 0.5 * u + distance)
 
 
 @register_kl(Normal, Laplace, compiled=True)

@@ -23,9 +23,11 @@ from klnumba.distributions.mixed_odds import MIXED, log_odds_twofold
 from klnumba.distributions.registry import ByForm, Chosen
 from klnumba.formulas.divergences import bregman, generalized_kl
 from klnumba.formulas.elementary import exp, expm1, log, log1p, two_sum
+from klnumba.formulas.primitives import fma
 from klnumba.formulas.quick import Slopes, with_quick_slopes
 from klnumba.formulas.slopes_of_pairs import WIDE, expm1_of_difference, signed_log1p, unless_lost
 from klnumba.formulas.special import HALF_LOG_2PI, LN2, excess, exp_excess, log_of_products, stirling
+from klnumba.formulas.twofold import plus
 
 
 class Odds(Distribution):
@@ -80,11 +82,13 @@ def by_form(
     by_logits: Callable[..., Any],
     p_as: type[Odds] | None = None,
     q_as: type[Odds] | None = None,
+    mixed_slopes: tuple[Callable[..., Slopes], ...] = (),
 ) -> ByForm:
     """A rule that takes the formula of probabilities if both distributions have been given these, else of log-odds.
 
     The formula of log-odds takes as its last two arguments what is to be added to those of p, and to those of q. With
-    `p_as` or `q_as` the formulas take the parameters of that family, which p or q derives from its own.
+    `p_as` or `q_as` the formulas take the parameters of that family, which p or q derives from its own. The two where
+    one form differs from the other may have quick slopes.
     """
     formulas = {("probs", "probs"): by_probs, ("logits", "logits"): by_logits}
 
@@ -93,6 +97,8 @@ def by_form(
         of_p, of_q = (p_as or type(p)).others, (q_as or type(q)).others
         if (first, second) not in formulas:
             mixed = MIXED[len(of_p), len(of_q)](by_logits)
+            for slopes, formula in zip(mixed_slopes, mixed, strict=False):
+                with_quick_slopes(slopes)(formula)
             formulas["probs", "logits"], formulas["logits", "probs"] = mixed
         return formulas[first, second], (*of_p, first), (*of_q, second)
 
@@ -214,6 +220,33 @@ def two_outcomes_logits(a: float, b: float, a_low: float = 0.0, b_low: float = 0
     """`two_outcomes` from log-odds."""
     first = cell(sigmoid(a, a_low), sigmoid(b, b_low), log_of_ratio(a, b, a_low, b_low))
     return first + cell(sigmoid(-a, -a_low), sigmoid(-b, -b_low), log_of_ratio(-a, -b, -a_low, -b_low))
+
+
+def probs_to_logits_slopes(p: float, b: float) -> Slopes:
+    """The distance of the log-odds, and q - p as a product."""
+    a, low = log_odds_twofold(p)
+    d, low = plus(a, low, -b, 0.0)
+    up = d < 0.0
+    size = sigmoid(b) * (1.0 - p) if up else p * sigmoid(-b)
+    gap = size * expm1_of_size(d, low)
+    return (d, 0.0), (unless_lost(-gap if up else gap, size), 0.0)
+
+
+def logits_to_probs_slopes(a: float, q: float) -> Slopes:
+    """p*(1 - p) times that, and (q - p)/(q*(1 - q)) from the product."""
+    b, low = log_odds_twofold(q)
+    d, low = plus(a, 0.0, -b, -low)
+    spread = sigmoid(a) * sigmoid(-a)
+    up = d < 0.0
+    over_q = sigmoid(-a) / (1.0 - q) if up else sigmoid(a) / q
+    gap = over_q * expm1_of_size(d, low)
+    return (unless_lost(d * spread, spread), 0.0), (unless_lost(-gap if up else gap, spread), 0.0)
+
+
+def expm1_of_size(d: float, low: float) -> float:
+    """exp(-abs(d + low)) - 1, `low` a rounding error of d."""
+    fall = expm1(-abs(d))
+    return fma(fall + 1.0, low if d < 0.0 else -low, fall)
 
 
 def per_success_logits_slopes(a: float, b: float) -> Slopes:

@@ -22,7 +22,15 @@ from klnumba.formulas.elementary import exp, log, log1p
 from klnumba.formulas.logarithms import log_less
 from klnumba.formulas.quick import Slopes, with_quick_slopes
 from klnumba.formulas.ranges import in_range, product, ratio_of_products, times_excess
-from klnumba.formulas.slopes_of_pairs import log_of_ordinary_ratio, sized, sized_three
+from klnumba.formulas.slopes_of_pairs import (
+    by_normal,
+    digamma_sized,
+    log_of_ordinary_products,
+    log_of_ordinary_ratio,
+    sized,
+    sized_three,
+    towards_normal,
+)
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
     excess,
@@ -127,7 +135,22 @@ def pareto_exponential(scale: float, alpha: float, rate: float) -> float:
     return pareto_gamma(scale, alpha, 1.0, rate)
 
 
+def pareto_gamma_slopes(scale: float, alpha: float, shape: float, rate: float) -> Slopes:
+    """With m = alpha/(alpha - 1): by scale rate*m - shape/scale, by shape digamma - log(rate*scale) - 1/alpha, etc.
+
+    By alpha (1 + shape/alpha)/alpha - rate*scale/(alpha - 1)**2, by rate m*scale - shape/rate.
+    """
+    less = alpha - 1.0 if alpha > 1.0 else 0.0
+    more = alpha / less
+    by_alpha = sized_three(1.0 / alpha, shape / alpha / alpha, -rate * scale / less / less)
+    climb, size = digamma_sized(shape)
+    by_shape, of_shape = sized_three(climb, -log_of_ordinary_products(rate, scale, 1.0, 1.0), -1.0 / alpha)
+    by_scale, by_rate = sized(rate * more, -shape / scale), sized(scale * more, -shape / rate)
+    return by_scale, by_alpha, (by_shape, of_shape + size), by_rate
+
+
 @register_kl(Pareto, Gamma, compiled=True)
+@with_quick_slopes(pareto_gamma_slopes)
 def pareto_gamma(scale: float, alpha: float, shape: float, rate: float) -> float:
     """The excess of the means' ratio, times the shape, and what is left where they agree."""
     if alpha <= 1.0:
@@ -138,7 +161,23 @@ def pareto_gamma(scale: float, alpha: float, shape: float, rate: float) -> float
     return means + (shape * excess(alpha, alpha - 1.0, -1.0) + rest)
 
 
+def pareto_normal_slopes(scale_p: float, alpha: float, loc: float, scale_q: float) -> Slopes:
+    """By the chain rule, from the slopes of the entropy, the mean and the variance; nowhere finite without the last."""
+    less, least = alpha - 1.0, alpha - 2.0 if alpha > 2.0 else 0.0
+    u, v = 1.0 / scale_q, scale_p / less
+    mean, variance = alpha * v, alpha * (v * v) / least
+    t, of_t = sized(mean, -loc)
+    half = 0.5 * variance
+    var_alpha = sized_three(half / alpha, -variance / less, -half / least)
+    alone = 1.0 / scale_p
+    by_scale = towards_normal((-alone, alone), (variance * alone, variance * alone), alpha / less, t, of_t, u * u)
+    by_alpha = towards_normal(sized(1.0 / alpha, 1.0 / alpha / alpha), var_alpha, -v / less, t, of_t, u * u)
+    by_loc, by_scale_q = by_normal(variance, t, of_t, u)
+    return by_scale, by_alpha, by_loc, by_scale_q
+
+
 @register_kl(Pareto, Normal, compiled=True)
+@with_quick_slopes(pareto_normal_slopes)
 def pareto_normal(scale_p: float, alpha: float, loc: float, scale_q: float) -> float:
     """The variances' excess, the distance of the means, and what is left where both agree."""
     _, scale_p, loc, scale_q = in_range(0.0, scale_p, loc, scale_q)

@@ -12,9 +12,10 @@ from klnumba.distributions.distribution import Distribution, Parameter, Support,
 from klnumba.distributions.odds import by_form_of_p, sigmoid, sigmoid_twofold, softplus
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.divergences import bregman, generalized_kl
-from klnumba.formulas.elementary import log1p, two_sum
+from klnumba.formulas.elementary import log, log1p, two_sum
+from klnumba.formulas.primitives import fma
 from klnumba.formulas.quick import Slopes, with_quick_slopes
-from klnumba.formulas.slopes_of_pairs import log_of_ordinary_ratio
+from klnumba.formulas.slopes_of_pairs import log_of_ordinary_ratio, sized, unless_lost
 
 
 class Poisson(Distribution):
@@ -74,11 +75,30 @@ def poisson_slopes(p: float, q: float) -> Slopes:
 register_kl(Poisson, Poisson, compiled=True)(with_quick_slopes(poisson_slopes)(generalized_kl))
 
 
+def bernoulli_poisson_probs_slopes(p: float, rate: float) -> Slopes:
+    """log(p/(rate*(1 - p))) and (rate - p)/rate; nowhere finite at a probability of 0 or 1, or a rate of 0."""
+    other, lost = two_sum(1.0, -p)
+    below = rate * other
+    by_p = log_of_ordinary_ratio(p, below, fma(-rate, other, p) - rate * lost)
+    return (by_p if (p > 0.0) & (below > 0.0) else math.inf, 0.0), ((rate - p) / rate, 0.0)
+
+
+@with_quick_slopes(bernoulli_poisson_probs_slopes)
 def bernoulli_poisson_probs(p: float, rate: float) -> float:
     """The cell of 1, and (1 - p)*log(1 - p) + p."""
     return generalized_kl(p, rate) + bregman(1.0 - p, 1.0, -p, 0.0)
 
 
+def bernoulli_poisson_logits_slopes(a: float, rate: float) -> Slopes:
+    """The same, times p*(1 - p): a - log(rate)."""
+    p, other = sigmoid(a), sigmoid(-a)
+    spread = p * other
+    by_a, size = sized(a * spread, -log(rate) * spread)
+    by_rate = sized(1.0, -p / rate)
+    return (unless_lost(by_a, spread), size), by_rate
+
+
+@with_quick_slopes(bernoulli_poisson_logits_slopes)
 def bernoulli_poisson_logits(a: float, rate: float) -> float:
     """`bernoulli_poisson_probs` from log-odds."""
     if rate == 0.0 and a > -math.inf:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.distributions.beta import Beta, beta_beta, log_beta_of
+from klnumba.distributions.beta import Beta, beta_beta, beta_beta_slopes, log_beta_of
 from klnumba.distributions.constraint import REAL
 from klnumba.distributions.distribution import Distribution, Parameter, Support
 from klnumba.distributions.exponential import Exponential
@@ -270,7 +270,15 @@ def uniform_beta(low: float, high: float, shape1: float, shape0: float) -> float
     return apart + (spread + ((size - (lost1 + lost0)) + (stirling(shape1) + stirling(shape0) - stirling(total))))
 
 
+def beta_uniform_slopes(shape1: float, shape0: float, low: float, high: float) -> Slopes:
+    """Those to the standard uniform distribution, and one over the width; nowhere finite unless 0 and 1 are inside."""
+    by_shape1, by_shape0, _, _ = beta_beta_slopes(shape1, shape0, 1.0, 1.0)
+    w = 1.0 / (high - low) if (low <= 0.0) & (high >= 1.0) else math.inf
+    return by_shape1, by_shape0, (-w, 0.0), (w, 0.0)
+
+
 @register_kl(Beta, Uniform, compiled=True)
+@with_quick_slopes(beta_uniform_slopes)
 def beta_uniform(shape1: float, shape0: float, low: float, high: float) -> float:
     """That to the standard uniform distribution, and the logarithm of the width; infinite unless 0 and 1 are inside."""
     if low > 0.0 or high < 1.0:

@@ -12,7 +12,7 @@ from klnumba.formulas.elementary import exp, expm1, log1p, two_sum
 from klnumba.formulas.log_cells import LN2, remainder
 from klnumba.formulas.primitives import fma
 from klnumba.formulas.quick import FROM, SERIES, atanh_series, log_of_split, quick_log_gamma_bregman, split
-from klnumba.formulas.special import difference_of_products
+from klnumba.formulas.special import EULER, difference_of_products
 from klnumba.formulas.twofold import over, plus, times
 
 NARROW = 2.0**-40  # of what is worked out in twice the digits, so much may cancel
@@ -235,3 +235,30 @@ def beta_slopes_by_q(a: float, b: float, c: float, d: float, off: float) -> tupl
     of_sum = 0.0 if large else of_sum
     sizes = (abs(of_one) + abs(of_sum)) + (abs(rest) + abs(rest_of_sum))
     return (of_one - of_sum) + (rest - rest_of_sum), sizes
+
+
+# --- normal distributions of q --------------------------------------------------------------------------------------
+
+
+def towards_normal(
+    entropy: tuple[float, float], variance: tuple[float, float], mean: float, t: float, of_t: float, z: float
+) -> tuple[float, float]:
+    """By a parameter of p, from its slopes of minus the entropy, of half the variance and of the mean, z = 1/scale**2.
+
+    t is the distance of the means, `of_t` the size of its terms.
+    """
+    value = entropy[0] + (variance[0] + t * mean) * z
+    return value, entropy[1] + (variance[1] + of_t * abs(mean)) * z
+
+
+def by_normal(variance: float, t: float, of_t: float, u: float) -> tuple[tuple[float, float], tuple[float, float]]:
+    """By loc and by scale of q, u = 1/scale."""
+    by_loc = (-t * u * u, of_t * u * u)
+    by_scale, size = sized_three(u, -variance * u * u * u, -t * t * u * u * u)
+    return by_loc, (by_scale, size + 2.0 * abs(t) * of_t * u * u * u)
+
+
+def digamma_sized(x: float) -> tuple[float, float]:
+    """digamma(x), from 1 on."""
+    up, rest = digamma_rise(1.0, x, x - 1.0)
+    return sized(log_of_ordinary_ratio(x + up, 1.0 + up, x - 1.0) + rest, -EULER)
