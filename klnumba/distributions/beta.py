@@ -164,11 +164,12 @@ def beta_beta_slopes(a: float, b: float, c: float, d: float) -> Slopes:
     s and t are the sums of the exponents of p and of q; the others by symmetry.
     """
     off = difference_of_products(a, d, c, b)
+    first, second = c - a, d - b
     return (
-        beta_slopes_by_p(a, b, c, d, off),
-        beta_slopes_by_p(b, a, d, c, -off),
-        beta_slopes_by_q(a, b, c, d, off),
-        beta_slopes_by_q(b, a, d, c, -off),
+        beta_slopes_by_p(a, b, first, second, off),
+        beta_slopes_by_p(b, a, second, first, -off),
+        beta_slopes_by_q(a, b, c, d, first, second, off),
+        beta_slopes_by_q(b, a, d, c, second, first, -off),
     )
 
 

@@ -14,7 +14,8 @@ from klnumba.distributions.evaluate import evaluate, evaluate_rows
 from klnumba.distributions.multivariate import Multivariate
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import log, split_exponent, two_sum
-from klnumba.formulas.quick import quick_difference, quick_log_gamma_bregman, with_quick_form
+from klnumba.formulas.quick import Slopes, quick_difference, quick_log_gamma_bregman, with_quick_form
+from klnumba.formulas.slopes_of_pairs import beta_slopes_by_p, beta_slopes_by_q
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
     difference_of_products,
@@ -145,6 +146,16 @@ def dirichlet_dirichlet(p: Dirichlet, q: Dirichlet) -> Any:
     shape = np.broadcast_shapes(p.batch_shape, q.batch_shape)
     columns = [p._given["concentration"], q._given["concentration"]]
     return evaluate_rows(stick_by_stick, columns, [1, 1], shape, np.result_type(p.dtype, q.dtype))
+
+
+def part_slopes(a: float, b: float, c: float, d: float, other: float) -> Slopes:
+    """By a concentration a of p and c of q, of beta distributions with the sums b and d = b + other of the rest."""
+    rise = c - a
+    off = difference_of_products(a, other, rise, b)
+    by_p, terms = beta_slopes_by_p(a, b, rise, other, off)
+    by_q, sizes = beta_slopes_by_q(a, b, c, d, rise, other, off)
+    cancelled = abs(rise) / a * (b / (a + b)) + abs(other) / (a + b)
+    return (by_p, terms + cancelled), (0.0, 0.0), (by_q, sizes + cancelled), (0.0, 0.0), (0.0, 0.0)
 
 
 def _beta_columns(distribution: Beta | Dirichlet) -> list[np.ndarray]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.formulas.quick import quick_form
+from klnumba.formulas.quick import Slopes, quick_form
 from klnumba.kernels import row_sums, threads
 from klnumba.kernels.elementwise import over_columns, over_rows, slopes_over_columns, spread_of, twofold_over_columns
 
@@ -84,17 +84,17 @@ def evaluate_twofold(
 
 
 def evaluate_slopes(
-    formula: Callable[..., float], columns: Sequence[np.ndarray], shape: tuple[int, ...], factors: Any, least: float,
+    slopes: Callable[..., Slopes], columns: Sequence[np.ndarray], shape: tuple[int, ...], factors: Any, least: float,
     dtype: Any = np.float64, wanted: Sequence[bool] | None = None,
 ) -> tuple[list[np.ndarray], np.ndarray]:  # fmt: skip
-    """The quick slopes of a formula times a factor a cell, and the cells that these do not serve.
+    """Quick slopes times a factor a cell, and the cells that these do not serve.
 
     An array for each column, of no cells where its slopes are not wanted.
     """
     size, count = math.prod(shape), len(columns)
     found = [np.empty(size if want else 0, dtype) for want in wanted or [True] * count]
     left = np.empty(size, np.int8)
-    loop = slopes_over_columns(formula, count)
+    loop = slopes_over_columns(slopes, count)
     pieces = [_pieces(column, shape, size) for column in (*columns, np.asarray(factors))]
 
     def part(start: int) -> None:

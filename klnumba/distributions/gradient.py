@@ -35,7 +35,7 @@ from klnumba.distributions.odds import sigmoid
 from klnumba.distributions.poisson import Poisson
 from klnumba.distributions.registry import ByForm, Pair, divergence, find
 from klnumba.duals.twin import slopes, twin
-from klnumba.formulas.quick import quick_slopes
+from klnumba.formulas.quick import Slopes, quick_slopes
 from klnumba.gradients import OfRows
 
 CLEAR = 0.125  # a quick derivative is right to its last digits if it is no smaller part of its terms
@@ -145,8 +145,9 @@ def rule(p: Distribution, q: Distribution) -> Rule:
     if (type(p), type(q)) in vector_gradients.RULES:
         if isinstance(p, Categories) and isinstance(q, Categories) and p._given.keys() == q._given.keys():
             return partial(_of_categories, p, q)
-        both = isinstance(p, Dirichlet) and isinstance(q, Dirichlet)
-        return partial(_of_dirichlet if both else _of_vectors, p, q)
+        if isinstance(p, Dirichlet) and isinstance(q, Dirichlet):
+            return partial(_of_dirichlet, p, q)
+        return partial(_of_vectors, p, q)
     return partial(_of_numbers, _scalar(find(type(p), type(q)), p, q), p, q)
 
 
@@ -181,7 +182,7 @@ def _of_dirichlet(p: Dirichlet, q: Dirichlet, value: Any, asked: Asked) -> Gradi
     rows = np.unique(left // parts)
     if rows.size:
         some = [Dirichlet(_rows_of(x._given[name], value)[rows], validate_args=False) for x in (p, q)]
-        exact = vector_gradients.gradient(*some, flat[rows])
+        exact = vector_gradients.gradient(some[0], some[1], flat[rows])
         factors = np.broadcast_to(asked.factors, np.shape(value)).reshape(-1, 1)[rows]
         for slopes, side in zip(found, exact, strict=True):
             slopes.reshape(-1, parts)[rows[: slopes.size]] = (side[name] * factors)[: slopes.size]
@@ -295,7 +296,7 @@ class ScalarFormula(NamedTuple):
     run: Callable[..., Any]  # of duals
     of_p: tuple[str, ...]
     of_q: tuple[str, ...]
-    quick: Callable[..., Any] | None = None  # the plain one, if it has quick slopes
+    quick: Callable[..., Slopes] | None = None  # the quick slopes of the plain one
 
 
 def _scalar(pair: Pair, p: Distribution, q: Distribution) -> ScalarFormula:
@@ -322,8 +323,8 @@ def _scalar(pair: Pair, p: Distribution, q: Distribution) -> ScalarFormula:
     def run(*numbers: Any) -> Any:
         return formula(*(x if f is None else f(x) for x, f in zip(numbers, converted, strict=True)))
 
-    served = plain is not None and quick_slopes(plain) is not None and not any(converted)
-    return ScalarFormula(run, names_p, names_q, plain if served else None)
+    quick = None if plain is None or any(converted) else quick_slopes(plain)
+    return ScalarFormula(run, names_p, names_q, quick)
 
 
 def _nowhere_finite(*numbers: Any) -> float:

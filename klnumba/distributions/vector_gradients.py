@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.distributions.beta import beta_beta
 from klnumba.distributions.categorical import Categorical
 from klnumba.distributions.categories import Categories
-from klnumba.distributions.dirichlet import Dirichlet
+from klnumba.distributions.dirichlet import Dirichlet, part_slopes
 from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.evaluate import evaluate, evaluate_slopes
 from klnumba.distributions.multinomial import Multinomial
@@ -105,30 +104,24 @@ def _dirichlet(p: Dirichlet, q: Dirichlet, value: Any) -> Sides:
 
 
 def quick_dirichlet(
-    p: Dirichlet,
-    q: Dirichlet,
-    shape: tuple[int, ...],
-    factors: Any,
-    least: float,
-    dtype: Any,
-    wanted: tuple[bool, bool],
+    p: Dirichlet, q: Dirichlet, shape: tuple[int, ...], factors: Any, least: float, dtype: Any, wanted: Sequence[bool]
 ) -> tuple[list[np.ndarray], np.ndarray]:
     """The quick slopes by all concentrations, and the cells that these do not serve.
 
     By one, with the others as they are, it is that of beta distributions whose second concentration is their sum.
     """
     a, c = (np.asarray(x._given["concentration"], np.float64) for x in (p, q))
-    columns, both = [a, _rest(a), c, _rest(c)], (wanted[0], False, wanted[1], False)
-    wide = (*shape, a.shape[-1])
-    found, left = evaluate_slopes(beta_beta, columns, wide, np.asarray(factors)[..., None], least, dtype, both)
-    return found[::2], left
+    columns, both = [a, _rest(a), c, _rest(c), _rest(c - a)], (wanted[0], False, wanted[1], False, False)
+    wide, scale = (*shape, a.shape[-1]), np.asarray(factors)[..., None]
+    found, left = evaluate_slopes(part_slopes, columns, wide, scale, least, dtype, both)
+    return [found[0], found[2]], left
 
 
 def _rest(x: np.ndarray) -> np.ndarray:
     """The sum of the other numbers along the last axis."""
     before, after = (np.cumsum(y[..., :-1], -1) for y in (x, x[..., ::-1]))
     none = np.zeros((*x.shape[:-1], 1))
-    return np.concatenate([none, before], -1) + np.concatenate([none, after], -1)[..., ::-1]
+    return np.asarray(np.concatenate([none, before], -1) + np.concatenate([none, after], -1)[..., ::-1])
 
 
 def _climb(x: Twofold, y: Twofold) -> Twofold:

@@ -215,22 +215,26 @@ def gumbel_parts(above: float, below: float, m: float, low: float) -> tuple[floa
 # --- beta distributions ---------------------------------------------------------------------------------------------
 
 
-def beta_slopes_by_p(a: float, b: float, c: float, d: float, off: float) -> tuple[float, float]:
-    """By a: the difference `off` = a*d - c*b over a*s, s = a + b, and what trigamma at a and s has beyond that."""
+def beta_slopes_by_p(a: float, b: float, rise: float, other: float, off: float) -> tuple[float, float]:
+    """By a, where q has a + rise and b + other: `off` = a*other - rise*b over a*s, s = a + b, and the rest of trigamma.
+
+    That is what it has at a and at s beyond one over these.
+    """
     s = a + b
     means = off / a / s
-    one, both = (a - c) * trigamma_beyond(a), ((a - c) + (b - d)) * trigamma_beyond(s)
+    one, both = -rise * trigamma_beyond(a), -(rise + other) * trigamma_beyond(s)
     return means + (one - both), abs(means) + (abs(one) + abs(both))
 
 
-def beta_slopes_by_q(a: float, b: float, c: float, d: float, off: float) -> tuple[float, float]:
-    """By c: the rise of digamma from a to c less that from a + b to c + d."""
-    s, t = a + b, c + d
-    first, both = c - a, (c - a) + (d - b)
-    up, rest = digamma_rise(a, c, first)
+def beta_slopes_by_q(
+    a: float, b: float, c: float, d: float, rise: float, other: float, off: float
+) -> tuple[float, float]:
+    """By c = a + rise: the rise of digamma from a to c less that from a + b to c + d, d = b + other."""
+    s, t, both = a + b, c + d, rise + other
+    up, rest = digamma_rise(a, c, rise)
     up_of_sum, rest_of_sum = digamma_rise(s, t, both)
     large = up == 0.0
-    of_one = log_of_ordinary_ratio(c * s if large else c + up, a * t if large else a + up, -off if large else first)
+    of_one = log_of_ordinary_ratio(c * s if large else c + up, a * t if large else a + up, -off if large else rise)
     of_sum = log_of_ordinary_ratio(t + up_of_sum, s + up_of_sum, both)
     of_sum = 0.0 if large else of_sum
     sizes = (abs(of_one) + abs(of_sum)) + (abs(rest) + abs(rest_of_sum))

@@ -9,7 +9,7 @@ import numpy as np
 from numba import types
 from numba.cpython.unsafe import tuple as numba_tuple
 
-from klnumba.formulas.quick import LEAST, MOST, quick_form, quick_slopes
+from klnumba.formulas.quick import LEAST, MOST, quick_form
 from klnumba.kernels import row_sums
 from klnumba.kernels.compiler import helper, is_ours, name_of, once, uncontracted
 from klnumba.kernels.compiler import loop as compiled
@@ -156,14 +156,12 @@ def loop_of_slopes(slopes: Callable[..., Any], count: int) -> Callable[..., None
 
 
 @once
-def slopes_over_columns(formula: Callable[..., Any], count: int) -> Any:
-    """The compiled loop of the quick slopes of a formula, which has such, to an array for each of its numbers."""
+def slopes_over_columns(slopes: Callable[..., Any], count: int) -> Any:
+    """The compiled loop of the quick slopes of a formula, to an array for each of its numbers."""
     cells = cells_of(np.dtype(np.float64))
     signature = types.void(types.UniTuple(cells, count), cells, FLOAT, types.UniTuple(VALUES, count), FLAGS)
-    slopes = quick_slopes(formula)
-    assert slopes is not None, formula
     text = loop_of_slopes(slopes, count)
-    return compiled(f"{name_of(formula)}-slopes", text, signature, cached=is_ours(formula))
+    return compiled(f"{name_of(slopes)}-slopes", text, signature, cached=is_ours(slopes))
 
 
 def rows_of(count: int) -> Any:

@@ -193,7 +193,7 @@ def moving(formula):
 def served(formula, columns, least):
     """The derivatives, and where they are served."""
     size = columns[0].size
-    found, left = evaluate_slopes(formula, [np.ascontiguousarray(x) for x in columns], (size,), 1.0, least)
+    found, left = evaluate_slopes(quick_slopes(formula), [np.ascontiguousarray(x) for x in columns], (size,), 1.0, least)
     kept = np.ones(size, bool)
     kept[left] = False
     return found[moving(formula)], kept
@@ -294,7 +294,7 @@ def test_what_is_left_is_that_of_the_duals():
     rng = np.random.default_rng(4)
     numbers = np.exp(rng.uniform(-1, 1, (4, 80)))
     _, gradient = kl_divergence_grad(D.Beta(*numbers[:2]), D.Beta(*numbers[2:]))
-    _, left = evaluate_slopes(beta.beta_beta, list(numbers), (80,), 1.0, CLEAR)
+    _, left = evaluate_slopes(beta.beta_beta_slopes, list(numbers), (80,), 1.0, CLEAR)
     assert 5 < left.size < 75
     exact = slopes(twin(beta.beta_beta), [column[left] for column in numbers])
     found = np.array([*gradient.p.values(), *gradient.q.values()])
