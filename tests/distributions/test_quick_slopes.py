@@ -193,10 +193,12 @@ def moving(formula):
 def served(formula, columns, least):
     """The derivatives, and where they are served."""
     size = columns[0].size
-    found, left = evaluate_slopes(quick_slopes(formula), [np.ascontiguousarray(x) for x in columns], (size,), 1.0, least)
+    found, left = evaluate_slopes(
+        quick.quick_slopes(formula), [np.ascontiguousarray(x) for x in columns], (size,), 1.0, least
+    )
     kept = np.ones(size, bool)
     kept[left] = False
-    return found[moving(formula)], kept
+    return np.array(found)[moving(formula)], kept
 
 
 def apart(found, exact):
