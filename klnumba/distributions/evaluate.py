@@ -184,11 +184,11 @@ def _pieces(column: np.ndarray, shape: tuple[int, ...], size: int) -> Callable[[
 
 def _spread(column: np.ndarray, shape: tuple[int, ...]) -> Callable[[int, int], np.ndarray]:
     """The same of a column of several numbers, each of which stands in several cells."""
-    narrow = column.dtype == np.float32
-    flat = np.ascontiguousarray(column, np.float32 if narrow else np.float64)
-    wide = np.broadcast_to(flat, shape)
-    sizes, steps = _merged(shape, [step // flat.itemsize for step in wide.strides])
-    source, loop = _locked(flat.reshape(-1).view()), spread_of(flat.dtype.name)
+    kind = "float32" if column.dtype == np.float32 else "float64"
+    flat = np.ascontiguousarray(column, kind)
+    own = [0 if n == 1 else step // flat.itemsize for n, step in zip(flat.shape, flat.strides, strict=True)]
+    sizes, steps = _merged(shape, [0] * (len(shape) - flat.ndim) + own)
+    source, loop = _locked(flat.reshape(-1).view()), spread_of(kind)
 
     def piece(start: int, stop: int) -> np.ndarray:
         out = np.empty(stop - start)

@@ -77,6 +77,8 @@ class Call(NamedTuple):
 
 def _over(upstream: np.ndarray, summed: int, shape: tuple[int, ...]) -> np.ndarray:
     """The derivatives by each of the parts that are added up, which may have been broadcast before."""
+    if not summed and upstream.shape == shape:
+        return upstream
     wide = np.reshape(upstream, upstream.shape + (1,) * summed)
     return summed_to(np.broadcast_to(wide, np.broadcast_shapes(wide.shape, shape)), shape)
 
