@@ -82,11 +82,22 @@ def as_is(result: np.ndarray) -> Any:
 
 
 def asks_gradient(*values: Any) -> bool:
-    """Whether one is a tensor that requires grad, where gradients are recorded."""
+    """Whether one is a tensor that requires grad, where gradients are recorded, or that a transform follows."""
     torch = sys.modules.get("torch")
     if torch is None:
         return False
-    return any(isinstance(x, torch.Tensor) and x.requires_grad for x in values) and torch.is_grad_enabled()
+    return any(isinstance(x, torch.Tensor) and _is_followed(x, torch) for x in values)
+
+
+def _is_followed(x: Any, torch: Any) -> bool:
+    if x.requires_grad and torch.is_grad_enabled():
+        return True
+    return _has_tangent(x, torch) or (_is_wrapped(x, torch) and not _transforms(torch).is_functionaltensor(x))
+
+
+def _has_tangent(x: Any, torch: Any) -> bool:
+    """Whether a tensor is one of forward-mode derivatives."""
+    return torch.autograd.forward_ad.unpack_dual(x).tangent is not None
 
 
 def untraced(function: F) -> F:
@@ -114,7 +125,7 @@ def strided(x: Any, name: str, torch: Any) -> Any:
     """A tensor whose cells lie in memory as they are, and of which nobody waits for a gradient."""
     if x.layout != torch.strided:
         raise TypeError(f"{name}: a tensor of layout {x.layout}; give {name}.to_dense()")
-    if torch.autograd.forward_ad.unpack_dual(x).tangent is not None:
+    if _has_tangent(x, torch):
         raise RuntimeError(f"{name}: a tensor with a tangent, and no forward-mode derivative is computed here")
     if _is_wrapped(x, torch):
         raise RuntimeError(f"{name}: a tensor inside a transform of torch.func, such as vmap, that hides its cells")
@@ -127,8 +138,12 @@ def strided(x: Any, name: str, torch: Any) -> Any:
 
 def _is_wrapped(x: Any, torch: Any) -> bool:
     """Whether a transform stands between a tensor and its cells; what lies in their place may be anything."""
-    transforms = getattr(getattr(torch, "_C", None), "_functorch", None)
+    transforms = _transforms(torch)
     return transforms is not None and bool(transforms.is_functorch_wrapped_tensor(x))
+
+
+def _transforms(torch: Any) -> Any:
+    return getattr(getattr(torch, "_C", None), "_functorch", None)
 
 
 def _foreign(x: Any, name: str) -> tuple[np.ndarray, Back]:

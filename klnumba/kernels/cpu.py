@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from numba import from_dtype, types
 
-from klnumba.formulas import divergences, finish, log_cells, slopes
+from klnumba.formulas import divergences, finish, hessians, log_cells, slopes
 from klnumba.kernels import (
     accumulate,
     binning,
     exact,
     exact_short,
     groups,
+    log_hessians,
     log_means,
     log_slopes,
     log_slopes_short,
@@ -33,6 +34,7 @@ from klnumba.kernels import (
     weight_sums,
     words,
 )
+from klnumba.kernels import hessians as hessian_loops
 from klnumba.kernels import slopes as slope_loops
 from klnumba.kernels.compiler import loop, once, step
 from klnumba.kernels.quick_rows import QUICK
@@ -75,6 +77,7 @@ SLOPE_LOOPS: dict[tuple[bool, bool], Any] = {
 }
 
 BOOL = types.boolean
+NUMBERS = cells_of(np.dtype("float64"))
 ROOM = room_of(np.float64)
 
 
@@ -299,13 +302,31 @@ def slope_cells(name: str, dtype: str) -> Any:
 
 
 @once
+def hessian_rows(name: str, logs: bool, normalize: bool) -> Any:
+    """The second derivatives of a divergence of rows by their cells, times a direction, in float64."""
+    numbers = (FLOAT, FLOAT, FLOAT) if logs else (FLOAT,)
+    sides, moves = (NUMBERS, INT, INT, NUMBERS, INT, INT, INDEX, INT), (NUMBERS, INT, NUMBERS, INT)
+    signature = types.void(*sides, VALUES, *numbers, *moves, BOOL, BOOL, VALUES, VALUES, STATES, *ROOM)
+    build = (log_hessians if logs else hessian_loops).rows(slopes.SLOPES[name], hessians.BENDS[name], normalize)
+    return loop(
+        _name(name, "hessians" if normalize else "plain-hessians", "logs" if logs else "cells"), build, signature
+    )
+
+
+@once
+def hessian_cells(name: str) -> Any:
+    """The same of a formula of two numbers by both."""
+    signature = types.void(*(NUMBERS,) * 4, VALUES, VALUES, VALUES)
+    return loop(_name(name, "hessian-cells"), hessian_loops.cells(hessians.CELLS[name]), signature)
+
+
+@once
 def widen() -> Any:
     """bfloat16 to float32, as integers."""
     signature = types.void(types.Array(types.uint16, 1, "C", readonly=True), types.Array(types.uint32, 1, "C"))
     return loop("widen", pointwise.widen(), signature)
 
 
-NUMBERS = cells_of(np.dtype("float64"))
 _COUNTS = types.Array(types.int64, 2, "C")
 _LIMBS = types.Array(types.int64, 3, "C")
 

@@ -53,9 +53,37 @@ def is_lopsided(mass: Any, gap: Any) -> Any:
     return mass < 2.0 or mass + gap < 2.0
 
 
+def prepare_loop(normalize: bool) -> Any:
+    masses = sweep_loop(no_cell, largest=False)
+
+    @part
+    def prepare(
+        p: Any, a: Any, q: Any, b: Any, d: Any, inverse: Any, tail: Any, c: Any, weight: Any, work: Any, view: Any,
+        tree: Any, state: Any,
+    ) -> Any:  # fmt: skip
+        """Put the numbers of a row into `c`; whether it is one of distributions, the sum of p, and `is_lopsided`."""
+        c[0] = top_of(p, a, d, tree)
+        c[1] = top_of(q, b, d, tree)
+        c[2], c[3], c[4], c[5], c[6], c[7] = inverse, tail, 0.0, 0.0, 0.0, 0.0
+        whole, lopsided = 1.0, False
+        sound = not barred(c, normalize)
+        if sound and normalize:
+            masses(p, a, q, b, d, c, weight, work, view, tree, state)
+            whole, gap = state[2] + state[3], state[4] + state[5]
+            sharpen(c, whole, gap)
+            lopsided = is_lopsided(whole, gap)
+            if is_apart(whole, gap):
+                masses(p, a, q, b, d, c, weight, work, view, tree, state)
+                sharpen(c, state[2] + state[3], state[4] + state[5])
+            sound = whole == whole and c[4] == c[4]
+        return sound, whole, lopsided
+
+    return prepare
+
+
 def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
     """As `kernels.slopes.rows`; the factors of rows do not know the temperature."""
-    cell, masses = slope_of(slope, normalize), sweep_loop(no_cell, largest=False)
+    cell, prepare = slope_of(slope, normalize), prepare_loop(normalize)
     centred_p, centred_q = slope.centred if normalize else (False, False)
 
     @part
@@ -79,22 +107,11 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
         means = space[16 + TREE : 20 + TREE]
         centred = (by_p and centred_p) or (by_q and centred_q)
         for r in index:
-            c[0] = top_of(p, a + r * ps, d, tree)
-            c[1] = top_of(q, b + r * qs, d, tree)
-            c[2], c[3], c[4], c[5], c[6], c[7] = inverse, tail, 0.0, 0.0, 0.0, 0.0
             for k in range(4):
                 means[k] = 0.0
-            whole, lopsided = 1.0, False
-            sound = not barred(c, normalize)
-            if sound and normalize:
-                masses(p, a + r * ps, q, b + r * qs, d, c, weight, work, view, tree, state)
-                whole, gap = state[2] + state[3], state[4] + state[5]
-                sharpen(c, whole, gap)
-                lopsided = is_lopsided(whole, gap)
-                if is_apart(whole, gap):
-                    masses(p, a + r * ps, q, b + r * qs, d, c, weight, work, view, tree, state)
-                    sharpen(c, state[2] + state[3], state[4] + state[5])
-                sound = whole == whole and c[4] == c[4]
+            sound, whole, lopsided = prepare(
+                p, a + r * ps, q, b + r * qs, d, inverse, tail, c, weight, work, view, tree, state
+            )
             if not sound:
                 unknown(r * d, d, factors[r], by_p, by_q, out_p, out_q)
                 continue
