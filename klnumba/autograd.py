@@ -23,7 +23,7 @@ def _cells_that_count(where: Any) -> Any:
         return where
     if any_on_device(where):
         return where.clone() if hasattr(where, "clone") else torch_nodes.kept(where)
-    return arrays.truth(where).copy()
+    return arrays.truth(torch_nodes.mask(where)).copy()
 
 
 def of(call: OfRows | OfCells, p: Any, q: Any) -> Any:

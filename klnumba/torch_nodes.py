@@ -196,6 +196,20 @@ def kept(x: Any) -> Any:
     return x
 
 
+def mask(where: Any) -> Any:
+    """The argument `where`, of which no derivative is taken, outside of what follows derivatives."""
+    torch: Any = importlib.import_module("torch")
+    if not isinstance(where, torch.Tensor) or not torch._C._are_functorch_transforms_active():
+        return where
+    transforms = torch._C._functorch
+    while transforms.is_functorch_wrapped_tensor(where):
+        if transforms.is_batchedtensor(where):
+            raise RuntimeError("where: a tensor inside vmap, that is another for each member of the batch")
+        where = transforms.get_unwrapped(where)
+    with torch._C._DisableFuncTorch():
+        return where.numpy()
+
+
 # --- from tensors to arrays and back ----------------------------------------------------------------------------------
 
 
@@ -242,7 +256,7 @@ def _sum(found: Any) -> Any:
 
 def _mapped(node: Callable[..., Any], size: int, dims: Any, arguments: tuple[Any, ...], call: Call, *rest: Any) -> Any:
     """What a node finds for each member of a batch, and along which axis: that of dims in each argument, or None."""
-    dims = dims[: len(arguments)]
+    dims = [dim if isinstance(dim, int) else None for dim in dims[: len(arguments)]]  # a list has one for each number
     given = [x for x in arguments if x is not None]
     if any(getattr(x, "is_cuda", False) for x in given):
         raise NotImplementedError("torch.func.vmap: not of tensors on a CUDA device; give the batch as one more axis")

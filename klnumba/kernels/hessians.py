@@ -21,7 +21,8 @@ from klnumba.kernels.exact import SCALES, SIZE, masses
 from klnumba.kernels.slopes import is_sound, mean_of, unknown, write
 from klnumba.kernels.tiles import BUFFER, TILE, TREE, add, copy, pad, total
 
-KEPT = 8  # numbers of each cell of a row: p, q, u, v, the moves of both shares and these over the shares
+# Numbers of each cell of a row: p, q, u, v, the moves of both shares, these over the shares, and p - q.
+KEPT = 9
 MORE = 64  # places behind a row, which its last tile is filled up to
 
 _on_common_mass, _multipliers, _common_mass = scalar(on_common_mass), scalar(multipliers), scalar(common_mass)
@@ -65,7 +66,7 @@ def slopes_of(slope: Slope, normalize: bool) -> Any:
     formula = scalar(slope.normalised if normalize else slope.plain)
 
     @part
-    def slopes(xs: Any, ys: Any, c: Any, weight: Any, ps: Any, qs: Any, us: Any, vs: Any) -> None:
+    def slopes(xs: Any, ys: Any, c: Any, weight: Any, ps: Any, qs: Any, us: Any, vs: Any, gaps: Any) -> None:
         """The cells of a tile on their common mass, and the first derivatives by shares, without their means."""
         fp, fq, h, he, p_mass, p_rest, q_mass, q_rest = c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]
         u, ue, v, ve = _multipliers(h, he, p_mass, q_mass)
@@ -80,7 +81,7 @@ def slopes_of(slope: Slope, normalize: bool) -> Any:
             us[k], _, vs[k], _ = formula(
                 pk, qk, gap, _log_ratio(pk, qk, gap), sp, sq, gap / pk, -gap / qk, pk / qk, weight
             )
-            ps[k], qs[k] = pk, qk
+            ps[k], qs[k], gaps[k] = pk, qk, gap
 
     return slopes
 
@@ -94,35 +95,74 @@ def moves_of(xs: Any, moves: Any, others: Any, one: Any, shares: Any, parts: Any
         parts[k] = _relative(move, xs[k])
 
 
+@helper
+def settle(moves: Any, cells: Any, mass: Any, work: Any, view: Any, tree: Any, state: Any) -> Any:
+    """Make of moves of cells, as parts of the sum, those of their shares; by how much the sum moves is returned.
+
+    That of a cell that is nearly all of its row is what the others leave: so what is left of the sum is taken too.
+    """
+    whole = rest = total_of(moves, work, view, tree, state)
+    for _ in range(2):
+        for k in range(moves.size):
+            moves[k] -= cells[k] / mass * rest
+        rest = total_of(moves, work, view, tree, state)
+    return whole
+
+
+@part
+def change_of(move: Any, share: Any, part: Any, whole: Any) -> Any:
+    """By which part of itself a share moves, from its move or, for a small one, from that of the cell."""
+    return move / share if share > 0.5 else part - whole
+
+
+@part
+def risen(
+    gap: Any, p: Any, q: Any, share: Any, apart: Any, part: Any, part_q: Any, move_q: Any, whole: Any, mass: Any
+) -> Any:
+    """The tangent of (1 - q/p) over the sum of p, times that sum, and of it the part that is q/p's.
+
+    A small share may be a small part of q, a large one may be nearly equal to it.
+    """
+    if share > 0.5:
+        turn = _turned(q, p, -apart, move_q, mass)
+        return -turn - whole * (gap / p), turn
+    turn = _turned(q, p, part_q - part, move_q, mass)
+    return -turn - whole, turn
+
+
+@part
+def tangent(slope: Any, du: Any, a: Any, whole: Any) -> Any:
+    """The tangent of a derivative, u + a less its mean, over a sum that moves; where there is none, none."""
+    value = du if abs(du) == math.inf else (du + a) - _times(whole, slope)
+    return value if slope == slope else math.nan
+
+
 def bends_of(bend: Bend, normalize: bool) -> Any:
     formula = scalar(bend.normalised if normalize else bend.plain)
 
     @part
     def bends(
-        ps: Any, qs: Any, us: Any, vs: Any, shares_p: Any, shares_q: Any, parts_p: Any, parts_q: Any, mass: Any,
-        whole_p: Any, whole_q: Any, weight: Any,
+        ps: Any, qs: Any, us: Any, vs: Any, moves_p: Any, moves_q: Any, parts_p: Any, parts_q: Any, gaps: Any,
+        mass: Any, whole_p: Any, whole_q: Any, weight: Any,
     ) -> None:  # fmt: skip
         """Put into the places of u and v the tangents of the derivatives, but for what the means change by.
 
         What each cell adds to that goes into the places of the moves; whole_p and whole_q are the moves of the sums.
         """
         for k in range(ps.size):
-            p, q = ps[k] / mass, qs[k] / mass
-            move_p, move_q = shares_p[k] - p * whole_p, shares_q[k] - q * whole_q
-            part_p, part_q = parts_p[k] - whole_p, parts_q[k] - whole_q
-            apart = (parts_p[k] - parts_q[k]) - (whole_p - whole_q)
+            p, q, move_p, move_q = ps[k] / mass, qs[k] / mass, moves_p[k], moves_q[k]
+            part_p, part_q = change_of(move_p, p, parts_p[k], whole_p), change_of(move_q, q, parts_q[k], whole_q)
+            apart = part_p - part_q
             p_apart = p * apart if p > 0.0 else move_p
             q_apart = q * apart if q > 0.0 else -move_q
-            rise_p = -_turned(qs[k], ps[k], part_q - parts_p[k], move_q, mass)
-            rise_q = -_turned(ps[k], qs[k], part_p - parts_q[k], move_p, mass)
-            du, a, dv, b = formula(
-                p, q, apart, p_apart, q_apart, part_p, part_q, rise_p - whole_p, rise_q - whole_q, -rise_q, weight
-            )
+            rise_p, _ = risen(gaps[k], ps[k], qs[k], p, apart, parts_p[k], part_q, move_q, whole_p, mass)
+            rise_q, share = risen(-gaps[k], qs[k], ps[k], q, -apart, parts_q[k], part_p, move_p, whole_q, mass)
+            du, a, dv, b = formula(p, q, apart, p_apart, q_apart, part_p, part_q, rise_p, rise_q, share, weight)
             none = ps[k] == 0.0 and qs[k] == 0.0
-            shares_p[k] = 0.0 if none else _times(move_p, us[k]) + _times(p, du)
-            shares_q[k] = 0.0 if none else _times(move_q, vs[k]) + _times(q, dv)
-            us[k] = 0.0 if none else (du if abs(du) == math.inf else (du + a) - _times(whole_p, us[k]))
-            vs[k] = 0.0 if none else (dv if abs(dv) == math.inf else (dv + b) - _times(whole_q, vs[k]))
+            moves_p[k] = 0.0 if none else _times(move_p, us[k]) + _times(p, du)
+            moves_q[k] = 0.0 if none else _times(move_q, vs[k]) + _times(q, dv)
+            us[k] = 0.0 if none else tangent(us[k], du, a, whole_p)
+            vs[k] = 0.0 if none else tangent(vs[k], dv, b, whole_q)
 
     return bends
 
@@ -166,7 +206,7 @@ def rows(slope: Slope, bend: Bend, normalize: bool) -> Callable[..., None]:
                 xs, ys = view[0:padded], view[BUFFER : BUFFER + padded]
                 slopes(
                     xs, ys, c, weight, room[0, first:whole], room[1, first:whole], room[2, first:whole],
-                    room[3, first:whole],
+                    room[3, first:whole], room[8, first:whole],
                 )  # fmt: skip
                 pad(dp, r * dps + first, size, work, np.int64(2 * BUFFER), 0.0)
                 pad(dq, r * dqs + first, size, work, np.int64(3 * BUFFER), 0.0)
@@ -176,13 +216,13 @@ def rows(slope: Slope, bend: Bend, normalize: bool) -> Callable[..., None]:
             cells_p, cells_q, us, vs = room[0, 0:whole], room[1, 0:whole], room[2, 0:whole], room[3, 0:whole]
             whole_p, whole_q = 0.0, 0.0
             if normalize:
-                whole_p = total_of(room[4, 0:whole], work, view, tree, state)
-                whole_q = total_of(room[5, 0:whole], work, view, tree, state)
+                whole_p = settle(room[4, 0:whole], cells_p, mass, work, view, tree, state)
+                whole_q = settle(room[5, 0:whole], cells_q, mass, work, view, tree, state)
                 centre(us, cells_p, mass, work, view, tree, state)
                 centre(vs, cells_q, mass, work, view, tree, state)
             bends(
                 cells_p, cells_q, us, vs, room[4, 0:whole], room[5, 0:whole], room[6, 0:whole], room[7, 0:whole],
-                mass, whole_p, whole_q, weight,
+                room[8, 0:whole], mass, whole_p, whole_q, weight,
             )  # fmt: skip
             if normalize:
                 less(us, cells_p, cells_q, total_of(room[4, 0:whole], work, view, tree, state))

@@ -61,8 +61,8 @@ def bends_of(bend: Bend, normalize: bool) -> Any:
                 p, q, apart, _times(p, apart), _times(q, apart), part_p, part_q, move_p - move_q, move_q - move_p,
                 move_p, weight,
             )  # fmt: skip
-            us[k] = _times(part_p, us[k]) + du
-            vs[k] = _times(part_q, vs[k]) + dv
+            us[k] = part_p * us[k] + du
+            vs[k] = part_q * vs[k] + dv
             parts_p[k], parts_q[k] = a, b
 
     return bends

@@ -205,23 +205,13 @@ def test_one_tensor_twice():
     assert torch.allclose(p.grad, entropy, rtol=1e-12, atol=1e-14)
 
 
-def test_no_second_derivative():
-    """It is refused, not taken for zero."""
-    p, q = pair((3, 4))
-    (grad,) = torch.autograd.grad(kl.kl_divergence(p, q).sum(), q, create_graph=True)
-    assert grad.requires_grad
-    with pytest.raises(RuntimeError, match="first derivatives"):
-        grad.sum().backward()
-
-
 def test_no_forward_mode():
-    """It is refused, not lost."""
+    """Where none is computed it is refused, not lost."""
     p, q = (x.detach() for x in pair((3, 4)))
     with torch.autograd.forward_ad.dual_level():
         dual = torch.autograd.forward_ad.make_dual(q, torch.ones_like(q))
-        for call in (kl.kl_divergence, kl.rel_entr, kl.row_statistics):
-            with pytest.raises(RuntimeError, match="q: a tensor with a tangent"):
-                call(p, dual)
+        with pytest.raises(RuntimeError, match="q: a tensor with a tangent"):
+            kl.row_statistics(p, dual)
 
 
 def test_a_changed_argument_is_noticed():
@@ -252,17 +242,15 @@ def test_functions_that_differentiate_functions():
         sides = [x.clone().requires_grad_() for x in (p, q)]
         for got, exact in zip(found, torch.autograd.grad(call(*sides).sum(), sides), strict=True):
             assert torch.equal(got, exact)
-    slope = torch.func.grad(lambda q: kl.kl_divergence(p, q).sum())
-    with pytest.raises(RuntimeError, match="first derivatives"):
-        torch.func.grad(lambda q: slope(q).sum())(q)
 
 
-@pytest.mark.parametrize("transform", ["functionalize", "vmap"])
-def test_transforms_that_hide_the_cells(transform):
+def test_transforms_that_hide_the_cells():
     p, q = (x.detach() for x in pair((3, 4)))
     for call, name in ((kl.kl_divergence, "p"), (kl.rel_entr, "p"), (CALLS["loss"], "input")):
         with pytest.raises(RuntimeError, match=f"{name}: a tensor inside a transform of torch.func"):
-            getattr(torch.func, transform)(call)(p, q)
+            torch.func.functionalize(call)(p, q)
+    with pytest.raises(RuntimeError, match=r"p: a tensor inside a transform of torch\.func"):
+        torch.func.vmap(lambda p, q: kl.row_statistics(p, q)["kl"])(p, q)
 
 
 def test_a_derivative_that_is_a_negative_view():
