@@ -249,3 +249,23 @@ def test_a_mask_that_is_computed():
     assert torch.equal(grad(lambda p: kl.kl_divergence(p, q, where=p > 0.5).sum())(p), expected)
     with pytest.raises(RuntimeError, match="where: a tensor inside vmap"):
         vmap(lambda p, q: kl.kl_divergence(p, q, where=p > 0.5))(p, q)
+
+
+class OnDevice:
+    """What says that it lies on a CUDA device."""
+
+    shape = (3, 5)
+    __cuda_array_interface__ = {"shape": (3, 5), "typestr": "<f8", "data": (0, True), "version": 3}
+
+
+@pytest.mark.parametrize("call", [gradients.OfRows("kl", "prob", -1, True, None, 1.0, "none", None, None, None),
+                                  gradients.OfCells("rel_entr")])  # fmt: skip
+def test_refused_on_devices(call):
+    p, moves = OnDevice(), (np.ones((3, 5)), None)
+    for ask in (
+        lambda: call.slopes_along(p, p, moves),
+        lambda: call.hessian_product(p, p, 1.0, moves, (True, True)),
+        lambda: call.hessian_along(p, p, moves, moves),
+    ):
+        with pytest.raises(NotImplementedError, match="on a CUDA device first derivatives are computed"):
+            ask()
