@@ -68,8 +68,8 @@ ERRORS = """ValueError
     TypeError
         If an argument is complex, text or object, or a sparse tensor.
     RuntimeError
-        If a tensor of PyTorch requires grad, has a tangent or stands for a batch of ``torch.func`` where no derivative is
-        computed, as for `row_statistics`; if a third derivative is asked for.
+        If a tensor of PyTorch requires grad, has a tangent or stands for a batch where no derivative is computed,
+        as in `row_statistics`.
 """
 
 

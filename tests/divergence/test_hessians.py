@@ -16,9 +16,9 @@ from tests.divergence.test_gradients import ROWS as KINDS
 from tests.reference import row_hessians, row_slopes
 
 INF, NAN = math.inf, math.nan
-# Roundings of the largest product, of p alone or of q alone, or of the largest move times its derivative; in brackets
-# the largest found in 20 rows of every family, function, kind and sort of direction.
-LIMIT = 40.0  # ()
+# Roundings of what `least_of` tells, or of what normalising takes away from the products; in brackets
+# the largest found in 24 rows of every family, function, kind and sort of direction.
+LIMIT = 16.0  # (8.4)
 
 
 def call_of(function, kind="prob", normalize=True, temperature=1.0, weight=0.5, **options):
@@ -101,15 +101,15 @@ def test_last_digits(function, kind, normalize):
 
 
 @pytest.mark.parametrize("kind", ["prob", "logit"])
-@pytest.mark.parametrize("d", [64, 65, 512, 600, 1025])
+@pytest.mark.parametrize("d", [64, 65, 600])
 def test_rows_of_several_tiles(kind, d):
-    """The largest error found is 6 roundings of the largest product, in rows of 2 to 2,100 cells."""
+    """The largest error found is 4.1 roundings of the largest product, in rows of 64 to 2,100 cells."""
     rng = np.random.default_rng(d)
     x, y, *moves = rng.normal(size=(4, d))
     p, q = (x, y) if kind == "logit" else (np.exp(x), np.exp(y))
     truth = row_hessians.products("kl_divergence", p, q, *moves, kind)
     for got, (exact, _) in zip(product(call_of("kl_divergence", kind), p, q, moves), truth, strict=True):
-        assert roundings(got, exact, 0.0) <= 12.0
+        assert roundings(got, exact, 0.0) <= 8.0
 
 
 @pytest.mark.parametrize("function", FIRST)
@@ -174,13 +174,13 @@ def test_a_factor_of_zero_leaves_nothing():
 
 
 def test_nearly_equal_logits_keep_their_digits():
-    """By q that is (dq - dp)/T, with no difference of p and q in it."""
+    """By q that is (dq - dp)/T, with no difference of p and q in it: right to 1.1 roundings."""
     x = np.linspace(-1.0, 1.0, 50)
     y = x + 2.0**-40 * (np.arange(50) % 2)
     _, found = product(call_of("kl_divergence", "logit"), x, y, (np.zeros(50), y))
     q = np.exp(y.astype(np.longdouble))
     q /= q.sum()
-    assert abs(found - q * (y - (q * y).sum())).max() <= 4.0 * 2.0**-53 * abs(found).max()
+    assert abs(found - q * (y - (q * y).sum())).max() <= 3.0 * 2.0**-53 * abs(found).max()
 
 
 def test_confident_rows_keep_their_digits():
@@ -257,11 +257,33 @@ def test_cells(name, x, y, move_x, move_y, by_x, by_y):
 
 
 def test_the_digits_of_cells():
-    """The largest error found is 3 roundings of the larger of the terms, 1,000 cells."""
+    """The largest error found is 5.2 roundings of the larger of the terms, in 100,000 cells."""
     rng = np.random.default_rng(3)
     x, y = np.exp(9.0 * rng.normal(size=(2, 200)))
     moves = rng.normal(size=(2, 200))
     by_p, by_q = OfCells("rel_entr").hessian_product(x, y, 1.0, moves, (True, True))
     a, b, u, v = (side.astype(np.longdouble) for side in (x, y, *moves))
     for got, terms in ((by_p, (u / a, -v / b)), (by_q, (-u / b, a * v / b**2))):
-        assert (abs(got - sum(terms)) <= 6.0 * 2.0**-53 * np.maximum(*map(abs, terms))).all()
+        assert (abs(got - sum(terms)) <= 8.0 * 2.0**-53 * np.maximum(*map(abs, terms))).all()
+
+
+def test_rows_of_any_size():
+    """Sums at both ends of the range do not disturb the products."""
+    p, q, *moves = np.array([[1.0, 2.0, 5.0], [3.0, 1.0, 1.0], [1.0, -1.0, 2.0], [0.5, 1.0, 1.0]])
+    expected = product(call_of("kl_divergence"), p, q, moves)
+    for scale in (2.0**-900, 2.0**900):
+        found = product(call_of("kl_divergence"), p * scale, q * scale, [move * scale for move in moves])
+        for got, exact in zip(found, expected, strict=True):
+            assert got * scale == pytest.approx(exact, rel=1e-14)
+
+
+@pytest.mark.parametrize("function", ["kl_divergence", "js_divergence"])
+def test_cells_near_the_smallest_number(function):
+    """One that stays disturbs no other."""
+    p, q = np.array([0.5, 0.5, 5e-324]), np.array([0.2, 0.7, 1e-310])
+    moves = np.array([1.0, -0.5, 0.0]), np.array([0.25, 1.0, 0.0])
+    found = product(call_of(function), p, q, moves)
+    expected = product(call_of(function), p[:2], q[:2], [move[:2] for move in moves])
+    for got, exact in zip(found, expected, strict=True):
+        assert got[:2] == pytest.approx(exact, rel=1e-14)
+        assert np.isfinite(got[2])

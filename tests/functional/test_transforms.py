@@ -255,7 +255,10 @@ class OnDevice:
     """What says that it lies on a CUDA device."""
 
     shape = (3, 5)
-    __cuda_array_interface__ = {"shape": (3, 5), "typestr": "<f8", "data": (0, True), "version": 3}
+
+    @property
+    def __cuda_array_interface__(self):
+        return {"shape": self.shape, "typestr": "<f8", "data": (0, True), "version": 3}
 
 
 @pytest.mark.parametrize("call", [gradients.OfRows("kl", "prob", -1, True, None, 1.0, "none", None, None, None),
