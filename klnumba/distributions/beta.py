@@ -261,9 +261,9 @@ FEW = 16.0  # how many times smaller an exponent is that hardly moves the mean
 
 
 def beta_gamma_slopes(a: float, b: float, shape: float, rate: float) -> Slopes:
-    """With s = a + b: by a (a - shape)*trigamma(a) - (s - shape - 1)*trigamma(s) + rate*b/s**2, by b the like,
+    """By a (a - shape)*trigamma(a) - (s - shape - 1)*trigamma(s) + rate*b/s**2, s = a + b, and by b the like.
 
-    digamma(shape) - digamma(a) + digamma(s) - log(rate) by the shape and a/s - shape/rate by the rate.
+    By the shape digamma(shape) - digamma(a) + digamma(s) - log(rate), by the rate a/s - shape/rate.
     """
     s = a + b
     u = 1.0 / s

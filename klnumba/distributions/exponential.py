@@ -104,9 +104,9 @@ def exponential_normal(rate: float, loc: float, scale: float) -> float:
 
 
 def exponential_gumbel_slopes(rate: float, loc: float, scale: float) -> Slopes:
-    """With y = 1/(rate*scale), m = loc/scale and e = exp(m)/(1 + y): by loc (e - 1)/scale, by the others from
+    """By loc (e - 1)/scale, by the rate c/rate, by the scale (c - m*(e - 1))/scale.
 
-    1 - y + e*y/(1 + y).
+    With y = 1/(rate*scale), m = loc/scale and e = exp(m)/(1 + y), c = 1 - y + e*y/(1 + y).
     """
     y = 1.0 / rate / scale
     more = log1p(y)

@@ -204,9 +204,10 @@ def gamma_normal(shape: float, rate: float, loc: float, scale: float) -> float:
 
 
 def gamma_gumbel_slopes(shape: float, rate: float, loc: float, scale: float) -> Slopes:
-    """With y = 1/(rate*scale), m = loc/scale and e = exp(m)/(1 + y)**shape: by loc (e - 1)/scale, by the shape
+    """By loc (e - 1)/scale, by the shape (shape - 1)*trigamma(shape) - 1 + y - e*log(1 + y), by the others from c.
 
-    (shape - 1)*trigamma(shape) - 1 + y - e*log(1 + y), and by the others from (e*y/(1 + y) - y)*shape + 1.
+    With y = 1/(rate*scale), m = loc/scale and e = exp(m)/(1 + y)**shape, c = 1 + shape*(e*y/(1 + y) - y): by the rate
+    c/rate, by the scale (c - m*(e - 1))/scale.
     """
     y = 1.0 / rate / scale
     more = log1p(y)

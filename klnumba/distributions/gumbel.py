@@ -148,9 +148,9 @@ def gumbel_apart(apart: float, scale_p: float, scale_q: float) -> float:
 
 
 def normal_gumbel_slopes(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> Slopes:
-    """With m the distance of the places over scale_q, r the ratio of scales, and e = exp(r*r/2 - m): by loc_p
+    """By loc_p (1 - e)/scale_q, by scale_p e*r/scale_q - 1/scale_p, by scale_q (1 - m + e*(m - r*r))/scale_q.
 
-    (1 - e)/scale_q, by scale_p e*r/scale_q - 1/scale_p, by scale_q [1 - r*r + m*(e - 1) - r*r*(e - 1)]/scale_q.
+    m is the distance of the places over scale_q, r the ratio of scales, and e = exp(r*r/2 - m); 1 is taken from e.
     """
     m, low = difference_over_twofold(loc_p, loc_q, scale_q)
     r, r_low = over(scale_p, 0.0, scale_q, 0.0)

@@ -137,9 +137,9 @@ def uniform_uniform(low_p: float, high_p: float, low_q: float, high_q: float) ->
 
 
 def uniform_normal_slopes(low: float, high: float, loc: float, scale: float) -> Slopes:
-    """With x and y the distances of the ends from loc and w the width: (2*x + y)/(6*scale**2) + 1/w by the lower end,
+    """By the ends (2*x + y)/(6*scale**2) + 1/w and (x + 2*y)/(6*scale**2) - 1/w, w the width, x and y from loc.
 
-    (x + 2*y)/(6*scale**2) - 1/w by the upper, -(x + y)/2/scale**2, and 1/scale - (x*x + x*y + y*y)/3/scale**3.
+    By loc -(x + y)/2/scale**2, by the scale 1/scale - (x*x + x*y + y*y)/3/scale**3.
     """
     x, y = low - loc, high - loc
     u, w = 1.0 / scale, 1.0 / (high - low)

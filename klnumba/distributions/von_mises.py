@@ -88,9 +88,9 @@ class VonMises(Distribution):
 
 
 def von_mises_von_mises_slopes(loc_p: float, conc_p: float, loc_q: float, conc_q: float) -> Slopes:
-    """With r = I1/I0 at conc_p and h = 2*sin(d/2)**2, d the distance: by loc_p conc_q*r*sin(d), by conc_p r' times
+    """By loc_p conc_q*r*sin(d), by conc_p r'*(conc_p - conc_q + conc_q*h), by conc_q the rise of I1/I0 and r*h.
 
-    (conc_p - conc_q) + conc_q*h, and by conc_q the rise of I1/I0 and r*h.
+    r is I1/I0 at conc_p, d the distance of the directions and h = 2*sin(d/2)**2.
     """
     d, low = two_sum(loc_p, -loc_q)
     sine, cosine = math.sin(0.5 * d), math.cos(0.5 * d)
