@@ -129,6 +129,8 @@ def strided(x: Any, name: str, torch: Any) -> Any:
         raise RuntimeError(f"{name}: a tensor with a tangent, and no forward-mode derivative is computed here")
     if _is_wrapped(x, torch):
         raise RuntimeError(f"{name}: a tensor inside a transform of torch.func, such as vmap, that hides its cells")
+    if _is_traced(torch):
+        raise RuntimeError(f"{name}: a tensor inside a trace of torch.fx, such as linearize's, that would keep no call")
     if not x.requires_grad:
         return x
     if torch.is_grad_enabled():
@@ -140,6 +142,12 @@ def _is_wrapped(x: Any, torch: Any) -> bool:
     """Whether a transform stands between a tensor and its cells; what lies in their place may be anything."""
     transforms = _transforms(torch)
     return transforms is not None and bool(transforms.is_functorch_wrapped_tensor(x))
+
+
+def _is_traced(torch: Any) -> bool:
+    """Whether PyTorch writes down what is done: of an array it would keep the numbers."""
+    mode = getattr(torch._C, "_get_dispatch_mode", None)
+    return mode is not None and mode(torch._C._TorchDispatchModeKey.PROXY) is not None
 
 
 def _transforms(torch: Any) -> Any:

@@ -253,6 +253,14 @@ def test_transforms_that_hide_the_cells():
         torch.func.vmap(lambda p, q: kl.row_statistics(p, q)["kl"])(p, q)
 
 
+@pytest.mark.filterwarnings("ignore:Attempted to insert a get_attr Node:UserWarning")  # the tracer's own
+def test_a_trace_is_refused():
+    """It would keep the numbers of this call for all that follow."""
+    p, q = (x.detach() for x in pair((3, 4)))
+    with pytest.raises(RuntimeError, match="inside a trace of"):
+        torch.func.linearize(lambda q: kl.kl_divergence(p, q), q)
+
+
 def test_a_derivative_that_is_a_negative_view():
     p, q = pair((3, 4))
     (found,) = torch.autograd.grad(kl.kl_divergence(p, q), q, torch._neg_view(torch.ones(3, dtype=torch.float64)))
