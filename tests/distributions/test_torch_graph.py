@@ -226,7 +226,7 @@ def refused():
         "no pair": (NotImplementedError, "not registered", lambda: kl.kl_divergence(p, T.Cauchy(0.0, 1.0))),
         "vmap": (
             RuntimeError,
-            "p: a parameter: a tensor inside a transform of torch.func",
+            "p: .*: a tensor inside a transform of torch.func",
             lambda: torch.vmap(lambda x: kl.kl_divergence(T.Normal(x, 1.0), q))(loc.detach()),
         ),
         "torch.func": (
