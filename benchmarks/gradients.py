@@ -1,6 +1,6 @@
 """Value and gradient of losses, of rows and of distributions, against PyTorch: ``python -m benchmarks.gradients``.
 
-Writes ``benchmarks/results/gradients.json``, from which the documentation takes its table.
+Writes ``gradients.json`` and ``pair_gradients.json`` in ``benchmarks/results``, from which the documentation takes its tables.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LENGTHS = (10, 100, 1000, 32000)
 DTYPES = ("float32", "float64")
 PAIRS = (100, 10_000, 1_000_000)
 ROUNDS = 21
-FILE = RESULTS / "gradients.json"
+FILE, FILE_OF_PAIRS = RESULTS / "gradients.json", RESULTS / "pair_gradients.json"
 
 
 def contenders(kind: str, dtype: str, d: int, cells: int) -> dict[str, timing.Call]:
@@ -163,8 +163,8 @@ def main() -> None:
     made = argparse.ArgumentParser(prog="python -m benchmarks.gradients", description=__doc__)
     made.add_argument("--cells", type=int, default=CELLS, help=f"cells of an array (default {CELLS:,})")
     options = made.parse_args()
-    found = {"rows": measure(options.cells), "pairs": measure_pairs(PAIRS), "measured": machine.where("torch")}
-    FILE.write_text(json.dumps(found, indent=1) + "\n")
+    for file, records in ((FILE, measure(options.cells)), (FILE_OF_PAIRS, measure_pairs(PAIRS))):
+        file.write_text(json.dumps({"rows": records, "measured": machine.where("torch")}, indent=1) + "\n")
 
 
 if __name__ == "__main__":
