@@ -1,6 +1,6 @@
 """Value and gradient of losses, of rows and of distributions, against PyTorch: ``python -m benchmarks.gradients``.
 
-Writes ``gradients.json`` and ``pair_gradients.json`` in ``benchmarks/results``, from which the documentation takes its tables.
+Writes ``gradients.json`` and ``pair_gradients.json`` to ``benchmarks/results``: the documentation's tables.
 """
 
 from __future__ import annotations
