@@ -23,7 +23,7 @@ def on_device(value: Any) -> bool:
 
 
 # What a distribution keeps of its numbers, and of the tensors that these are of.
-CACHES = {"dtype", "_is_one", "_made", "_factor", "_factors", "_tensors", "_in_graph"}
+CACHES = {"dtype", "_is_one", "_made", "_factor", "_factors", "_tensors", "_versions"}
 
 
 def _outside_graphs(of_one: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -113,7 +113,8 @@ class Distribution(Parametric):
     event_shape: tuple[int, ...]
     _given: dict[str, np.ndarray]
     _tensors: Mapping[str, Any] = MappingProxyType({})  # the parameters of which PyTorch wants the gradient
-    _in_graph = False  # whether it has such, or what it is made of
+    _versions: Mapping[str, int] = MappingProxyType({})  # how often these had been changed in place
+    _in_graph = False  # whether it has such, or what it is made of, or made from
     _unchecked = False
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -132,7 +133,8 @@ class Distribution(Parametric):
     def __init__(self, validate_args: bool | None = True, **given: Any) -> None:
         owner = type(self).__name__
         if tensors := tensors_of(owner, given):
-            self.__dict__.update(_tensors=tensors, _in_graph=True)
+            versions = {name: x._version for name, x in tensors.items()}
+            self.__dict__.update(_tensors=tensors, _versions=versions, _in_graph=True)
         values = {name: number_array(owner, name, value) for name, value in given.items()}
         self.__dict__.update(_given=values, batch_shape=self._batch_shape(values))
         self.__dict__["event_shape"] = self._event_shape()
@@ -239,7 +241,10 @@ class Distribution(Parametric):
         first = distributions[0] if distributions else None
         if first is None or len(kinds) != 1 or not first._given:
             return None
-        return first._rebuilt({name: np.stack([x._given[name] for x in distributions]) for name in first._given})
+        made = first._rebuilt({name: np.stack([x._given[name] for x in distributions]) for name in first._given})
+        if any(x._in_graph for x in distributions):
+            made.__dict__["_in_graph"] = True
+        return made
 
     def _rebuilt(self, given: dict[str, np.ndarray]) -> Self:
         """One of the same family with other numbers, which are checked if these were.

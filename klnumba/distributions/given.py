@@ -31,6 +31,7 @@ def number_array(owner: str, name: str, value: Any) -> Any:
     if torch is not None and isinstance(value, torch.Tensor):
         with torch.no_grad():  # what becomes of the gradient says the caller
             value = strided(value, f"{owner}: {name}", torch)
+            value = value.float() if value.dtype == torch.bfloat16 and not value.is_cuda else value
     if is_on_device(value):
         from klnumba.gpu.parameters import Numbers
 

@@ -168,7 +168,7 @@ def _of_categories(p: Categories, q: Categories, value: Any, asked: Asked) -> Gr
     count = getattr(p, "total_count", 1.0)  # of draws
     factors = np.broadcast_to(asked.factors * count, np.shape(value))
     by = asked.wants("p", form), asked.wants("q", form)
-    found = row.slopes(p._given[form], q._given[form], factors, by)
+    found = row.slopes(_wide(p._given[form], value), _wide(q._given[form], value), factors, by)
     return Gradient(*(MappingProxyType({form: slopes}) for slopes in found))
 
 
@@ -181,19 +181,19 @@ def _of_dirichlet(p: Dirichlet, q: Dirichlet, value: Any, asked: Asked) -> Gradi
     found, left = vector_gradients.quick_dirichlet(p, q, np.shape(value), asked.factors, asked.least, dtype, wanted)
     rows = np.unique(left // parts)
     if rows.size:
-        some = [Dirichlet(_rows_of(x._given[name], value)[rows], validate_args=False) for x in (p, q)]
+        some = [Dirichlet(_wide(x._given[name], value).reshape(-1, parts)[rows], validate_args=False) for x in (p, q)]
         exact = vector_gradients.gradient(some[0], some[1], flat[rows])
         factors = np.broadcast_to(asked.factors, np.shape(value)).reshape(-1, 1)[rows]
         for slopes, side in zip(found, exact, strict=True):
             slopes.reshape(-1, parts)[rows[: slopes.size]] = (side[name] * factors)[: slopes.size]
     shape = (*np.shape(value), parts)
-    return Gradient(*(MappingProxyType({name: x.reshape(shape)} if x.size else {}) for x in found))
+    made = [{name: x.reshape(shape)} if want else {} for x, want in zip(found, wanted, strict=True)]
+    return Gradient(*map(MappingProxyType, made))
 
 
-def _rows_of(column: np.ndarray, value: Any) -> np.ndarray:
+def _wide(column: np.ndarray, value: Any) -> np.ndarray:
     """The vectors of a parameter, one for each distribution of the batch that the divergence is of."""
-    wide = np.broadcast_to(column, (*np.shape(value), column.shape[-1]))
-    return wide.reshape(-1, column.shape[-1])
+    return np.broadcast_to(column, (*np.shape(value), column.shape[-1]))
 
 
 def _times(sides: Iterable[Mapping[str, Any]], factors: Any, axes: int) -> Gradient:

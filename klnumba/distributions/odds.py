@@ -111,7 +111,7 @@ def by_form_of_p(by_probs: Callable[..., Any], by_logits: Callable[..., Any], q_
     def choose(p: Odds, q: Distribution) -> Chosen:
         return (by_probs if p._form == "probs" else by_logits), (*p.others, p._form), q_as.parameters
 
-    return ByForm(choose, by_probs.__doc__)
+    return ByForm(choose, by_probs.__doc__, (by_probs, by_logits))
 
 
 def by_form_of_q(
@@ -125,7 +125,7 @@ def by_form_of_q(
     def choose(p: Distribution, q: Odds) -> Chosen:
         return (by_probs if q._form == "probs" else by_logits), p_as.parameters, (*(q_as or type(q)).others, q._form)
 
-    return ByForm(choose, by_probs.__doc__)
+    return ByForm(choose, by_probs.__doc__, (by_probs, by_logits))
 
 
 # --- formulas: the divergence of one draw with two outcomes, and the same per success ---------------------------------

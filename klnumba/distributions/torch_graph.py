@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from klnumba.distributions.distribution import Distribution
-from klnumba.distributions.gradient import Asked, Rule, rule
-from klnumba.distributions.independent import Independent, without
+from klnumba.distributions.gradient import Asked, Rule, is_count, rule
+from klnumba.distributions.independent import Independent, sum_of_last, without
 from klnumba.distributions.registry import divergence as closed
 from klnumba.distributions.transformed_distribution import TransformedDistribution
 from klnumba.gradients import summed_to
@@ -85,7 +85,8 @@ def _over(upstream: np.ndarray, summed: int, shape: tuple[int, ...]) -> np.ndarr
 
 def _zero_where_unused(slopes: np.ndarray, factors: np.ndarray) -> np.ndarray:
     """What is multiplied by zero afterwards has no derivative that matters, though it may be NaN."""
-    if np.all(factors[(0,) * factors.ndim] if not any(factors.strides) else factors):
+    same = factors.size and not any(factors.strides)
+    if np.all(factors[(0,) * factors.ndim] if same else factors):
         return slopes
     unused = np.reshape(factors == 0.0, factors.shape + (1,) * (slopes.ndim - factors.ndim))
     return np.where(unused, 0.0, slopes)
@@ -138,12 +139,40 @@ def divergence(p: Distribution, q: Distribution, base: float | None) -> Any:
         If the pair has no derivatives.
     """
     torch: Any = importlib.import_module("torch")
-    with torch.no_grad():
-        value = closed(p, q, base)
     found = inner(p, q)
-    tensors = {(side, name): x for side, one in zip("pq", found[:2], strict=True) for name, x in one._tensors.items()}
-    of_parts = value if found == (p, q, 0) else None
+    with torch.no_grad():
+        value, of_parts = _values(p, q, base, found)
+    tensors = {place: x for side, one in zip("pq", found[:2], strict=True) for place, x in _tensors(one, side)}
     return _node()(value, Call(found, of_parts, _rule(found), unit_of(base), tensors), *tensors.values())
+
+
+def _values(p: Distribution, q: Distribution, base: float | None, found: Inner) -> tuple[Any, Any]:
+    """The divergence, and that of the parts, where it is found on the way."""
+    if found == (p, q, 0):
+        value = closed(p, q, base)
+        return value, value
+    independent = isinstance(p, Independent) and isinstance(q, Independent)
+    if independent and base is None and not (p._unchecked or q._unchecked):
+        of_parts = np.asarray(closed(found.p, found.q))
+        if p.batch_shape == q.batch_shape == of_parts.shape[: of_parts.ndim - found.summed] and _single(p, q, found):
+            return sum_of_last(of_parts, found.summed), of_parts
+    return closed(p, q, base), None
+
+
+def _single(p: Distribution, q: Distribution, found: Inner) -> bool:
+    """Whether the parts are those of one `Independent` each, whose divergences are added up at once."""
+    return all(isinstance(x, Independent) and x.base_distribution is part for x, part in ((p, found.p), (q, found.q)))
+
+
+def _tensors(one: Distribution, side: str) -> Iterator[tuple[Place, Any]]:
+    """Those that PyTorch wants the gradient by."""
+    family = type(one).__name__
+    for name, x in one._tensors.items():
+        if is_count(type(one), name):
+            raise NotImplementedError(f"{side}: {family} has no derivative by {name}, an integer: detach it")
+        if x._version != one._versions[name]:
+            raise RuntimeError(f"{side}: {family}: {name} was changed in place since; make the distribution anew")
+        yield (side, name), x
 
 
 def _rule(found: Inner) -> Rule:
@@ -152,7 +181,10 @@ def _rule(found: Inner) -> Rule:
     for one in (found.p, found.q):
         if one._in_graph and not one._tensors:
             pair = f"KL({type(found.p).__name__} || {type(found.q).__name__})"
-            raise NotImplementedError(f"{pair} has no derivatives by what a {type(one).__name__} is made of; {advice}")
+            raise NotImplementedError(
+                f"{pair}: no gradient goes to what a {type(one).__name__} is made of or from, unless the transforms of "
+                f"both are the same; {advice}"
+            )
     try:
         return rule(found.p, found.q)
     except NotImplementedError as reason:

@@ -48,7 +48,7 @@ PAIRS = {
     "categorical logits": (lambda: (T.Categorical(logits=REAL[0]), T.Categorical(logits=REAL[1])), REAL),
     "categorical probs": (lambda: (T.Categorical(POSITIVE[0]), T.Categorical(POSITIVE[1])), POSITIVE),
     "one-hot, both": (lambda: (T.OneHotCategorical(POSITIVE[0]), T.OneHotCategorical(logits=REAL[0])), [REAL[0]]),
-    "multinomial": (lambda: (T.Binomial(7, logits=REAL[0]), T.Binomial(7, logits=REAL[1])), REAL),
+    "binomial": (lambda: (T.Binomial(7, logits=REAL[0]), T.Binomial(7, logits=REAL[1])), REAL),
     "dirichlet": (lambda: (T.Dirichlet(POSITIVE[0]), T.Dirichlet(POSITIVE[1])), POSITIVE),
     "independent": (
         lambda: (T.Independent(T.Normal(REAL[0], ROW), 1), T.Independent(T.Normal(REAL[1], COLUMN), 1)),
@@ -172,6 +172,50 @@ def test_what_is_not_used_has_no_nan():
     np.testing.assert_array_equal(found, [-2.0, 0.0])
 
 
+# Of positive numbers: ours, PyTorch's, and how many times that ours is.
+FAMILIES = {
+    "categorical": (T.Categorical, T.Categorical, 1.0),
+    "one-hot": (T.OneHotCategorical, T.OneHotCategorical, 1.0),
+    "dirichlet": (T.Dirichlet, T.Dirichlet, 1.0),
+    "normal": (lambda x: T.Normal(x, 1.0), lambda x: T.Normal(x, 1.0), 1.0),
+    "multinomial": (lambda x: T.Multinomial(5, x), T.Categorical, 5.0),
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("shapes", [((3,), (3, 3)), ((3, 3), (3,)), ((1, 3), (4, 3)), ((4, 1, 3), (2, 3))])
+def test_rows_that_broadcast_and_are_not_all_used(family, shapes):
+    """Which of the results count is told by the batch, not by the parts of a draw."""
+    leaves = [leaf(*shape, positive=True) for shape in shapes]
+    wide = [x.expand(np.broadcast_shapes(*(x.shape for x in leaves))) for x in leaves]
+    ours, theirs, count = FAMILIES[family]
+    value = kl.kl_divergence(*map(ours, leaves))
+    upstream = torch.tensor(RNG.integers(0, 2, tuple(value.shape)).astype(float))
+    found = torch.autograd.grad(value, leaves, upstream)
+    expected = torch.autograd.grad(T.kl_divergence(*map(theirs, wide)), leaves, count * upstream)
+    for x, y in zip(found, expected, strict=True):
+        torch.testing.assert_close(x, y, rtol=1e-7, atol=1e-12)
+
+
+@pytest.mark.parametrize("family", [T.Normal, T.Gamma, T.Dirichlet, T.Categorical, T.Cauchy])
+def test_no_distributions(family):
+    x = torch.zeros(0, 3, requires_grad=True)
+    made = family(x) if family in (T.Dirichlet, T.Categorical) else family(x, 1.0)
+    value = kl.kl_divergence(made, made)
+    value.sum().backward()
+    assert x.grad.shape == (0, 3)
+
+
+def test_a_distribution_keeps_its_numbers():
+    """One that is made of numbers that have been changed since would train on old ones."""
+    loc = leaf(3).detach().clone().requires_grad_()
+    p = D.Normal(loc, 1.0)
+    with torch.no_grad():
+        loc += 1.0
+    with pytest.raises(RuntimeError, match="p: Normal: loc was changed in place since"):
+        kl.kl_divergence(p, D.Normal(0.0, 1.0))
+
+
 def test_only_what_is_asked_for():
     made, leaves = PAIRS["normal"]
     value = kl.kl_divergence(*made()).sum()
@@ -223,6 +267,23 @@ def refused():
         "transform": (RuntimeError, "p: .*parameters of transforms", lambda: kl.kl_divergence(moved, q)),
         "other chains": (NotImplementedError, "detach it", lambda: kl.kl_divergence(chain, T.LogNormal(0.0, 1.0))),
         "no rule": (NotImplementedError, "scalar formulas.*detach it", lambda: kl.kl_divergence(low_rank, low_rank)),
+        "pairs of a list": (
+            RuntimeError,
+            "pairwise_kl carries",
+            lambda: D.pairwise_kl([T.Normal(x, 1.0) for x in loc]),
+        ),
+        "one of a batch": (
+            NotImplementedError,
+            "made of or from",
+            lambda: kl.kl_divergence(D.Normal(loc, 1.0).one((0,)), D.Normal(0.0, 1.0)),
+        ),
+        "a count": (
+            NotImplementedError,
+            "p: Binomial has no derivative by total_count",
+            lambda: kl.kl_divergence(
+                T.Binomial(leaf(positive=True).round() + 1.0, 0.5 * scale.sigmoid()), T.Binomial(3, 0.5)
+            ),
+        ),
         "no pair": (NotImplementedError, "not registered", lambda: kl.kl_divergence(p, T.Cauchy(0.0, 1.0))),
         "vmap": (
             RuntimeError,
