@@ -92,7 +92,9 @@ def asks_gradient(*values: Any) -> bool:
 def _is_followed(x: Any, torch: Any) -> bool:
     if x.requires_grad and torch.is_grad_enabled():
         return True
-    return _has_tangent(x, torch) or (_is_wrapped(x, torch) and not _transforms(torch).is_functionaltensor(x))
+    if _is_wrapped(x, torch):  # vmap has no rule by which one could ask for a tangent
+        return not _transforms(torch).is_functionaltensor(x)
+    return _has_tangent(x, torch)
 
 
 def _has_tangent(x: Any, torch: Any) -> bool:
@@ -125,10 +127,10 @@ def strided(x: Any, name: str, torch: Any) -> Any:
     """A tensor whose cells lie in memory as they are, and of which nobody waits for a gradient."""
     if x.layout != torch.strided:
         raise TypeError(f"{name}: a tensor of layout {x.layout}; give {name}.to_dense()")
-    if _has_tangent(x, torch):
-        raise RuntimeError(f"{name}: a tensor with a tangent, and no forward-mode derivative is computed here")
     if _is_wrapped(x, torch):
         raise RuntimeError(f"{name}: a tensor inside a transform of torch.func, such as vmap, that hides its cells")
+    if _has_tangent(x, torch):
+        raise RuntimeError(f"{name}: a tensor with a tangent, and no forward-mode derivative is computed here")
     if _is_traced(torch):
         raise RuntimeError(f"{name}: a tensor inside a trace of torch.fx, such as linearize's, that would keep no call")
     if not x.requires_grad:

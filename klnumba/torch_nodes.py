@@ -257,6 +257,9 @@ def _sum(found: Any) -> Any:
 def _mapped(node: Callable[..., Any], size: int, dims: Any, arguments: tuple[Any, ...], call: Call, *rest: Any) -> Any:
     """What a node finds for each member of a batch, and along which axis: that of dims in each argument, or None."""
     dims = [dim if isinstance(dim, int) else None for dim in dims[: len(arguments)]]  # a list has one for each number
+    if not size:
+        raise RuntimeError("torch.func.vmap: the batch is empty, and no call tells the shape of a result")
+    arguments = tuple(map(_on_the_host, arguments))
     given = [x for x in arguments if x is not None]
     if any(getattr(x, "is_cuda", False) for x in given):
         raise NotImplementedError("torch.func.vmap: not of tensors on a CUDA device; give the batch as one more axis")
@@ -270,6 +273,17 @@ def _mapped(node: Callable[..., Any], size: int, dims: Any, arguments: tuple[Any
         members = ([_member(x, dim, k) for x, dim in zip(arguments, dims, strict=True)] for k in range(size))
         found = _stacked([node(*member, call, *rest) for member in members])
     return found, tuple(0 for _ in found) if isinstance(found, tuple) else 0
+
+
+def _on_the_host(x: Any) -> Any:
+    """A plain array or a list as a tensor, which can be expanded."""
+    if type(x) not in (np.ndarray, list, tuple):
+        return x
+    torch: Any = importlib.import_module("torch")
+    try:
+        return torch.from_numpy(np.asarray(x))
+    except (TypeError, ValueError):  # a dtype, or a layout, that PyTorch does not have
+        return x
 
 
 def _shape_of_one(x: Any, dim: int | None) -> tuple[int, ...]:

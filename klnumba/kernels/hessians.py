@@ -102,7 +102,7 @@ def settle(moves: Any, cells: Any, mass: Any, work: Any, view: Any, tree: Any, s
     That of a cell that is nearly all of its row is what the others leave: so what is left of the sum is taken too.
     """
     whole = rest = total_of(moves, work, view, tree, state)
-    for _ in range(2):
+    for _ in range(3):
         for k in range(moves.size):
             moves[k] -= cells[k] / mass * rest
         rest = total_of(moves, work, view, tree, state)

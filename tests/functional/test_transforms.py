@@ -272,3 +272,38 @@ def test_refused_on_devices(call):
     ):
         with pytest.raises(NotImplementedError, match="on a CUDA device first derivatives are computed"):
             ask()
+
+
+@pytest.mark.parametrize("way", [jvp, "jacfwd", "hessian", "dual level"])
+def test_a_batch_inside_forward_mode(way):
+    """Each member of the batch as it is by itself."""
+    p, q = (torch.tensor(np.random.default_rng(k).normal(size=(2, 3, 4))) for k in (1, 2))
+    call = partial(kl.kl_divergence, kind="logit")
+    if way is jvp:
+        found = jvp(lambda a: vmap(call)(a, q), (p,), (q,))[1]
+        expected = torch.stack([jvp(lambda a, k=k: call(a, q[k]), (p[k],), (q[k],))[1] for k in range(2)])
+    elif way == "jacfwd":
+        found = jacfwd(lambda a: vmap(call)(a, q))(p)
+        expected = jacrev(lambda a: vmap(call)(a, q))(p)
+    elif way == "hessian":
+        found = hessian(lambda a: vmap(call)(a, q).sum())(p)
+        expected = hessian(lambda a: call(a, q).sum())(p)
+    else:
+        with torch.autograd.forward_ad.dual_level():
+            found = vmap(call)(p, q)
+        expected = call(p, q)
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("side", [np.array([0.1, 0.2, 0.7]), [0.1, 0.2, 0.7]])
+def test_arrays_and_lists_beside_a_batch(side, monkeypatch):
+    """They are expanded, not taken one by one."""
+    q = torch.rand(5, 3, dtype=torch.float64) + 0.1
+    expected = torch.stack([kl.kl_divergence(side, one) for one in q])
+    monkeypatch.setattr("klnumba.torch_nodes._member", None)
+    assert torch.equal(vmap(lambda one: kl.kl_divergence(side, one))(q), expected)
+
+
+def test_an_empty_batch_is_named():
+    with pytest.raises(RuntimeError, match=r"torch\.func\.vmap: the batch is empty"):
+        vmap(lambda q: kl.kl_divergence([0.5, 0.5], q, reduction="mean"))(torch.ones(0, 2))
