@@ -14,7 +14,7 @@ from klnumba.kernels.elementwise import over_columns, over_rows, slopes_over_col
 
 BLOCK = 1 << 15  # cells that a thread takes at a time: a few columns of them stay in its cache
 BLOCK_OF_SUMS = 1 << 6  # the same where every cell is a sum over many terms
-BLOCK_OF_SLOPES = 1 << 12  # the same where each parameter has a column of results
+BLOCK_OF_SLOPES = 1 << 13  # the same where each parameter has a column of results
 BLOCK_OF_ROWS = 1 << 16  # the same of rows, most of which are read where they lie
 
 
