@@ -148,8 +148,9 @@ def _is_wrapped(x: Any, torch: Any) -> bool:
 
 def _is_traced(torch: Any) -> bool:
     """Whether PyTorch writes down what is done: of an array it would keep the numbers."""
-    mode = getattr(torch._C, "_get_dispatch_mode", None)
-    return mode is not None and mode(torch._C._TorchDispatchModeKey.PROXY) is not None
+    internals: Any = getattr(torch, "_C", None)
+    mode = getattr(internals, "_get_dispatch_mode", None)
+    return mode is not None and mode(internals._TorchDispatchModeKey.PROXY) is not None
 
 
 def _transforms(torch: Any) -> Any:

@@ -35,7 +35,7 @@ def nodes() -> SimpleNamespace:
 
         @staticmethod
         def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-            _save(ctx, tuple(map(kept, inputs[:2])), torch)
+            _save(ctx, [x if isinstance(x, torch.Tensor) else kept(x) for x in inputs[:2]], torch)
             ctx.call, ctx.dtype = inputs[2], output.dtype
 
         @staticmethod
@@ -192,7 +192,7 @@ def _saved(ctx: Any) -> list[Any]:
 def kept(x: Any) -> Any:
     """An array as it is now, whatever becomes of it before `backward`: PyTorch watches over tensors alone."""
     if isinstance(x, np.ndarray) or (hasattr(x, "__cuda_array_interface__") and hasattr(x, "copy")):
-        return x.copy()  # a tensor has no `copy`
+        return x.copy()
     return x
 
 

@@ -348,7 +348,7 @@ def _missing(p: type, q: type) -> Missing:
 
 def _fitting(p: type, q: type) -> list[Pair]:
     """The pairs that may serve two families, those closest to the first one first, and then to the second."""
-    fitting = [pair for pair in tuple(_pairs.values()) if issubclass(p, pair.p) and issubclass(q, pair.q)]
+    fitting = [pair for pair in _pairs.copy().values() if issubclass(p, pair.p) and issubclass(q, pair.q)]
     return sorted(fitting, key=lambda pair: (p.__mro__.index(pair.p), q.__mro__.index(pair.q)))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 
 import numpy as np
 import pytest
@@ -137,7 +138,14 @@ def _id(formula):
     return f"{formula.__module__.rpartition('.')[2]}.{mixed.get(formula, formula.__name__)}"
 
 
-FORMULA = pytest.mark.parametrize("formula", KINDS, ids=_id)
+def _unless_slow(formulas):
+    """A third of them, drawn by their names; all with the slow tests."""
+    return [
+        pytest.param(x, marks=pytest.mark.slow if zlib.crc32(_id(x).encode()) % 3 else (), id=_id(x)) for x in formulas
+    ]
+
+
+FORMULA = pytest.mark.parametrize("formula", _unless_slow(KINDS))
 
 
 def drawn(kind, rng, count, spread):
@@ -252,7 +260,7 @@ def _of_one_family(formula):
     return len(kinds) % 2 == 0 and alike and formula not in OF_TWO_FAMILIES
 
 
-@pytest.mark.parametrize("formula", [x for x in KINDS if _of_one_family(x)], ids=_id)
+@pytest.mark.parametrize("formula", _unless_slow(x for x in KINDS if _of_one_family(x)))
 def test_nothing_is_lost_at_equal_parameters(formula):
     """There all derivatives are 0, the sizes of what they are made of included."""
     columns = columns_of(formula, COUNT, 2.0, False)
@@ -276,7 +284,7 @@ def _of_any_numbers(formula):
     return formula not in NOT_WIDE and set(KINDS[formula]) <= set(EXTREMES) | {SAME}
 
 
-@pytest.mark.parametrize("formula", [x for x in KINDS if _of_any_numbers(x)], ids=_id)
+@pytest.mark.parametrize("formula", _unless_slow(x for x in KINDS if _of_any_numbers(x)))
 def test_edges_and_ends_of_the_range(formula):
     """No infinite, overflown or underflown derivative is taken for another number."""
     rng = np.random.default_rng(3)
