@@ -304,7 +304,7 @@ def test_what_is_refused(torch):
         slope.sum().backward()
     with (
         torch.autograd.forward_ad.dual_level(),
-        pytest.raises(NotImplementedError, match="on a CUDA device .* in reverse mode alone"),
+        pytest.raises(NotImplementedError, match=r"on a CUDA device .* in reverse mode alone"),
     ):
         kl.kl_divergence(torch.autograd.forward_ad.make_dual(p.detach(), torch.ones_like(p)), q.detach())
 
