@@ -38,7 +38,7 @@ def library_of(x: Any) -> str | None:
     if kind in PLAIN or kind.__module__ == "torch":
         return None
     if kind.__module__.startswith("torch.distributions."):  # without the cache, of which torch.compile would warn
-        return "torch"
+        return "torch" if hasattr(x, "entropy") else None
     if isinstance(x, Parametric):
         return "klnumba"
     try:

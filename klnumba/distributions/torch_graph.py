@@ -12,6 +12,7 @@ import numpy as np
 from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.gradient import Asked, Rule, is_count, rule
 from klnumba.distributions.independent import Independent, sum_of_last, without
+from klnumba.distributions.registry import common_shape
 from klnumba.distributions.registry import divergence as closed
 from klnumba.distributions.transformed_distribution import TransformedDistribution
 from klnumba.gradients import summed_to
@@ -151,17 +152,19 @@ def _values(p: Distribution, q: Distribution, base: float | None, found: Inner) 
     if found == (p, q, 0):
         value = closed(p, q, base)
         return value, value
-    independent = isinstance(p, Independent) and isinstance(q, Independent)
-    if independent and base is None and not (p._unchecked or q._unchecked):
+    if base is None and p.event_shape == q.event_shape and _sums_of(found, p, q):
         of_parts = np.asarray(closed(found.p, found.q))
-        if p.batch_shape == q.batch_shape == of_parts.shape[: of_parts.ndim - found.summed] and _single(p, q, found):
+        if of_parts.shape[: of_parts.ndim - found.summed] == common_shape(p, q):
             return sum_of_last(of_parts, found.summed), of_parts
     return closed(p, q, base), None
 
 
-def _single(p: Distribution, q: Distribution, found: Inner) -> bool:
-    """Whether the parts are those of one `Independent` each, whose divergences are added up at once."""
-    return all(isinstance(x, Independent) and x.base_distribution is part for x, part in ((p, found.p), (q, found.q)))
+def _sums_of(found: Inner, *both: Distribution) -> bool:
+    """Whether the two are one `Independent` of the parts each, whose divergences are added up at once."""
+    return all(
+        isinstance(x, Independent) and x.base_distribution is part and not x._unchecked
+        for x, part in zip(both, found[:2], strict=True)
+    )
 
 
 def _tensors(one: Distribution, side: str) -> Iterator[tuple[Place, Any]]:

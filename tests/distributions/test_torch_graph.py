@@ -262,6 +262,18 @@ def test_second_derivatives_are_refused():
         first.sum().backward()
 
 
+def test_the_prior_of_a_batch():
+    """One that broadcasts to it: the parts are computed once, in the bits that the whole has."""
+    p = T.Independent(T.Normal(REAL[0], POSITIVE[0]), 1)
+    q = T.Independent(T.Normal(torch.zeros(3, dtype=torch.float64), 2.0), 1)
+    value, found = gradients(kl.kl_divergence, lambda: (p, q), [REAL[0], POSITIVE[0]])
+    with torch.no_grad():
+        assert torch.equal(value, kl.kl_divergence(p, q))
+    wide = T.Independent(T.Normal(torch.zeros(4, 3, dtype=torch.float64), 2.0), 1)
+    for x, y in zip(found, gradients(T.kl_divergence, lambda: (p, wide), [REAL[0], POSITIVE[0]])[1], strict=True):
+        torch.testing.assert_close(x, y)
+
+
 def refused():
     loc, scale = leaf(3), leaf(3, positive=True)
     p, q = T.Normal(loc, scale), T.Normal(0.0, 1.0)
@@ -288,6 +300,11 @@ def refused():
             NotImplementedError,
             "made of or from",
             lambda: kl.kl_divergence(D.Normal(loc, 1.0).one((0,)), D.Normal(0.0, 1.0)),
+        ),
+        "draws of other sizes": (
+            ValueError,
+            r"event shapes \(3,\) and \(1,\) differ",
+            lambda: kl.kl_divergence(T.Independent(p, 1), T.Independent(T.Normal(torch.zeros(1), 1.0), 1)),
         ),
         "a count": (
             NotImplementedError,
