@@ -15,6 +15,7 @@ import numpy as np
 
 from klnumba.kernels import cpu
 from klnumba.parametric import Parametric
+from klnumba.tensors import strided
 
 BLOCK = 1 << 17  # cells a block at least: what a thread copies, or does, at a time
 MOST = 1 << 21  # cells of a block of rows that are used where they lie, so that Ctrl-C is heard
@@ -81,27 +82,6 @@ def as_is(result: np.ndarray) -> Any:
     return result if result.ndim else result[()]
 
 
-def asks_gradient(*values: Any) -> bool:
-    """Whether one is a tensor that requires grad, where gradients are recorded, or that a transform follows."""
-    torch = sys.modules.get("torch")
-    if torch is None:
-        return False
-    return any(isinstance(x, torch.Tensor) and _is_followed(x, torch) for x in values)
-
-
-def _is_followed(x: Any, torch: Any) -> bool:
-    if x.requires_grad and torch.is_grad_enabled():
-        return True
-    if _is_wrapped(x, torch):  # vmap has no rule by which one could ask for a tangent
-        return not _transforms(torch).is_functionaltensor(x)
-    return _has_tangent(x, torch)
-
-
-def _has_tangent(x: Any, torch: Any) -> bool:
-    """Whether a tensor is one of forward-mode derivatives."""
-    return torch.autograd.forward_ad.unpack_dual(x).tangent is not None
-
-
 def untraced(function: F) -> F:
     """A door of the package that torch.compile leaves as it is: nothing behind it can be compiled once more.
 
@@ -121,40 +101,6 @@ def untraced(function: F) -> F:
 @lru_cache(64)  # a function that `value_and_grad` made may come once and not again
 def _disabled(function: Any) -> Any:
     return sys.modules["torch"].compiler.disable(function)
-
-
-def strided(x: Any, name: str, torch: Any) -> Any:
-    """A tensor whose cells lie in memory as they are, and of which nobody waits for a gradient."""
-    if x.layout != torch.strided:
-        raise TypeError(f"{name}: a tensor of layout {x.layout}; give {name}.to_dense()")
-    if _is_wrapped(x, torch):
-        raise RuntimeError(f"{name}: a tensor inside a transform of torch.func, such as vmap, that hides its cells")
-    if _has_tangent(x, torch):
-        raise RuntimeError(f"{name}: a tensor with a tangent, and no forward-mode derivative is computed here")
-    if _is_traced(torch):
-        raise RuntimeError(f"{name}: a tensor inside a trace of torch.fx, such as linearize's, that would keep no call")
-    if not x.requires_grad:
-        return x
-    if torch.is_grad_enabled():
-        raise RuntimeError(f"{name}: a tensor that requires grad, and none is computed here; give {name}.detach()")
-    return x.detach()
-
-
-def _is_wrapped(x: Any, torch: Any) -> bool:
-    """Whether a transform stands between a tensor and its cells; what lies in their place may be anything."""
-    transforms = _transforms(torch)
-    return transforms is not None and bool(transforms.is_functorch_wrapped_tensor(x))
-
-
-def _is_traced(torch: Any) -> bool:
-    """Whether PyTorch writes down what is done: of an array it would keep the numbers."""
-    internals: Any = getattr(torch, "_C", None)
-    mode = getattr(internals, "_get_dispatch_mode", None)
-    return mode is not None and mode(internals._TorchDispatchModeKey.PROXY) is not None
-
-
-def _transforms(torch: Any) -> Any:
-    return getattr(getattr(torch, "_C", None), "_functorch", None)
 
 
 def _foreign(x: Any, name: str) -> tuple[np.ndarray, Back]:

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from klnumba import arrays, labelled, torch_nodes
+from klnumba import arrays, labelled, tensors, torch_nodes
+from klnumba.derivatives import OfCells, OfRows
 from klnumba.gpu.borders import any_on_device
-from klnumba.gradients import OfCells, OfRows
 
 
 def _cells_that_count(where: Any) -> Any:
@@ -23,14 +23,14 @@ def _cells_that_count(where: Any) -> Any:
         return where
     if any_on_device(where):
         return where.clone() if hasattr(where, "clone") else torch_nodes.kept(where)
-    return arrays.truth(torch_nodes.mask(where)).copy()
+    return arrays.truth(tensors.mask(where)).copy()
 
 
 def of(call: OfRows | OfCells, p: Any, q: Any) -> Any:
     """The result of a call, with a way back for PyTorch's derivatives."""
     if any_on_device(p, q) and {type(x).__module__.partition(".")[0] for x in (p, q) if x is not None} != {"torch"}:
         raise TypeError("a tensor on a device that requires grad goes with tensors alone: give torch.as_tensor(...)")
-    return torch_nodes.nodes().value(p, q, call)
+    return torch_nodes.Value.apply(p, q, call)
 
 
 def reduce(

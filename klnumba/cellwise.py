@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from klnumba import arrays, fixed_point, labelled
+from klnumba import arrays, fixed_point, labelled, tensors
 from klnumba.arrays import compute_dtype, one_of, take
 from klnumba.gpu.borders import any_on_device
 from klnumba.kernels import cpu, threads
@@ -31,7 +31,7 @@ def pointwise(
     """A formula of two numbers over two arrays, with the ufuncs' `out`, `where` and `dtype`."""
     if align != "outer":
         one_of(align, ALIGN, "align")
-    if arrays.asks_gradient(x, y):
+    if tensors.asks_gradient(x, y):
         from klnumba import autograd
 
         return autograd.pointwise(name, x, y, out, where, dtype, names)

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from klnumba import arrays, divergence, fixed_point, labelled
+from klnumba import arrays, divergence, fixed_point, labelled, tensors
 from klnumba.cellwise import pointwise, total
 from klnumba.gpu.borders import any_on_device, dtype_of, shape_of
 
@@ -72,7 +72,7 @@ def _loss(input: Any, target: Any, over_cells: str, per_row: bool, log_target: b
     if labelled.present(input, target):
         raise TypeError("input, target: arrays, not a Series or DataFrame; klnumba.kl_divergence matches their labels")
     _check_floating(input=input, target=target)
-    if arrays.asks_gradient(input, target):
+    if tensors.asks_gradient(input, target):
         from klnumba import autograd
 
         value = partial(_loss, over_cells=over_cells, per_row=per_row, log_target=log_target)

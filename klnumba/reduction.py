@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from klnumba import arrays, fixed_point, labelled, long_rows
+from klnumba import arrays, fixed_point, labelled, long_rows, tensors
 from klnumba.arrays import Back, Rows, one_of, take
 from klnumba.diagnosis import diagnosis
 from klnumba.engine import AGREE, Task, is_quick, values
@@ -55,7 +55,7 @@ def reduce(
     weight: float = 0.5, align: str = "outer", stream: Any = None,
 ) -> Any:  # fmt: skip
     """A divergence of every row, or its mean or sum over the rows."""
-    if arrays.asks_gradient(p, q):
+    if tensors.asks_gradient(p, q):
         from klnumba import autograd
 
         return autograd.reduce(

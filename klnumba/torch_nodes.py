@@ -1,182 +1,177 @@
 """The nodes of PyTorch's graph that stand for a call, and for its derivatives.
 
-A result is bent by p and q, and linear in the directions of its derivatives: so five nodes are enough. `value` leads to
-`slopes` in reverse mode and to `slopes_along` a direction in forward mode, both of these to `hessian_product` or
-`hessian_along` two directions, and these nowhere. Each is a node of its own, since only the arguments of those does
+A result is bent by p and q, and linear in the directions of its derivatives: so five nodes are enough. `Value` leads to
+`Slopes` in reverse mode and to `SlopesAlong` a direction in forward mode, both of these to `HessianProduct` or
+`HessianAlong` two directions, and these nowhere. Each is a node of its own, since only the arguments of those does
 PyTorch unwrap where transforms of ``torch.func`` stand around a call.
 """
 
 from __future__ import annotations
 
-import functools
 import importlib
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from klnumba.gradients import By, OfCells, OfRows
+from klnumba.derivatives import By, OfCells, OfRows
 
+torch: Any = importlib.import_module("torch")  # whoever comes here has a tensor
 Call = OfRows | OfCells
+NO_MORE = "klnumba computes first and second derivatives: products of the second are not differentiated further"
 
 
-@functools.cache
-def nodes() -> SimpleNamespace:
-    """The functions of PyTorch's that are nodes, loaded when the first tensor asks for them."""
-    torch: Any = importlib.import_module("torch")
-    made = SimpleNamespace()
+class Value(torch.autograd.Function):  # type: ignore[misc]
+    """The result of a call."""
 
-    class Value(torch.autograd.Function):  # type: ignore[misc]
-        @staticmethod
-        def forward(p: Any, q: Any, call: Call) -> Any:
-            assert call.value is not None
-            return call.value(p, q)
+    @staticmethod
+    def forward(p: Any, q: Any, call: Call) -> Any:
+        assert call.value is not None
+        return call.value(p, q)
 
-        @staticmethod
-        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-            _save(ctx, [x if isinstance(x, torch.Tensor) else kept(x) for x in inputs[:2]], torch)
-            ctx.call, ctx.dtype = inputs[2], output.dtype
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        _save(ctx, [x if isinstance(x, torch.Tensor) else kept(x) for x in inputs[:2]])
+        ctx.call, ctx.dtype = inputs[2], output.dtype
 
-        @staticmethod
-        def backward(ctx: Any, upstream: Any) -> Any:
-            if upstream is None:
-                return (None,) * 3
-            found = _by_sides(made.slopes, ctx.needs_input_grad[:2], *_saved(ctx), upstream, ctx.call)
-            return *found, None
+    @staticmethod
+    def backward(ctx: Any, upstream: Any) -> Any:
+        if upstream is None:
+            return (None,) * 3
+        found = _by_sides(Slopes.apply, ctx.needs_input_grad[:2], *_saved(ctx), upstream, ctx.call)
+        return *found, None
 
-        @staticmethod
-        def jvp(ctx: Any, move_p: Any, move_q: Any, *_: Any) -> Any:
-            return made.slopes_along(*_saved(ctx), move_p, move_q, ctx.call, ctx.dtype)
+    @staticmethod
+    def jvp(ctx: Any, move_p: Any, move_q: Any, *_: Any) -> Any:
+        return SlopesAlong.apply(*_saved(ctx), move_p, move_q, ctx.call, ctx.dtype)
 
-        @staticmethod
-        def vmap(info: Any, dims: Any, p: Any, q: Any, call: Call) -> Any:
-            return _mapped(made.value, info.batch_size, dims, (p, q), call)
+    @staticmethod
+    def vmap(info: Any, dims: Any, p: Any, q: Any, call: Call) -> Any:
+        return _mapped(Value.apply, info.batch_size, dims, (p, q), call)
 
-    class Slopes(torch.autograd.Function):  # type: ignore[misc]
-        """The derivatives of a call by its arguments, given those by its result."""
 
-        @staticmethod
-        def forward(p: Any, q: Any, upstream: Any, call: Call, by: By) -> Any:
-            return _wanted(call.slopes(p, q, _numbers(upstream), by), p, q, torch)
+class Slopes(torch.autograd.Function):  # type: ignore[misc]
+    """The derivatives of a call by its arguments, given those by its result."""
 
-        @staticmethod
-        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-            _save(ctx, inputs[:3], torch)
-            ctx.call, ctx.by = inputs[3:]
+    @staticmethod
+    def forward(p: Any, q: Any, upstream: Any, call: Call, by: By) -> Any:
+        return _wanted(call.slopes(p, q, _numbers(upstream), by), p, q)
 
-        @staticmethod
-        def backward(ctx: Any, *upstream: Any) -> Any:
-            if all(one is None for one in upstream):
-                return (None,) * 5
-            p, q, factors = _saved(ctx)
-            moves, wanted = _in_places(upstream, ctx.by), ctx.needs_input_grad
-            found = _by_sides(made.hessian_product, wanted[:2], p, q, factors, *moves, ctx.call)
-            along = made.slopes_along(p, q, *moves, ctx.call, factors.dtype) if wanted[2] else None
-            return *found, along, None, None
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        _save(ctx, inputs[:3])
+        ctx.call, ctx.by = inputs[3:]
 
-        @staticmethod
-        def jvp(ctx: Any, move_p: Any, move_q: Any, move: Any, *_: Any) -> Any:
-            p, q, factors = _saved(ctx)
-            found = []
-            if move_p is not None or move_q is not None:
-                found.append(made.hessian_product(p, q, factors, move_p, move_q, ctx.call, ctx.by))
-            if move is not None:
-                found.append(made.slopes(p, q, move, ctx.call, ctx.by))
-            return tuple(map(_sum, zip(*found, strict=True)))
+    @staticmethod
+    def backward(ctx: Any, *upstream: Any) -> Any:
+        if all(one is None for one in upstream):
+            return (None,) * 5
+        p, q, factors = _saved(ctx)
+        moves, wanted = _in_places(upstream, ctx.by), ctx.needs_input_grad
+        found = _by_sides(HessianProduct.apply, wanted[:2], p, q, factors, *moves, ctx.call)
+        along = SlopesAlong.apply(p, q, *moves, ctx.call, factors.dtype) if wanted[2] else None
+        return *found, along, None, None
 
-        @staticmethod
-        def vmap(info: Any, dims: Any, p: Any, q: Any, upstream: Any, call: Call, by: By) -> Any:
-            return _mapped(made.slopes, info.batch_size, dims, (p, q, upstream), call, by)
+    @staticmethod
+    def jvp(ctx: Any, move_p: Any, move_q: Any, move: Any, *_: Any) -> Any:
+        p, q, factors = _saved(ctx)
+        found = []
+        if move_p is not None or move_q is not None:
+            found.append(HessianProduct.apply(p, q, factors, move_p, move_q, ctx.call, ctx.by))
+        if move is not None:
+            found.append(Slopes.apply(p, q, move, ctx.call, ctx.by))
+        return tuple(map(_sum, zip(*found, strict=True)))
 
-    class SlopesAlong(torch.autograd.Function):  # type: ignore[misc]
-        """The derivative of a call in the direction in which its arguments move."""
+    @staticmethod
+    def vmap(info: Any, dims: Any, p: Any, q: Any, upstream: Any, call: Call, by: By) -> Any:
+        return _mapped(Slopes.apply, info.batch_size, dims, (p, q, upstream), call, by)
 
-        @staticmethod
-        def forward(p: Any, q: Any, move_p: Any, move_q: Any, call: Call, dtype: Any) -> Any:
-            return _result(call.slopes_along(p, q, _moves(move_p, move_q)), dtype, torch)
 
-        @staticmethod
-        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-            _save(ctx, inputs[:4], torch)
-            ctx.call, ctx.dtype = inputs[4:]
+class SlopesAlong(torch.autograd.Function):  # type: ignore[misc]
+    """The derivative of a call in the direction in which its arguments move."""
 
-        @staticmethod
-        def backward(ctx: Any, upstream: Any) -> Any:
-            if upstream is None:
-                return (None,) * 6
-            p, q, *moves = _saved(ctx)
-            wanted = ctx.needs_input_grad
-            found = _by_sides(made.hessian_product, wanted[:2], p, q, upstream, *moves, ctx.call)
-            along = _by_sides(made.slopes, wanted[2:4], p, q, upstream, ctx.call)
-            return *found, *along, None, None
+    @staticmethod
+    def forward(p: Any, q: Any, move_p: Any, move_q: Any, call: Call, dtype: Any) -> Any:
+        return _result(call.slopes_along(p, q, _moves(move_p, move_q)), dtype)
 
-        @staticmethod
-        def jvp(ctx: Any, move_p: Any, move_q: Any, turn_p: Any, turn_q: Any, *_: Any) -> Any:
-            p, q, *moves = _saved(ctx)
-            found = []
-            if move_p is not None or move_q is not None:
-                found.append(made.hessian_along(p, q, *moves, move_p, move_q, ctx.call, ctx.dtype))
-            if turn_p is not None or turn_q is not None:
-                found.append(made.slopes_along(p, q, turn_p, turn_q, ctx.call, ctx.dtype))
-            return _sum(found)
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        _save(ctx, inputs[:4])
+        ctx.call, ctx.dtype = inputs[4:]
 
-        @staticmethod
-        def vmap(info: Any, dims: Any, p: Any, q: Any, move_p: Any, move_q: Any, call: Call, dtype: Any) -> Any:
-            return _mapped(made.slopes_along, info.batch_size, dims, (p, q, move_p, move_q), call, dtype)
+    @staticmethod
+    def backward(ctx: Any, upstream: Any) -> Any:
+        if upstream is None:
+            return (None,) * 6
+        p, q, *moves = _saved(ctx)
+        wanted = ctx.needs_input_grad
+        found = _by_sides(HessianProduct.apply, wanted[:2], p, q, upstream, *moves, ctx.call)
+        along = _by_sides(Slopes.apply, wanted[2:4], p, q, upstream, ctx.call)
+        return *found, *along, None, None
 
-    class Last(torch.autograd.Function):  # type: ignore[misc]
-        """A node that has no derivatives. In silence one would pass for a constant."""
+    @staticmethod
+    def jvp(ctx: Any, move_p: Any, move_q: Any, turn_p: Any, turn_q: Any, *_: Any) -> Any:
+        p, q, *moves = _saved(ctx)
+        found = []
+        if move_p is not None or move_q is not None:
+            found.append(HessianAlong.apply(p, q, *moves, move_p, move_q, ctx.call, ctx.dtype))
+        if turn_p is not None or turn_q is not None:
+            found.append(SlopesAlong.apply(p, q, turn_p, turn_q, ctx.call, ctx.dtype))
+        return _sum(found)
 
-        @staticmethod
-        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-            """Nothing is kept."""
+    @staticmethod
+    def vmap(info: Any, dims: Any, p: Any, q: Any, move_p: Any, move_q: Any, call: Call, dtype: Any) -> Any:
+        return _mapped(SlopesAlong.apply, info.batch_size, dims, (p, q, move_p, move_q), call, dtype)
 
-        @staticmethod
-        def backward(ctx: Any, *upstream: Any) -> Any:
-            raise RuntimeError("klnumba computes first and second derivatives: the second cannot be differentiated")
 
-        @staticmethod
-        def jvp(ctx: Any, *moves: Any) -> Any:
-            raise RuntimeError("klnumba computes first and second derivatives: the second cannot be differentiated")
+class Last(torch.autograd.Function):  # type: ignore[misc]
+    """A node that has no derivatives. In silence one would pass for a constant."""
 
-    class HessianProduct(Last):
-        """What the derivatives of a call change by as its arguments move."""
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        """Nothing is kept."""
 
-        @staticmethod
-        def forward(p: Any, q: Any, upstream: Any, move_p: Any, move_q: Any, call: Call, by: By) -> Any:
-            found = call.hessian_product(p, q, _numbers(upstream), _moves(move_p, move_q), by)
-            return _wanted(found, p, q, torch)
+    @staticmethod
+    def backward(ctx: Any, *upstream: Any) -> Any:
+        raise RuntimeError(NO_MORE)
 
-        @staticmethod
-        def vmap(
-            info: Any, dims: Any, p: Any, q: Any, upstream: Any, move_p: Any, move_q: Any, call: Call, by: By
-        ) -> Any:
-            arguments = p, q, upstream, move_p, move_q
-            return _mapped(made.hessian_product, info.batch_size, dims, arguments, call, by)
+    @staticmethod
+    def jvp(ctx: Any, *moves: Any) -> Any:
+        raise RuntimeError(NO_MORE)
 
-    class HessianAlong(Last):
-        """The second derivative of a call in two directions in which its arguments move."""
 
-        @staticmethod
-        def forward(p: Any, q: Any, *rest: Any) -> Any:
-            *moves, call, dtype = rest
-            return _result(call.hessian_along(p, q, _moves(*moves[:2]), _moves(*moves[2:])), dtype, torch)
+class HessianProduct(Last):
+    """What the derivatives of a call change by as its arguments move."""
 
-        @staticmethod
-        def vmap(info: Any, dims: Any, p: Any, q: Any, *rest: Any) -> Any:
-            *moves, call, dtype = rest
-            return _mapped(made.hessian_along, info.batch_size, dims, (p, q, *moves), call, dtype)
+    @staticmethod
+    def forward(p: Any, q: Any, upstream: Any, move_p: Any, move_q: Any, call: Call, by: By) -> Any:
+        found = call.hessian_product(p, q, _numbers(upstream), _moves(move_p, move_q), by)
+        return _wanted(found, p, q)
 
-    made.value, made.slopes, made.slopes_along = Value.apply, Slopes.apply, SlopesAlong.apply
-    made.hessian_product, made.hessian_along = HessianProduct.apply, HessianAlong.apply
-    return made
+    @staticmethod
+    def vmap(info: Any, dims: Any, p: Any, q: Any, upstream: Any, move_p: Any, move_q: Any, call: Call, by: By) -> Any:
+        arguments = p, q, upstream, move_p, move_q
+        return _mapped(HessianProduct.apply, info.batch_size, dims, arguments, call, by)
+
+
+class HessianAlong(Last):
+    """The second derivative of a call in two directions in which its arguments move."""
+
+    @staticmethod
+    def forward(p: Any, q: Any, *rest: Any) -> Any:
+        *moves, call, dtype = rest
+        return _result(call.hessian_along(p, q, _moves(*moves[:2]), _moves(*moves[2:])), dtype)
+
+    @staticmethod
+    def vmap(info: Any, dims: Any, p: Any, q: Any, *rest: Any) -> Any:
+        *moves, call, dtype = rest
+        return _mapped(HessianAlong.apply, info.batch_size, dims, (p, q, *moves), call, dtype)
 
 
 # --- what a node keeps ------------------------------------------------------------------------------------------------
 
 
-def _save(ctx: Any, arguments: Any, torch: Any) -> None:
+def _save(ctx: Any, arguments: Any) -> None:
     """Keep arguments for the derivatives, of which those that nobody asks for come as None."""
     tensors = [x if isinstance(x, torch.Tensor) else None for x in arguments]
     ctx.save_for_backward(*tensors)
@@ -196,20 +191,6 @@ def kept(x: Any) -> Any:
     return x
 
 
-def mask(where: Any) -> Any:
-    """The argument `where`, of which no derivative is taken, outside of what follows derivatives."""
-    torch: Any = importlib.import_module("torch")
-    if not isinstance(where, torch.Tensor) or not torch._C._are_functorch_transforms_active():
-        return where
-    transforms = torch._C._functorch
-    while transforms.is_functorch_wrapped_tensor(where):
-        if transforms.is_batchedtensor(where):
-            raise RuntimeError("where: a tensor inside vmap, that is another for each member of the batch")
-        where = transforms.get_unwrapped(where)
-    with torch._C._DisableFuncTorch():
-        return where.numpy()
-
-
 # --- from tensors to arrays and back ----------------------------------------------------------------------------------
 
 
@@ -223,16 +204,16 @@ def _moves(*moves: Any) -> Any:
     return tuple(None if move is None else move.cpu().double().resolve_neg().numpy() for move in moves)
 
 
-def _wanted(found: Any, p: Any, q: Any, torch: Any) -> tuple[Any, ...]:
+def _wanted(found: Any, p: Any, q: Any) -> tuple[Any, ...]:
     """Derivatives that are there, as tensors of the dtypes of their arguments."""
-    return tuple(_as_tensor(out, torch).to(x.dtype) for out, x in zip(found, (p, q), strict=True) if out is not None)
+    return tuple(_as_tensor(out).to(x.dtype) for out, x in zip(found, (p, q), strict=True) if out is not None)
 
 
-def _result(found: Any, dtype: Any, torch: Any) -> Any:
-    return _as_tensor(np.asarray(found), torch).to(dtype)
+def _result(found: Any, dtype: Any) -> Any:
+    return _as_tensor(np.asarray(found)).to(dtype)
 
 
-def _as_tensor(found: Any, torch: Any) -> Any:
+def _as_tensor(found: Any) -> Any:
     return torch.from_numpy(np.asarray(found, order="C")) if isinstance(found, np.ndarray) else found
 
 
@@ -279,7 +260,6 @@ def _on_the_host(x: Any) -> Any:
     """A plain array or a list as a tensor, which can be expanded."""
     if type(x) not in (np.ndarray, list, tuple):
         return x
-    torch: Any = importlib.import_module("torch")
     try:
         return torch.from_numpy(np.asarray(x))
     except (TypeError, ValueError):  # a dtype, or a layout, that PyTorch does not have
@@ -307,7 +287,6 @@ def _member(x: Any, dim: int | None, k: int) -> Any:
 
 
 def _stacked(found: list[Any]) -> Any:
-    torch: Any = importlib.import_module("torch")
     if isinstance(found[0], tuple):
         return tuple(map(torch.stack, zip(*found, strict=True)))
     return torch.stack(found)

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.arrays import asks_gradient, strided
 from klnumba.distributions import scipy_objects
 from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.registry import find
 from klnumba.distributions.scipy_objects import Placed, family, placed
 from klnumba.gpu.borders import is_on_device
 from klnumba.parametric import Parametric, library_of
+from klnumba.tensors import asks_gradient, strided
 
 # torch.distributions: the attributes that are our parameters, under the same names.
 TORCH: dict[str, tuple[str, ...]] = {

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.arrays import asks_gradient, strided
 from klnumba.gpu.borders import is_on_device
+from klnumba.tensors import asks_gradient, strided
 
 
 def tensors_of(owner: str, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from klnumba.derivatives import OfRows
 from klnumba.distributions import (
     gradient_of_cauchy,
     gradient_rules,  # noqa: F401  registers its rules
@@ -36,7 +37,6 @@ from klnumba.distributions.poisson import Poisson
 from klnumba.distributions.registry import ByForm, Pair, divergence, find
 from klnumba.duals.twin import slopes, twin
 from klnumba.formulas.quick import Slopes, quick_slopes
-from klnumba.gradients import OfRows
 
 CLEAR = 0.125  # a quick derivative is right to its last digits if it is no smaller part of its terms
 FORMS = ("probs", "logits")

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from klnumba.derivatives import summed_to
 from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.gradient import Asked, Rule, is_count, rule
 from klnumba.distributions.independent import Independent, sum_of_last, without
 from klnumba.distributions.registry import common_shape
 from klnumba.distributions.registry import divergence as closed
 from klnumba.distributions.transformed_distribution import TransformedDistribution
-from klnumba.gradients import summed_to
 from klnumba.reduction import unit_of
 
 LEAST = 2.0**-24  # the part of its terms that a derivative may be before it is worked out in more digits

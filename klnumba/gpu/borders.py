@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.arrays import from_python, strided
+from klnumba.arrays import from_python
 from klnumba.gpu import required
 from klnumba.gpu.layout import KEPT, Layout, adjacent
+from klnumba.tensors import strided
 
 CUDA = 2  # kDLCUDA and
 CUDA_MANAGED = 13  # kDLCUDAManaged of DLPack

@@ -1,4 +1,4 @@
-"""Derivatives for arrays on a CUDA device: what `klnumba.gradients` is for arrays of the CPU."""
+"""Derivatives for arrays on a CUDA device: what `klnumba.derivatives` is for arrays of the CPU."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from klnumba.gpu.reduction import Call
 from klnumba.gpu.rows import compute_dtype, flat_view, merged
 
 if TYPE_CHECKING:
-    from klnumba.gradients import OfCells, OfRows
+    from klnumba.derivatives import OfCells, OfRows
 
 By = tuple[bool, bool]  # whether the derivative by the first argument is wanted, and that by the second
 Made = list[Any]  # new arrays of the caller's library, in the shapes of the arguments; None where none is wanted

@@ -11,7 +11,7 @@ import pytest
 from mpmath import mpf
 
 import klnumba as kl
-from klnumba import gradients
+from klnumba import derivatives, gradients
 from klnumba.distributions import Normal
 from klnumba.formulas.slopes import SLOPES
 from klnumba.kernels.rises import KEPT
@@ -80,7 +80,7 @@ def roundings(found, truth, least):
 @pytest.fixture
 def carefully(monkeypatch):
     """No row is taken by the loops that serve most."""
-    monkeypatch.setattr(gradients, "_quick_loops", lambda *_: {})
+    monkeypatch.setattr(derivatives, "_quick_loops", lambda *_: {})
 
 
 @pytest.mark.parametrize("function", FIRST)
@@ -109,8 +109,8 @@ def test_short_and_long_rows(function, kind, d, monkeypatch):
     x, y = rng.normal(size=(2, 3, d))
     p, q = (x, y) if kind == "logit" else (np.exp(x), np.exp(y))
     expected = extended(function, p, q, kind)
-    for way in (gradients._quick_loops, lambda *_: {}):
-        monkeypatch.setattr(gradients, "_quick_loops", way)
+    for way in (derivatives._quick_loops, lambda *_: {}):
+        monkeypatch.setattr(derivatives, "_quick_loops", way)
         _, found = both(function, p, q, kind=kind)
         for got, exact in zip(found, expected, strict=False):
             top = abs(exact).max(axis=1, keepdims=True)
@@ -124,8 +124,8 @@ def test_a_flat_row_beside_a_wide_one(function, d, monkeypatch):
     x, y = np.zeros((1, d)), 4.0 * np.random.default_rng(38).normal(size=(1, d))
     for p, q in ((x, y), (y, x)):
         expected = extended(function, p, q, "logit")
-        for way in (gradients._quick_loops, lambda *_: {}):
-            monkeypatch.setattr(gradients, "_quick_loops", way)
+        for way in (derivatives._quick_loops, lambda *_: {}):
+            monkeypatch.setattr(derivatives, "_quick_loops", way)
             _, found = both(function, p, q, kind="logit")
             for got, exact in zip(found, expected, strict=False):
                 assert (abs(got - exact) <= 3e-15 * abs(exact).max()).all()
@@ -183,7 +183,7 @@ SERVED += [
 @pytest.mark.parametrize("dtype", QUICK)
 def test_what_serves_most_rows(function, kind, side, dtype, monkeypatch):
     """The derivatives are those of the loops that take more care."""
-    rng, quick = np.random.default_rng(1), gradients._quick_loops
+    rng, quick = np.random.default_rng(1), derivatives._quick_loops
     options = {"temperature": 3.0} if kind == "logit" else {}
     slope = kl.value_and_grad(getattr(kl, function), side)
     centred = SLOPES[gradients.ROWS[getattr(kl, function)]].centred[side]
@@ -192,9 +192,9 @@ def test_what_serves_most_rows(function, kind, side, dtype, monkeypatch):
         made = [list(families(kind, d, rng)) for _ in range(n)]
         for k, (family, _, _) in enumerate(made[0]):
             rows = [np.stack([row[k][j] for row in made]).astype(dtype) for j in (1, 2)][: 1 + (function != "entropy")]
-            monkeypatch.setattr(gradients, "_quick_loops", quick)
+            monkeypatch.setattr(derivatives, "_quick_loops", quick)
             _, found = slope(*rows, kind=kind, **options)
-            monkeypatch.setattr(gradients, "_quick_loops", lambda *_: {})
+            monkeypatch.setattr(derivatives, "_quick_loops", lambda *_: {})
             values, exact = slope(*(row.astype("float64") for row in rows), kind=kind, **options)
             least = [
                 taken_away(row, value, kind, True, **options) for row, value in zip(rows[side], values, strict=True)
@@ -229,7 +229,7 @@ def test_rows_that_are_left(function, kind, p, q, more, monkeypatch):
     sides = [np.array(side + nothing) for side in (p, q)][: 1 + (function != "entropy")]
     slopes = [kl.value_and_grad(getattr(kl, function), side) for side in range(len(sides))]
     found = [slope(*sides, kind=kind)[1] for slope in slopes]
-    monkeypatch.setattr(gradients, "_quick_loops", lambda *_: {})
+    monkeypatch.setattr(derivatives, "_quick_loops", lambda *_: {})
     for slope, ours in zip(slopes, found, strict=True):
         _, careful = slope(*sides, kind=kind)
         assert np.array_equal(np.isfinite(ours), np.isfinite(careful))
@@ -248,7 +248,7 @@ def test_usual_rows_are_quick(kind, dtype, d, monkeypatch):
     x, y = rng.normal(size=(2, 50, d))
     x[:, 1] = -INF
     p, q = (x, x + y) if kind == "logit" else (row / row.sum(axis=1, keepdims=True) for row in np.exp([x, x + y]))
-    monkeypatch.setattr(gradients.cpu, "slope_rows", None)
+    monkeypatch.setattr(derivatives.cpu, "slope_rows", None)
     for side in (1,) if kind == "prob" else (1, 0, (0, 1)):
         _, found = kl.value_and_grad(kl.kl_divergence, side)(p.astype(dtype), q.astype(dtype), kind=kind)
         assert np.isfinite(found).all()

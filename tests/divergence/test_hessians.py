@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import klnumba as kl
-from klnumba.gradients import ROWS, OfCells, OfRows
+from klnumba.derivatives import OfCells, OfRows
+from klnumba.gradients import ROWS
 from tests.divergence.test_gradients import FIRST, families, roundings, settings
 from tests.divergence.test_gradients import ROWS as KINDS
 from tests.reference import row_hessians, row_slopes

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import klnumba as kl
-from klnumba import functional, gradients
+from klnumba import derivatives, functional
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
 F = torch.nn.functional
@@ -322,7 +322,7 @@ def test_a_compiled_call_by_keywords():
 @pytest.mark.parametrize("name", ["kl_divergence", "cross_entropy", "entropy"])
 def test_usual_rows_are_quick(name, monkeypatch):
     """Those by logits; of the entropy, which has no q, too."""
-    monkeypatch.setattr(gradients.cpu, "slope_rows", None)
+    monkeypatch.setattr(derivatives.cpu, "slope_rows", None)
     p, q = pair((30, 40), dtype=torch.float32, logits=True)
     sides = (p,) if name == "entropy" else (p, q)
     getattr(kl, name)(*sides, kind="logit").sum().backward()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import klnumba as kl
-from klnumba import functional, gradients
+from klnumba import derivatives, functional
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
 from tests.functional.test_autograd import CALLS, pair  # noqa: E402
@@ -233,8 +233,8 @@ def test_batches_of_other_sides(call):
 
 
 def test_a_batch_of_rows_is_one_call(monkeypatch):
-    calls, plain = [], gradients.reduce
-    monkeypatch.setattr(gradients, "reduce", lambda *a, **k: calls.append(1) or plain(*a, **k))
+    calls, plain = [], derivatives.reduce
+    monkeypatch.setattr(derivatives, "reduce", lambda *a, **k: calls.append(1) or plain(*a, **k))
     p, q = sides((4, 3, 5))
     vmap(kl.kl_divergence)(p, q)
     vmap(kl.kl_divergence, in_dims=(0, None))(p, q[0, 0])
@@ -261,8 +261,8 @@ class OnDevice:
         return {"shape": self.shape, "typestr": "<f8", "data": (0, True), "version": 3}
 
 
-@pytest.mark.parametrize("call", [gradients.OfRows("kl", "prob", -1, True, None, 1.0, "none", None, None, None),
-                                  gradients.OfCells("rel_entr")])  # fmt: skip
+@pytest.mark.parametrize("call", [derivatives.OfRows("kl", "prob", -1, True, None, 1.0, "none", None, None, None),
+                                  derivatives.OfCells("rel_entr")])  # fmt: skip
 def test_refused_on_devices(call):
     p, moves = OnDevice(), (np.ones((3, 5)), None)
     for ask in (
