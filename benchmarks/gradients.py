@@ -1,6 +1,7 @@
 """Value and gradient of losses, of rows and of distributions, against PyTorch: ``python -m benchmarks.gradients``.
 
-Writes ``gradients.json`` and ``pair_gradients.json`` to ``benchmarks/results``: the documentation's tables.
+Writes ``gradients.json``, ``hessian_products.json`` and ``pair_gradients.json`` to ``benchmarks/results``: the
+documentation's tables.
 """
 
 from __future__ import annotations
@@ -21,7 +22,18 @@ LENGTHS = (10, 100, 1000, 32000)
 DTYPES = ("float32", "float64")
 PAIRS = (100, 10_000, 100_000)
 ROUNDS = 21
-FILE, FILE_OF_PAIRS = RESULTS / "gradients.json", RESULTS / "pair_gradients.json"
+NAMES = ("gradients", "hessian_products", "pair_gradients")
+
+
+def _sides(kind: str, dtype: str, d: int, cells: int) -> tuple[Any, Any]:
+    """The rows that are given, and those that are learnt."""
+    import torch
+
+    generator = torch.Generator().manual_seed(0)
+    sides = [torch.randn(cells // d, d, dtype=getattr(torch, dtype), generator=generator) for _ in range(2)]
+    if kind == "prob":
+        sides = [side.softmax(-1) for side in sides]
+    return sides[0], sides[1].requires_grad_()
 
 
 def contenders(kind: str, dtype: str, d: int, cells: int) -> dict[str, timing.Call]:
@@ -30,11 +42,7 @@ def contenders(kind: str, dtype: str, d: int, cells: int) -> dict[str, timing.Ca
 
     import klnumba as kl
 
-    generator = torch.Generator().manual_seed(0)
-    sides = [torch.randn(cells // d, d, dtype=getattr(torch, dtype), generator=generator) for _ in range(2)]
-    if kind == "prob":
-        sides = [side.softmax(-1) for side in sides]
-    fixed, learnt = sides[0], sides[1].requires_grad_()
+    fixed, learnt = _sides(kind, dtype, d, cells)
     expression = expressions.torch_losses[kind]
 
     def step(loss: Callable[..., Any]) -> Any:
@@ -48,6 +56,38 @@ def contenders(kind: str, dtype: str, d: int, cells: int) -> dict[str, timing.Ca
         "torch.compile": torch.compile(expression),
     }
     return {name: functools.partial(step, loss) for name, loss in losses.items()}
+
+
+def contenders_of_product(kind: str, dtype: str, d: int, cells: int) -> dict[str, timing.Call]:
+    """The same of the product of the Hessian with a direction: two gradients, one of the other."""
+    import torch
+
+    import klnumba as kl
+
+    fixed, learnt = _sides(kind, dtype, d, cells)
+    direction = torch.ones_like(fixed).cumsum(-1) / d
+
+    def product(loss: Callable[..., Any]) -> Any:
+        (slope,) = torch.autograd.grad(loss(fixed, learnt), learnt, create_graph=True)
+        return torch.autograd.grad(slope, learnt, direction)[0]
+
+    losses = {
+        "klnumba": functools.partial(kl.kl_divergence, kind=kind, reduction="mean"),
+        "PyTorch": expressions.torch_losses[kind],
+    }
+    return {name: functools.partial(product, loss) for name, loss in losses.items()}
+
+
+def measure_products(cells: int) -> list[dict[str, Any]]:
+    """A record a case of these."""
+    records = []
+    for dtype in DTYPES:
+        for d in LENGTHS:
+            calls = contenders_of_product("logit", dtype, d, cells)
+            record = {"kind": "logit", "dtype": dtype, "cells a row": d}
+            records.append(record | _ratios(calls, cells, "klnumba, ns a cell"))
+            print(records[-1], flush=True)
+    return records
 
 
 def measure(cells: int) -> list[dict[str, Any]]:
@@ -162,9 +202,16 @@ def main() -> None:
     """Measure and write."""
     made = argparse.ArgumentParser(prog="python -m benchmarks.gradients", description=__doc__)
     made.add_argument("--cells", type=int, default=CELLS, help=f"cells of an array (default {CELLS:,})")
+    made.add_argument("--only", nargs="+", choices=NAMES, help="which tables to measure")
     options = made.parse_args()
-    for file, records in ((FILE, measure(options.cells)), (FILE_OF_PAIRS, measure_pairs(PAIRS))):
-        file.write_text(json.dumps({"rows": records, "measured": machine.where("torch")}, indent=1) + "\n")
+    measures: dict[str, Callable[[], list[dict[str, Any]]]] = {
+        "gradients": lambda: measure(options.cells),
+        "hessian_products": lambda: measure_products(options.cells // 4),
+        "pair_gradients": lambda: measure_pairs(PAIRS),
+    }
+    for name in options.only or measures:
+        found = {"rows": measures[name](), "measured": machine.where("torch")}
+        (RESULTS / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -49,6 +49,7 @@ def write_pages(app: Sphinx) -> None:
         "pairs_speed.md": by_machine(DOCS.parent / "benchmarks" / "results" / "pairs.json"),
         "accumulators_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "accumulators.json", "rows"),
         "gradients_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "gradients.json", "rows"),
+        "hessian_products_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "hessian_products.json", "rows"),
         "pair_gradients_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "pair_gradients.json", "rows"),
         "quick_gradients.md": quick_gradients(),
         "scoring_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "scoring.json", "rows"),

@@ -226,3 +226,9 @@ def test_gradients_of_distributions_are_of_one_loss(name):
     assert len(ours) == len(theirs) == len(leaves)
     for x, y in zip(ours, theirs, strict=True):
         torch.testing.assert_close(x, y, rtol=1e-7, atol=1e-9)
+
+
+def test_products_with_the_hessian_are_of_one_loss():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
+    calls = gradients.contenders_of_product("logit", "float64", 10, CELLS)
+    assert torch.allclose(calls["klnumba"](), calls["PyTorch"](), rtol=1e-9, atol=1e-12)
