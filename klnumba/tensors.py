@@ -29,6 +29,14 @@ def _has_tangent(x: Any, torch: Any) -> bool:
 
 def strided(x: Any, name: str, torch: Any) -> Any:
     """A tensor whose cells lie in memory as they are, and of which nobody waits for a gradient."""
+    if x.requires_grad and torch.is_grad_enabled():
+        cells_of(x, name, torch)
+        raise RuntimeError(f"{name}: a tensor that requires grad, and none is computed here; give {name}.detach()")
+    return cells_of(x, name, torch)
+
+
+def cells_of(x: Any, name: str, torch: Any) -> Any:
+    """The same of one whose gradient the caller sees to."""
     if x.layout != torch.strided:
         raise TypeError(f"{name}: a tensor of layout {x.layout}; give {name}.to_dense()")
     if _is_wrapped(x, torch):
@@ -37,11 +45,7 @@ def strided(x: Any, name: str, torch: Any) -> Any:
         raise RuntimeError(f"{name}: a tensor with a tangent, and no forward-mode derivative is computed here")
     if _is_traced(torch):
         raise RuntimeError(f"{name}: a tensor inside a trace of torch.fx, such as linearize's, that would keep no call")
-    if not x.requires_grad:
-        return x
-    if torch.is_grad_enabled():
-        raise RuntimeError(f"{name}: a tensor that requires grad, and none is computed here; give {name}.detach()")
-    return x.detach()
+    return x.detach() if x.requires_grad else x
 
 
 def _is_wrapped(x: Any, torch: Any) -> bool:

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 
 import klnumba.divergence
-from klnumba.distributions.constraint import NON_NEGATIVE, Constraint
+from klnumba.distributions.constraint import LOGIT_BELOW_INF, NON_NEGATIVE, Constraint, Interval
 from klnumba.distributions.distribution import Parameter, exactly_one
 from klnumba.distributions.multivariate import Multivariate
 
-MASSES = Constraint("not 0 everywhere along the last axis", lambda x: (x > 0).any(-1), NON_NEGATIVE)
+MASSES = Constraint(
+    "not 0 everywhere along the last axis", lambda x: (x > 0).any(-1), NON_NEGATIVE, enough=Interval(0.0)
+)
 LOGITS = Constraint(
-    "not -inf everywhere along the last axis",
-    lambda x: (x > -np.inf).any(-1),
-    Constraint("a number < inf", lambda x: x < np.inf),
+    "not -inf everywhere along the last axis", lambda x: (x > -np.inf).any(-1), LOGIT_BELOW_INF, enough=Interval()
 )
 
 

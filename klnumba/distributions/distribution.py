@@ -163,6 +163,8 @@ class Distribution(Parametric):
                 found = f"has the shape {value.shape}" if value.ndim else "is a number"
                 raise ValueError(f"{owner}: {name} must have {wanted} or more, but {found}")
             shapes.append(parameter.split(value.shape)[0])
+        if shapes and shapes.count(shapes[0]) == len(shapes):
+            return shapes[0]
         try:
             return np.broadcast_shapes(*shapes)
         except ValueError:

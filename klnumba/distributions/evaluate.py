@@ -10,11 +10,12 @@ import numpy as np
 
 from klnumba.formulas.quick import Slopes, quick_form
 from klnumba.kernels import row_sums, threads
-from klnumba.kernels.elementwise import over_columns, over_rows, slopes_over_columns, spread_of, twofold_over_columns
+from klnumba.kernels.columns import BLOCK, columns_of, locked, rows_of_room, slopes_over, values_over
+from klnumba.kernels.compiler import address_of
+from klnumba.kernels.elementwise import over_columns, over_rows, slopes_over_columns, twofold_over_columns
 
-BLOCK = 1 << 15  # cells that a thread takes at a time: a few columns of them stay in its cache
+SHARE = 1 << 15  # cells that a thread takes at a time
 BLOCK_OF_SUMS = 1 << 6  # the same where every cell is a sum over many terms
-BLOCK_OF_SLOPES = 1 << 13  # the same where each parameter has a column of results
 BLOCK_OF_ROWS = 1 << 16  # the same of rows, most of which are read where they lie
 
 
@@ -37,24 +38,39 @@ def evaluate(
 def _evaluate(formula: Callable[..., float], columns: Sequence[np.ndarray], shape: tuple[int, ...], dtype: Any) -> Any:
     if shape == () and dtype == np.float64:
         return evaluate_one(formula, tuple([column_of_one(column) for column in columns]))
-    loop = over_columns(formula, len(columns))
+    loop, run = over_columns(formula, len(columns)), values_over(len(columns))
+    address = address_of(loop)
     size = math.prod(shape)
-    out = np.empty(size)
-    pieces = [_pieces(column, shape, size) for column in columns]
+    out = np.empty(size, dtype)
+    wide, narrow = _by_dtype(out)
+    cells, table = columns_of(columns, shape)
+    rows = rows_of_room(len(columns))
 
     def part(start: int) -> None:
-        stop = min(start + BLOCK, size)
-        loop(tuple(piece(start, stop) for piece in pieces), out[start:stop])
+        end = start + SHARE
+        if run(address, cells, table, start, threads.room(rows, BLOCK), wide[start:end], narrow[start:end]):
+            _fail(loop, columns, shape)
 
     count = threads.choose(None, size)
-    threads.run(part, threads.apart(range(0, size, BLOCK), count), count)
-    with np.errstate(over="ignore", under="ignore"):  # beyond the range of float32
-        return out.reshape(shape).astype(dtype, copy=False)[()]
+    threads.run(part, threads.apart(range(0, size, SHARE), count), count)
+    return out.reshape(shape)[()]
+
+
+def _by_dtype(out: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The array as one of float64 and as one of float32, of which the other is empty."""
+    none = np.empty(0, np.float32 if out.dtype == np.float64 else np.float64)
+    return (out, none) if out.dtype == np.float64 else (none, out)
+
+
+def _fail(loop: Any, columns: Sequence[np.ndarray], shape: tuple[int, ...]) -> None:
+    """Raise the error that a formula raises: a loop that is called at its address keeps it to itself."""
+    wide = np.broadcast_arrays(*columns, np.empty(shape))[:-1]
+    loop(tuple([locked(_numbers(column)) for column in wide]), np.empty(wide[0].size))
 
 
 def column_of_one(number: np.ndarray) -> np.ndarray:
     """A number as a column of `evaluate_one`."""
-    return _locked(number.astype(np.float64, copy=False).reshape(1))
+    return locked(number.astype(np.float64, copy=False).reshape(1))
 
 
 def evaluate_one(formula: Callable[..., float], columns: tuple[np.ndarray, ...]) -> Any:
@@ -69,7 +85,7 @@ def evaluate_twofold(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The two numbers that a formula, a long sum, gives for each cell of broadcast columns."""
     wide = np.broadcast_arrays(*columns)
-    flat = [_locked(_numbers(column)) for column in wide]
+    flat = [locked(_numbers(column)) for column in wide]
     found = np.empty((2, wide[0].size))
     loop = twofold_over_columns(formula, len(flat))
 
@@ -94,24 +110,18 @@ def evaluate_slopes(
     size, count = math.prod(shape), len(columns)
     found = [np.empty(size if want else 0, dtype) for want in wanted or [True] * count]
     left = np.empty(size, np.int8)
-    loop = slopes_over_columns(slopes, count)
-    pieces = [_pieces(column, shape, size) for column in (*columns, np.asarray(factors))]
+    address, run = address_of(slopes_over_columns(slopes, count)), slopes_over(count)
+    wide, narrow = zip(*map(_by_dtype, found), strict=True)
+    cells, table = columns_of([*columns, np.asarray(factors)], shape)
+    most, rows = float(np.finfo(dtype).max), rows_of_room(count)
 
     def part(start: int) -> None:
-        stop = min(start + BLOCK_OF_SLOPES, size)
-        *cut, scale = (piece(start, stop) for piece in pieces)
-        room = np.empty((count, stop - start))
-        out = [
-            row[start:stop] if row.size and row.dtype == np.float64 else spare
-            for row, spare in zip(found, room, strict=True)
-        ]
-        loop(tuple(cut), scale, least, tuple(out), left[start:stop])
-        with np.errstate(over="ignore", under="ignore"):  # beyond the range of float32
-            for row, made in zip(found, out, strict=True):
-                if row.size and row.dtype != np.float64:
-                    row[start:stop] = made
+        end, room = start + SHARE, threads.room(rows, BLOCK)
+        into = tuple([x[start:end] for x in wide]), tuple([x[start:end] for x in narrow])
+        run(address, cells, table, start, least, most, room, *into, left[start:end])
 
-    threads.run(part, range(0, size, BLOCK_OF_SLOPES), threads.choose(None, size))
+    used = threads.choose(None, size)
+    threads.run(part, threads.apart(range(0, size, SHARE), used), used)
     return found, np.flatnonzero(left)
 
 
@@ -142,7 +152,7 @@ def evaluate_rows(
         stop = min(start + block, size)
         taken = [row if len(row) == 1 and not quick else _of_all(row, size)[start:stop] for row in rows]
         steps = np.array([0 if len(row) < stop - start else row.shape[1] for row in taken])
-        loop(tuple(_locked(_numbers(row)) for row in taken), steps, widths, out[start:stop], np.empty(room))
+        loop(tuple(locked(_numbers(row)) for row in taken), steps, widths, out[start:stop], np.empty(room))
 
     threads.run(part, range(0, size, block), threads.choose(None, size * cells))
     with np.errstate(over="ignore", under="ignore"):  # beyond the range of float32
@@ -166,52 +176,3 @@ def _of_all(rows: np.ndarray, size: int) -> np.ndarray:
 def _numbers(rows: np.ndarray) -> np.ndarray:
     """The rows one after the other, float64; a view where they lie so."""
     return np.ascontiguousarray(rows, np.float64).reshape(-1).view()
-
-
-def _pieces(column: np.ndarray, shape: tuple[int, ...], size: int) -> Callable[[int, int], np.ndarray]:
-    """What cuts a piece, contiguous, float64 and read-only, out of the column as it broadcasts."""
-    if column.size == 1 or (column.size and not any(column.strides)):
-        constant = _locked(np.full(min(size, BLOCK), column[(0,) * column.ndim], np.float64))
-        return lambda start, stop: constant[: stop - start]
-    if column.shape == shape and column.flags.c_contiguous:
-        flat = column.reshape(-1)
-        if flat.dtype == np.float64:
-            flat = _locked(flat.view())
-            return lambda start, stop: flat[start:stop]
-        return lambda start, stop: _locked(flat[start:stop].astype(np.float64))
-    return _spread(column, shape)
-
-
-def _spread(column: np.ndarray, shape: tuple[int, ...]) -> Callable[[int, int], np.ndarray]:
-    """The same of a column of several numbers, each of which stands in several cells."""
-    kind = "float32" if column.dtype == np.float32 else "float64"
-    flat = np.ascontiguousarray(column, kind)
-    own = [0 if n == 1 else step // flat.itemsize for n, step in zip(flat.shape, flat.strides, strict=True)]
-    sizes, steps = _merged(shape, [0] * (len(shape) - flat.ndim) + own)
-    source, loop = _locked(flat.reshape(-1).view()), spread_of(kind)
-
-    def piece(start: int, stop: int) -> np.ndarray:
-        out = np.empty(stop - start)
-        loop(source, steps, sizes, start, out)
-        return _locked(out)
-
-    return piece
-
-
-def _merged(shape: tuple[int, ...], steps: list[int]) -> tuple[np.ndarray, np.ndarray]:
-    """The sizes of the axes and the steps along them, those that are walked like one axis made one."""
-    found: list[list[int]] = []
-    for size, step in zip(shape, steps, strict=True):
-        if size == 1:
-            continue
-        if found and found[-1][1] == size * step:
-            found[-1] = [found[-1][0] * size, step]
-        else:
-            found.append([size, step])
-    sizes, kept = np.array(found or [[1, 0]]).T
-    return np.ascontiguousarray(sizes), np.ascontiguousarray(kept)
-
-
-def _locked(array: np.ndarray) -> np.ndarray:
-    array.flags.writeable = False
-    return array

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from klnumba.gpu.borders import is_on_device
-from klnumba.tensors import asks_gradient, strided
+from klnumba.tensors import asks_gradient, cells_of
 
 
 def tensors_of(owner: str, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -29,9 +29,8 @@ def number_array(owner: str, name: str, value: Any) -> Any:
     """A copy that cannot be written to, float32 if it comes as such, else float64; on a device, the array itself."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
-        with torch.no_grad():  # what becomes of the gradient says the caller
-            value = strided(value, f"{owner}: {name}", torch)
-            value = value.float() if value.dtype == torch.bfloat16 and not value.is_cuda else value
+        value = cells_of(value, f"{owner}: {name}", torch)
+        value = value.float() if value.dtype == torch.bfloat16 and not value.is_cuda else value
     if is_on_device(value):
         from klnumba.gpu.parameters import Numbers
 

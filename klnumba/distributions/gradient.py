@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -30,6 +31,7 @@ from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.evaluate import evaluate_slopes
 from klnumba.distributions.geometric import Geometric
 from klnumba.distributions.infinite import infinite
+from klnumba.distributions.multinomial import Multinomial
 from klnumba.distributions.multivariate_normal import MultivariateNormal
 from klnumba.distributions.negative_binomial import NegativeBinomial
 from klnumba.distributions.odds import sigmoid
@@ -165,8 +167,10 @@ def _of_categories(p: Categories, q: Categories, value: Any, asked: Asked) -> Gr
         return _of_vectors(p, q, value, asked)
     form = "probs" if "probs" in p._given else "logits"
     row = OfRows("kl", form.removesuffix("s"), -1, True, None, 1.0, "none", None, None, None)
-    count = getattr(p, "total_count", 1.0)  # of draws
-    factors = np.broadcast_to(asked.factors * count, np.shape(value))
+    draws: Any = 1.0
+    if isinstance(p, Multinomial) and isinstance(q, Multinomial):  # infinite where the counts differ
+        draws = np.where(p.total_count == q.total_count, p.total_count, math.nan)
+    factors = np.broadcast_to(asked.factors * draws, np.shape(value))
     by = asked.wants("p", form), asked.wants("q", form)
     found = row.slopes(_wide(p._given[form], value), _wide(q._given[form], value), factors, by)
     return Gradient(*(MappingProxyType({form: slopes}) for slopes in found))
@@ -209,16 +213,16 @@ def _times(sides: Iterable[Mapping[str, Any]], factors: Any, axes: int) -> Gradi
 
 def _of_numbers(formula: ScalarFormula, p: Distribution, q: Distribution, value: Any, asked: Asked) -> Gradient:
     shape, known = np.shape(value), np.isfinite(value)
-    columns = _columns(formula, p, q, shape, asked)
-    found = {place: _finite(column.reshape(shape), known) for place, column in columns.items()}
-    single_p, single_q = _single_points(type(p), type(q))
+    columns = {place: x.reshape(shape)[()] for place, x in _columns(formula, p, q, shape, asked).items()}
+    found = columns if np.all(known) else {place: _where(known, x) for place, x in columns.items()}
+    single_p, single_q = _single_points(type(p), type(q))  # type: ignore[arg-type]
     return Gradient(_named(p, "p", found, single_p), _named(q, "q", found, single_q))
 
 
 def _columns(
     formula: ScalarFormula, p: Distribution, q: Distribution, shape: tuple[int, ...], asked: Asked
 ) -> dict[tuple[str, str], np.ndarray]:
-    """The derivatives by each parameter that is asked for, of the distributions one after the other."""
+    """The finite ones by each parameter that is asked for, of the distributions one after the other."""
     sides, dtype, size = {"p": p, "q": q}, np.result_type(p.dtype, q.dtype), math.prod(shape)
     places = [("p", name) for name in formula.of_p] + [("q", name) for name in formula.of_q]
     columns = [sides[side]._column(name) for side, name in places]
@@ -232,7 +236,8 @@ def _columns(
         factors = np.broadcast_to(asked.factors, shape).reshape(-1)[left]
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             for column, slopes in zip(found, _slopes(formula.run, few, p, q) * factors, strict=True):
-                column[left[: column.size]] = slopes[: column.size]
+                exact = slopes[: column.size].astype(dtype)
+                column[left[: column.size]] = _where(np.isfinite(exact), exact)
     return {place: column for place, column, want in zip(places, found, wanted, strict=True) if want}
 
 
@@ -247,12 +252,12 @@ def _slopes(formula: Callable[..., Any], columns: list[np.ndarray], p: Distribut
         ) from reason
 
 
-def _finite(slope: np.ndarray, known: Any) -> Any:
-    """NaN where the derivative, or the divergence, is beyond the range of its dtype, which may be float32."""
-    fine = np.isfinite(slope) & known
-    return (slope if fine.all() else np.where(fine, slope, slope.dtype.type(math.nan)))[()]
+def _where(known: Any, slopes: Any) -> Any:
+    """NaN where the divergence, or the derivative in its dtype, which may be float32, is no finite number."""
+    return np.where(known, slopes, slopes.dtype.type(math.nan))[()]
 
 
+@functools.lru_cache
 def _single_points(p: type[Distribution], q: type[Distribution]) -> tuple[set[str], set[str]]:
     """The parameters of p, and those of q, that cannot move."""
     fitting = [x for x in SINGLE_POINTS if issubclass(p, x[0]) and issubclass(q, x[1])]
@@ -264,11 +269,12 @@ def _named(x: Distribution, side: str, found: dict[tuple[str, str], Any], single
     own = {
         name: value
         for (where, name), value in found.items()
-        if where == side and not is_count(type(x), name) and (name in x._given or name != "total_count")
+        if where == side and not is_count(type(x), name) and (name in x._given or name != "total_count")  # type: ignore[arg-type]
     }
     return MappingProxyType({name: value * math.nan if name in single else value for name, value in own.items()})
 
 
+@functools.lru_cache
 def is_count(family: type[Distribution], name: str) -> bool:
     """Whether a parameter is an integer, so that there is no derivative by it."""
     return getattr(inspect.getattr_static(family, name), "constraint", None) is COUNT

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.distributions.constraint import POSITIVE, Constraint
+from klnumba.distributions.constraint import LOGIT_BELOW_INF, POSITIVE, Constraint, Interval
 from klnumba.distributions.count_entropies import negative_binomial_entropy, negative_binomial_entropy_logits
 from klnumba.distributions.distribution import Parameter, Support, unmoved
 from klnumba.distributions.odds import (
@@ -28,8 +28,7 @@ from klnumba.formulas.elementary import log1p
 from klnumba.formulas.quick import Slopes, with_quick_slopes
 from klnumba.formulas.slopes_of_pairs import expm1_of_difference, signed_log1p, unless_lost
 
-PROBABILITY_BELOW_1 = Constraint("a number >= 0 and < 1", lambda x: (x >= 0) & (x < 1))
-LOGIT_BELOW_INF = Constraint("a number < inf", lambda x: x < np.inf)
+PROBABILITY_BELOW_1 = Constraint("a number >= 0 and < 1", Interval(0.0, 1.0, with_low=True))
 
 
 class NegativeBinomial(Odds):

@@ -71,9 +71,11 @@ class Call(NamedTuple):
         in_nats = upstream if self.unit == 1.0 else upstream / upstream.dtype.type(self.unit)
         factors = _over(in_nats, summed, np.shape(of_parts))
         sides = dict(zip("pq", self.derivatives(of_parts, Asked(factors, LEAST, wanted)), strict=True))
+        unused = None if _is_used(factors) else factors == 0.0
         for side, name in wanted:
-            found = _zero_where_unused(np.asarray(sides[side][name]), factors)
-            yield summed_to(found, tuple(self.tensors[side, name].shape))
+            found = np.asarray(sides[side][name])
+            used = found if unused is None else _zero_where(unused, found)
+            yield summed_to(used, tuple(self.tensors[side, name].shape))
 
 
 def _over(upstream: np.ndarray, summed: int, shape: tuple[int, ...]) -> np.ndarray:
@@ -84,13 +86,15 @@ def _over(upstream: np.ndarray, summed: int, shape: tuple[int, ...]) -> np.ndarr
     return summed_to(np.broadcast_to(wide, np.broadcast_shapes(wide.shape, shape)), shape)
 
 
-def _zero_where_unused(slopes: np.ndarray, factors: np.ndarray) -> np.ndarray:
-    """What is multiplied by zero afterwards has no derivative that matters, though it may be NaN."""
+def _is_used(factors: np.ndarray) -> bool:
+    """Whether no derivative is multiplied by zero afterwards."""
     same = factors.size and not any(factors.strides)
-    if np.all(factors[(0,) * factors.ndim] if same else factors):
-        return slopes
-    unused = np.reshape(factors == 0.0, factors.shape + (1,) * (slopes.ndim - factors.ndim))
-    return np.where(unused, 0.0, slopes)
+    return bool(factors[(0,) * factors.ndim]) if same else bool(factors.all())
+
+
+def _zero_where(unused: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+    """What is multiplied by zero has no derivative that matters, though it may be NaN."""
+    return np.where(np.reshape(unused, unused.shape + (1,) * (slopes.ndim - unused.ndim)), 0.0, slopes)
 
 
 @functools.cache
@@ -124,7 +128,11 @@ def _node() -> Any:
         def backward(ctx: Any, upstream: Any) -> Any:
             places = dict(zip(ctx.call.tensors, ctx.needs_input_grad[2:], strict=True))
             wanted = [place for place, want in places.items() if want]
-            slopes = Slopes.apply(upstream, ctx.call, wanted, *ctx.saved_tensors)
+            saved = ctx.saved_tensors  # where one was changed since, PyTorch says so
+            if torch.is_grad_enabled():
+                slopes = Slopes.apply(upstream, ctx.call, wanted, *saved)
+            else:
+                slopes = Slopes.forward(None, upstream, ctx.call, wanted)
             found = dict(zip(wanted, slopes, strict=True))
             return None, None, *(found.get(place) for place in places)
 
@@ -171,7 +179,7 @@ def _tensors(one: Distribution, side: str) -> Iterator[tuple[Place, Any]]:
     """Those that PyTorch wants the gradient by."""
     family = type(one).__name__
     for name, x in one._tensors.items():
-        if is_count(type(one), name):
+        if is_count(type(one), name):  # type: ignore[arg-type]
             raise NotImplementedError(f"{side}: {family} has no derivative by {name}, an integer: detach it")
         if x._version != one._versions[name]:
             raise RuntimeError(f"{side}: {family}: {name} was changed in place since; make the distribution anew")

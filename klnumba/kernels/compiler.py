@@ -31,7 +31,7 @@ import llvmlite
 import numba
 import numpy as np
 from llvmlite import ir
-from numba.core import caching
+from numba.core import caching, cgutils
 from numba.core import types as nbtypes
 from numba.core.types import unliteral
 from numba.extending import intrinsic
@@ -110,10 +110,25 @@ def _eight_bytes(typingctx: Any, data: Any, start: Any) -> Any:
     return nbtypes.uint64(data, nbtypes.uint64), codegen
 
 
+@intrinsic
+def _called_at(typingctx: Any, address: Any, arguments: Any) -> Any:
+    """Call the loop at an address with arguments that must be those of its signature; 0 if it has not failed."""
+
+    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        convention, kinds = context.call_conv, list(signature.args[1])
+        kind = convention.get_function_type(nbtypes.none, kinds)
+        unused = [cgutils.alloca_once(builder, slot.pointee) for slot in kind.args[:2]]  # a result, and an error
+        given = convention._get_arg_packer(kinds).as_arguments(builder, cgutils.unpack_tuple(builder, args[1]))
+        return builder.call(builder.inttoptr(args[0], kind.as_pointer()), [*unused, *given])
+
+    return nbtypes.int32(nbtypes.int64, arguments), codegen
+
+
 INSTRUCTIONS: dict[Any, Any] = {primitives.fma: _fma}
 prefetch: Any = _prefetch
 frozen: Any = _frozen
 eight_bytes: Any = _eight_bytes
+called_at: Any = _called_at
 
 
 NEW_OBJECTS = 20_000  # between two searches for garbage while a loop is compiled
@@ -240,6 +255,13 @@ def loop(name: str, function: Callable[..., Any], signature: Any, cached: bool =
         dispatcher.compile(signature)
     dispatcher.disable_compile()
     return dispatcher
+
+
+@functools.cache
+def address_of(compiled: Any) -> int:
+    """Where the machine code of a loop is, for `called_at`; it stays as long as the loop."""
+    (result,) = compiled.overloads.values()
+    return int(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
 
 
 _compile_lock = threading.RLock()

@@ -101,45 +101,15 @@ def twofold_over_columns(formula: Callable[..., Any], count: int) -> Any:
     return compiled(f"{name_of(formula)}-twofold", loop_of_two(formula, count), signature, cached=is_ours(formula))
 
 
-def spread(source: Any, steps: Any, sizes: Any, start: Any, out: Any) -> None:
-    """The cells from `start` on of an array as it broadcasts: from axis to axis `steps` apart, `sizes` of them."""
-    last = sizes.size - 1
-    inner, step = sizes[last], steps[last]
-    k = 0
-    while k < out.size:
-        row = (start + k) // inner
-        first = (start + k) - row * inner
-        place = first * step
-        for axis in range(last - 1, -1, -1):
-            outer = row // sizes[axis]
-            place += (row - outer * sizes[axis]) * steps[axis]
-            row = outer
-        count = min(inner - first, out.size - k)
-        if step == 0:
-            for i in range(count):
-                out[k + i] = source[place]
-        else:
-            for i in range(count):
-                out[k + i] = source[place + i * step]
-        k += count
-
-
-@once
-def spread_of(dtype: str) -> Any:
-    """The compiled loop `spread` of numbers of this dtype, into float64."""
-    sizes = types.Array(INT, 1, "C")
-    signature = types.void(cells_of(np.dtype(dtype)), sizes, sizes, INT, VALUES)
-    return compiled(f"spread-{dtype}", spread, signature)
-
-
 def loop_of_slopes(slopes: Callable[..., Any], count: int) -> Callable[..., None]:
     """The derivatives of a formula by its `count` numbers, times a factor, and which cells are left for more digits.
 
     Left are those with a number that is not ordinary, and with a derivative below `least` of the size of its terms.
+    What is larger than `most` becomes NaN.
     """
     slopes, cell_at = uncontracted(slopes), cell_of(count)
 
-    def elementwise(columns: Any, factors: Any, least: Any, out: Any, left: Any) -> None:
+    def elementwise(columns: Any, factors: Any, least: Any, most: Any, out: Any, left: Any) -> None:
         for k in range(left.size):
             numbers = cell_at(columns, k)
             found = slopes(*numbers)
@@ -149,7 +119,8 @@ def loop_of_slopes(slopes: Callable[..., Any], count: int) -> Callable[..., None
                 slope, terms = found[i]
                 serves &= (size == 0.0) | ((size >= LEAST) & (size <= MOST))
                 serves &= (abs(slope) >= least * terms) & (abs(slope) < np.inf)
-                out[i][k] = _without_sign_of_zero(slope * factors[k])
+                scaled = slope * factors[k]
+                out[i][k] = _without_sign_of_zero(scaled if abs(scaled) <= most else np.nan)
             left[k] = not serves
 
     return elementwise
@@ -159,7 +130,7 @@ def loop_of_slopes(slopes: Callable[..., Any], count: int) -> Callable[..., None
 def slopes_over_columns(slopes: Callable[..., Any], count: int) -> Any:
     """The compiled loop of the quick slopes of a formula, to an array for each of its numbers."""
     cells = cells_of(np.dtype(np.float64))
-    signature = types.void(types.UniTuple(cells, count), cells, FLOAT, types.UniTuple(VALUES, count), FLAGS)
+    signature = types.void(types.UniTuple(cells, count), cells, FLOAT, FLOAT, types.UniTuple(VALUES, count), FLAGS)
     text = loop_of_slopes(slopes, count)
     return compiled(f"{name_of(slopes)}-slopes", text, signature, cached=is_ours(slopes))
 

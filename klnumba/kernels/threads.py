@@ -195,6 +195,15 @@ def scratch(dtype: np.dtype[Any]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return found
 
 
+def room(rows: int, cells: int) -> np.ndarray:
+    """This thread's room for so many rows of float64 numbers: nothing else may compute here while it is used."""
+    size = rows * cells
+    found: np.ndarray | None = _local.__dict__.get("room")
+    if found is None or found.size < size:
+        _local.room = found = _aligned(size, np.dtype(np.float64))
+    return found[:size].reshape(rows, cells)
+
+
 def _aligned(size: int, dtype: np.dtype[Any]) -> np.ndarray:
     """Zeros that start at a cache line, so that no vector of them lies across two."""
     line = 64

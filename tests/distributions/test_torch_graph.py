@@ -227,6 +227,18 @@ def test_a_distribution_keeps_its_numbers():
         kl.kl_divergence(p, D.Normal(0.0, 1.0))
 
 
+def test_counts_that_differ():
+    logits = leaf(3)
+    p, q = D.Multinomial([5, 6], logits=logits), D.Multinomial(5, logits=[0.0, 1.0, 2.0])
+    value = kl.kl_divergence(p, q)
+    assert value[1] == np.inf
+    (found,) = torch.autograd.grad(value, logits, torch.tensor([1.0, 0.0], dtype=torch.float64), retain_graph=True)
+    _, gradient = D.kl_divergence_grad(D.Multinomial(5, logits=logits.detach()), q)
+    np.testing.assert_allclose(found, gradient.p["logits"], rtol=1e-13)
+    (found,) = torch.autograd.grad(value.sum(), logits)
+    assert found.isnan().all()
+
+
 def test_only_what_is_asked_for():
     made, leaves = PAIRS["normal"]
     value = kl.kl_divergence(*made()).sum()
