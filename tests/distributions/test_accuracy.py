@@ -43,6 +43,7 @@ def recorded(p, q):
     return row
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(("p", "q"), SLOW_TRUTHS, ids=["-".join(pair) for pair in SLOW_TRUTHS])
 def test_some_errors_are_as_recorded(p, q):
     row, every = recorded(p, q), list(cases(p, q))
@@ -52,6 +53,7 @@ def test_some_errors_are_as_recorded(p, q):
     assert 0.5 * row["largest_error"] <= error <= 1.5 * row["largest_error"] + 2e-16, at
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(
     ("p", "q"),
     [pytest.param(*pair, marks=pytest.mark.slow if is_seldom(pair) else (), id="-".join(pair)) for pair in CLOSED],
@@ -65,6 +67,7 @@ def test_error_is_within_the_bound_and_as_recorded(p, q):
     assert error <= 1.5 * row["largest_error"] + 2e-16, at
 
 
+@pytest.mark.part(2)
 @PAIR
 def test_never_negative_and_never_nan(p, q):
     values = evaluate(p, q, list(cases(p, q)))

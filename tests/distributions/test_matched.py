@@ -36,6 +36,7 @@ def largest(p, q, seconds, most):
     return max((one.error, str(one)) for one in found if not math.isnan(one.error))
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(("p", "q"), SOME)
 def test_a_few_cases(p, q):
     error, case = largest(p, q, 60.0, 4)

@@ -156,6 +156,7 @@ def by_integration(p, q):
     return math.fsum(parts)
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize(("p", "q"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
 def test_against_an_integral(p, q):
     for first, second in ((0, 1), (1, 0)):
@@ -221,6 +222,7 @@ def test_infinite_pairs_have_the_broadcast_shape():
     assert (result == math.inf).all()
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("name", sorted({p for p, _ in PAIRS} - {"NegativeBinomial"}))
 def test_mean_variance_and_entropy_are_those_of_scipy(name):
     for numbers in ordinary(name):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import zlib
 
 import numpy as np
 import pytest
@@ -138,14 +137,14 @@ def _id(formula):
     return f"{formula.__module__.rpartition('.')[2]}.{mixed.get(formula, formula.__name__)}"
 
 
-def _unless_slow(formulas):
-    """A third of them, drawn by their names; all with the slow tests."""
-    return [
-        pytest.param(x, marks=pytest.mark.slow if zlib.crc32(_id(x).encode()) % 3 else (), id=_id(x)) for x in formulas
-    ]
+def _of_formulas(formulas):
+    """A third of them; all with the slow tests."""
+    chosen = list(formulas)
 
+    def of_each(test):
+        return pytest.mark.part(3)(pytest.mark.parametrize("formula", chosen, ids=_id)(test))
 
-FORMULA = pytest.mark.parametrize("formula", _unless_slow(KINDS))
+    return of_each
 
 
 def drawn(kind, rng, count, spread):
@@ -224,7 +223,7 @@ def test_every_formula_with_quick_slopes_is_here():
 MOST_OF_PRODUCTS, MOST_OF_SUMS = 8.0, 3.0
 
 
-@FORMULA
+@_of_formulas(KINDS)
 def test_what_is_served_is_right(formula):
     """Of ordinary draws, of such as are close to each other, and of such as are far apart."""
     wide = 5.0 if formula in NOT_WIDE else 20.0
@@ -260,7 +259,7 @@ def _of_one_family(formula):
     return len(kinds) % 2 == 0 and alike and formula not in OF_TWO_FAMILIES
 
 
-@pytest.mark.parametrize("formula", _unless_slow(x for x in KINDS if _of_one_family(x)))
+@_of_formulas(x for x in KINDS if _of_one_family(x))
 def test_nothing_is_lost_at_equal_parameters(formula):
     """There all derivatives are 0, the sizes of what they are made of included."""
     columns = columns_of(formula, COUNT, 2.0, False)
@@ -284,7 +283,7 @@ def _of_any_numbers(formula):
     return formula not in NOT_WIDE and set(KINDS[formula]) <= set(EXTREMES) | {SAME}
 
 
-@pytest.mark.parametrize("formula", _unless_slow(x for x in KINDS if _of_any_numbers(x)))
+@_of_formulas(x for x in KINDS if _of_any_numbers(x))
 def test_edges_and_ends_of_the_range(formula):
     """No infinite, overflown or underflown derivative is taken for another number."""
     rng = np.random.default_rng(3)

@@ -293,6 +293,7 @@ def test_recorded_errors_are_within_the_bounds():
     assert accuracy_table.markdown_table().count("\n") == len(records) + 2
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("cells", [2, 5, 255, 256, 600, 4_100])
 @pytest.mark.parametrize("top", [79, 80, 81, 88, 89, 90, 100, 350, 500, 699, 701, 711, 800, 1_000, 2_839, 5_000])

@@ -33,6 +33,7 @@ def same_bits(one, other):
     return one.tobytes() == other.tobytes()
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize(("function", "dtype"), CALLS)
 @pytest.mark.parametrize(("kind", "normalize"), SETTINGS)
 def test_rows_split_into_calls_and_moved_axes(dtype, kind, normalize, function):

@@ -83,6 +83,7 @@ def carefully(monkeypatch):
     monkeypatch.setattr(derivatives, "_quick_loops", lambda *_: {})
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("function", FIRST)
 @pytest.mark.parametrize(("kind", "normalize"), ROWS)
 def test_last_digits(function, kind, normalize, carefully):
@@ -100,6 +101,7 @@ def test_last_digits(function, kind, normalize, carefully):
                     assert roundings(got, exact, least) <= LIMIT, (family, d, p, q)
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("function", FIRST)
 @pytest.mark.parametrize("kind", ["prob", "logit"])
 @pytest.mark.parametrize("d", [100, 127, 128, 255, 256, 513, 5000])
@@ -179,6 +181,7 @@ SERVED += [
 ]
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize(("function", "kind", "side"), SERVED)
 @pytest.mark.parametrize("dtype", QUICK)
 def test_what_serves_most_rows(function, kind, side, dtype, monkeypatch):
@@ -280,6 +283,7 @@ EDGES = [
 ]
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("length", [0, 130])
 @pytest.mark.parametrize("edge", EDGES, ids=lambda edge: f"{edge[0]} {edge[1]} {edge[2]} {edge[3]}")
 def test_edges(edge, length):

@@ -107,6 +107,7 @@ FAMILIES = {
 }
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("dtype", BOUND)
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("function", FUNCTIONS)
@@ -265,6 +266,7 @@ ODD = (
 )
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("dtype", BOUND)
 @pytest.mark.parametrize("d", [1, 2, 3, 12, 300])
 @pytest.mark.parametrize("function", FUNCTIONS)

@@ -11,14 +11,26 @@ HERE = Path(__file__).parent
 FILES = sorted(path.name for path in (HERE / "on_device").glob("test_*.py"))
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_in_the_simulator(file):
+def simulated(files, part):
+    """Run one in so many of the cases of these files."""
     root = HERE.parents[1]
     path = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH", "")]))
-    env = os.environ | {"NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": path}
+    env = os.environ | {"NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": path, "KLNUMBA_TESTS_SIMULATED": str(part)}
     env = {name: value for name, value in env.items() if not name.startswith("PYTEST_")}
     program = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
     process = subprocess.run(
-        [*program, str(HERE / "on_device" / file)], cwd=root, env=env, capture_output=True, text=True, check=False
-    )
+        [*program, *(str(HERE / "on_device" / file) for file in files)],
+        cwd=root, env=env, capture_output=True, text=True, check=False,
+    )  # fmt: skip
     assert process.returncode == 0, process.stdout[-6000:] + process.stderr[-2000:]
+
+
+@pytest.mark.parametrize("first", range(2))
+def test_a_part_in_the_simulator(first):
+    simulated(FILES[first::2], 5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", FILES)
+def test_all_in_the_simulator(file):
+    simulated([file], 1)

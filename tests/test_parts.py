@@ -1,0 +1,48 @@
+"""A part of the cases of a test is always the same, has a case of each, and with the others makes the whole."""
+
+from types import SimpleNamespace
+
+from tests.parts import left_out
+
+CASES = [SimpleNamespace(nodeid=f"tests/test_x.py::test_{name}[{k}]") for name in "abc" for k in range(60)]
+ALONE = SimpleNamespace(nodeid="tests/test_x.py::test_alone")
+
+
+def test_one_in_so_many_is_left():
+    out = left_out(CASES, 3)
+    assert 90 < len(out) < 150
+    assert left_out(list(CASES), 3) == out
+    assert not left_out(CASES, 1)
+
+
+def test_a_test_is_never_left_out_whole():
+    for count in (3, 10**9):
+        out = left_out([*CASES, ALONE], count)
+        left = [case for case in [*CASES, ALONE] if case not in out]
+        assert {case.nodeid.partition("[")[0] for case in left} == {
+            case.nodeid.partition("[")[0] for case in [*CASES, ALONE]
+        }
+
+
+pytest_plugins = ["pytester"]
+
+
+def test_cases_left_out_run_with_the_slow_tests(pytester):
+    pytester.makeconftest("from tests.conftest import pytest_collection_modifyitems")
+    pytester.makeini("[pytest]\nmarkers =\n    slow: slow\n    part(count): a part")
+    pytester.makepyfile("""
+        import pytest
+
+        @pytest.mark.part(3)
+        @pytest.mark.parametrize("k", range(60))
+        def test_some(k):
+            pass
+
+        def test_whole():
+            pass
+    """)
+    counts = [
+        pytester.inline_run("-m", wanted).countoutcomes()[0] for wanted in ("slow", "not slow", "slow or not slow")
+    ]
+    assert counts[0] + counts[1] == counts[2] == 61
+    assert 10 < counts[1] < 31
