@@ -24,7 +24,7 @@ from klnumba.distributions.registry import ByForm, Chosen
 from klnumba.formulas.divergences import bregman, generalized_kl
 from klnumba.formulas.elementary import exp, expm1, log, log1p, two_sum
 from klnumba.formulas.primitives import fma
-from klnumba.formulas.quick import Slopes, with_quick_slopes
+from klnumba.formulas.quick import Slopes, with_quick_form, with_quick_slopes
 from klnumba.formulas.slopes_of_pairs import WIDE, expm1_of_difference, signed_log1p, unless_lost
 from klnumba.formulas.special import HALF_LOG_2PI, LN2, excess, exp_excess, log_of_products, stirling
 from klnumba.formulas.twofold import plus
@@ -215,7 +215,17 @@ def two_outcomes_logits_slopes(a: float, b: float) -> Slopes:
     return (unless_lost(d * spread, spread), 0.0), (unless_lost(-gap if up else gap, size), 0.0)
 
 
+def quick_two_outcomes_logits(a: float, b: float) -> tuple[float, bool]:
+    """`two_outcomes_logits` of ordinary log-odds: that of the probabilities, whose difference is a product."""
+    d = a - b
+    p, q, rest_p, rest_q = sigmoid(a), sigmoid(b), sigmoid(-a), sigmoid(-b)
+    size = (q * rest_p if d < 0.0 else p * rest_q) * -expm1(-abs(d))
+    gap = -size if d < 0.0 else size
+    return bregman(p, q, gap, 0.0) + bregman(rest_p, rest_q, -gap, 0.0), (abs(a) <= WIDE) & (abs(b) <= WIDE)
+
+
 @with_quick_slopes(two_outcomes_logits_slopes)
+@with_quick_form(quick_two_outcomes_logits)
 def two_outcomes_logits(a: float, b: float, a_low: float = 0.0, b_low: float = 0.0) -> float:
     """`two_outcomes` from log-odds."""
     first = cell(sigmoid(a, a_low), sigmoid(b, b_low), log_of_ratio(a, b, a_low, b_low))

@@ -16,7 +16,7 @@ from klnumba.distributions.categorical import Categorical
 from klnumba.distributions.categories import Categories
 from klnumba.distributions.dirichlet import Dirichlet, part_slopes
 from klnumba.distributions.distribution import Distribution
-from klnumba.distributions.evaluate import evaluate, evaluate_slopes
+from klnumba.distributions.evaluate import SHARE, evaluate, evaluate_slopes
 from klnumba.distributions.multinomial import Multinomial
 from klnumba.distributions.one_hot_categorical import OneHotCategorical
 from klnumba.distributions.von_mises_fisher import VonMisesFisher
@@ -24,6 +24,9 @@ from klnumba.duals import twofold as tf
 from klnumba.duals.twofold import Twofold, where
 from klnumba.formulas.bessel import NODES, WEIGHTS
 from klnumba.formulas.bessel_orders import gap_of_orders, ratio_of_orders, slope_of_orders
+from klnumba.kernels import threads
+from klnumba.kernels.columns import locked
+from klnumba.kernels.row_sums import sums_of_others
 
 Sides = tuple[dict[str, Any], dict[str, Any]]
 
@@ -119,9 +122,15 @@ def quick_dirichlet(
 
 def _rest(x: np.ndarray) -> np.ndarray:
     """The sum of the other numbers along the last axis."""
-    before, after = (np.cumsum(y[..., :-1], -1) for y in (x, x[..., ::-1]))
-    none = np.zeros((*x.shape[:-1], 1))
-    return np.asarray(np.concatenate([none, before], -1) + np.concatenate([none, after], -1)[..., ::-1])
+    flat, width = locked(np.ascontiguousarray(x).reshape(-1).view()), x.shape[-1]
+    out = np.empty(flat.size)
+    share = max(SHARE // max(width, 1), 1) * width
+
+    def part(start: int) -> None:
+        sums_of_others()(flat[start : start + share], width, out[start : start + share])
+
+    threads.run(part, range(0, flat.size, max(share, 1)), threads.choose(None, flat.size))
+    return out.reshape(x.shape)
 
 
 def _climb(x: Twofold, y: Twofold) -> Twofold:

@@ -9,9 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numba import types
 
 from klnumba.formulas.elementary import two_sum
-from klnumba.kernels.compiler import helper, uncontracted
+from klnumba.kernels.compiler import helper, once, uncontracted
+from klnumba.kernels.compiler import loop as compiled
+from klnumba.kernels.tiles import INT, VALUES, cells_of
 
 GROUP = 512  # cells that are computed together, unless one row is longer
 RUN = 32  # cells that are added up in order; the sums of the runs keep their rounding errors
@@ -80,3 +83,22 @@ def loop(cell: Callable[..., Any], whole: Callable[..., Any]) -> Any:
                 made[row] = value if serves else np.nan
 
     return quick_rows
+
+
+def of_others(rows: Any, width: Any, out: Any) -> None:
+    """For every cell the sum of the other cells of its row: of those before it, and of those after it."""
+    for first in range(0, out.size, width):
+        before = after = 0.0
+        cells, sums = rows[first : first + width], out[first : first + width]
+        for k in range(width):
+            sums[k] = before
+            before += cells[k]
+        for k in range(width):
+            sums[width - 1 - k] += after
+            after += cells[width - 1 - k]
+
+
+@once
+def sums_of_others() -> Any:
+    """That as a compiled loop."""
+    return compiled("sums-of-others", of_others, types.void(cells_of(np.dtype(np.float64)), INT, VALUES))
