@@ -110,8 +110,14 @@ def spread(source: Any, steps: Any, sizes: Any, start: Any, out: Any) -> None:
 
 
 @part
-def taken(cells: Any, told: Any, sizes: Any, start: Any, room: Any) -> Any:
-    """As many cells of a column as there is room for, float64 and side by side: a view, if they lie so."""
+def taken(cells: Any, told: Any, sizes: Any, start: Any, first: Any, room: Any) -> Any:
+    """As many cells of a column from `start` + `first` on as there is room for, float64 and side by side.
+
+    It is a view, if they lie so. One number in the place of all is put there with the first cells.
+    """
+    start += first
+    if first > 0 and sizes.size == 1 and told[1] == 0:
+        return frozen(room)
     if told[0] != 0:
         spread(cells.view(np.float32), told[1:], sizes, start, room)
         return frozen(room)
@@ -127,16 +133,16 @@ def all_taken(count: int) -> Any:
     if count == 0:
 
         @part
-        def none(columns: Any, table: Any, start: Any, size: Any, room: Any) -> Any:
+        def none(columns: Any, table: Any, start: Any, first: Any, size: Any, room: Any) -> Any:
             return ()
 
         return none
     before, last = all_taken(count - 1), count - 1
 
     @part
-    def columns_before(columns: Any, table: Any, start: Any, size: Any, room: Any) -> Any:
-        cells = taken(columns[last], table[count], table[0, 1:], start, room[last, :size])
-        return (*before(columns, table, start, size, room), cells)
+    def columns_before(columns: Any, table: Any, start: Any, first: Any, size: Any, room: Any) -> Any:
+        cells = taken(columns[last], table[count], table[0, 1:], start, first, room[last, :size])
+        return (*before(columns, table, start, first, size, room), cells)
 
     return columns_before
 
@@ -161,7 +167,7 @@ def values_loop(count: int) -> Callable[..., Any]:
         whole = max(wide.size, narrow.size)
         for first in range(0, whole, BLOCK):
             size = min(BLOCK, whole - first)
-            cells = columns_at(columns, table, start + first, size, room)
+            cells = columns_at(columns, table, start, first, size, room)
             out = wide[first : first + size] if wide.size else room[count, :size]
             if called_at(address, (cells, out)) != 0:
                 return True
@@ -212,8 +218,8 @@ def slopes_loop(count: int) -> Callable[..., Any]:
     ) -> Any:  # fmt: skip
         for first in range(0, left.size, BLOCK):
             size = min(BLOCK, left.size - first)
-            cells = columns_at(columns, table, start + first, size, room)
-            factors = taken(columns[count], table[factors_at], table[0, 1:], start + first, room[count, :size])
+            cells = columns_at(columns, table, start, first, size, room)
+            factors = taken(columns[count], table[factors_at], table[0, 1:], start, first, room[count, :size])
             out = rows_at(wide, first, size, room[factors_at:])
             if called_at(address, (cells, factors, least, most, out, left[first : first + size])) != 0:
                 return True
