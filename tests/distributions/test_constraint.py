@@ -47,7 +47,9 @@ def test_a_rule_is_kept_or_named_with_its_place(name, dtype):
 
 @pytest.mark.parametrize("name", RULES)
 def test_no_numbers_break_no_rule(name):
-    RULES[name][0].check("Family", "x", np.empty((0, 3)))
+    rule, none = RULES[name][0], np.empty((0, 3))
+    rule.check("Family", "x", none)
+    assert rule.broken(none)[0].shape == (0, 3)
 
 
 @pytest.mark.parametrize("rule", [categories.MASSES, categories.LOGITS], ids=["masses", "logits"])
