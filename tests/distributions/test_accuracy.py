@@ -53,7 +53,7 @@ def test_some_errors_are_as_recorded(p, q):
     assert 0.5 * row["largest_error"] <= error <= 1.5 * row["largest_error"] + 2e-16, at
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(3)
 @pytest.mark.parametrize(
     ("p", "q"),
     [pytest.param(*pair, marks=pytest.mark.slow if is_seldom(pair) else (), id="-".join(pair)) for pair in CLOSED],
@@ -67,7 +67,7 @@ def test_error_is_within_the_bound_and_as_recorded(p, q):
     assert error <= 1.5 * row["largest_error"] + 2e-16, at
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(3)
 @PAIR
 def test_never_negative_and_never_nan(p, q):
     values = evaluate(p, q, list(cases(p, q)))
@@ -105,6 +105,7 @@ def test_exactly_zero_at_equal_parameters(name):
     assert not np.signbit(values).any()
 
 
+@pytest.mark.part(3)
 @PAIR
 def test_float32_parameters(p, q):
     """Computed in float64, then rounded: the parameters are what they are in float32."""

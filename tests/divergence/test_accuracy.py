@@ -42,6 +42,7 @@ def test_families(dtype, setting, family):
         check_bounds(p, q, kind, normalize, dtype, f"{family}, seed 1")
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("setting", SETTINGS, ids=settings_name)
 @pytest.mark.parametrize("dtype", BOUNDS)
 @pytest.mark.parametrize("family", ["ordinary", "near, as float32 sees it"])

@@ -56,7 +56,7 @@ FAMILIES = {
 }
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(3)
 @pytest.mark.parametrize("dtype", BOUND)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_to_the_last_digits(family, dtype, quick_alone):
@@ -134,7 +134,7 @@ def test_one_cell_has_all(d, normalize, dtype):
         assert not np.signbit(found).any()
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(4)
 @pytest.mark.parametrize("dtype", BOUND)
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("function", ["kl_divergence", "cross_entropy", "jeffreys_divergence"])

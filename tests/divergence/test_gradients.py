@@ -83,7 +83,7 @@ def carefully(monkeypatch):
     monkeypatch.setattr(derivatives, "_quick_loops", lambda *_: {})
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(3)
 @pytest.mark.parametrize("function", FIRST)
 @pytest.mark.parametrize(("kind", "normalize"), ROWS)
 def test_last_digits(function, kind, normalize, carefully):
@@ -101,7 +101,7 @@ def test_last_digits(function, kind, normalize, carefully):
                     assert roundings(got, exact, least) <= LIMIT, (family, d, p, q)
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(4)
 @pytest.mark.parametrize("function", FIRST)
 @pytest.mark.parametrize("kind", ["prob", "logit"])
 @pytest.mark.parametrize("d", [100, 127, 128, 255, 256, 513, 5000])
@@ -181,7 +181,7 @@ SERVED += [
 ]
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(5)
 @pytest.mark.parametrize(("function", "kind", "side"), SERVED)
 @pytest.mark.parametrize("dtype", QUICK)
 def test_what_serves_most_rows(function, kind, side, dtype, monkeypatch):

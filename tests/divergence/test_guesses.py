@@ -101,7 +101,7 @@ ROWS = {
 }
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(4)
 @pytest.mark.parametrize("dtype", BOUNDS)
 @pytest.mark.parametrize("row", ROWS)
 @pytest.mark.parametrize("cells", [CELLS, MANY])

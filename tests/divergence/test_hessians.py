@@ -94,7 +94,7 @@ def largest_error(function, kind, normalize, seed, rounds=1, sizes=(1, 2, 5)):
     return max(found)
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(3)
 @pytest.mark.parametrize("function", FIRST)
 @pytest.mark.parametrize(("kind", "normalize"), KINDS)
 def test_last_digits(function, kind, normalize):
