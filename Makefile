@@ -9,7 +9,7 @@ WORKERS ?= 2
 help:
 	@echo "make demo   the main job on 1,797 handwritten digits, and a comparison of two tables"
 	@echo "make test   the test suite, doctests included"
-	@echo "make test-slow   the exhaustive tests, some minutes"
+	@echo "make test-slow   the other cases of the longest tests"
 	@echo "make bench  speed against other libraries; rewrites the table and the plot in docs/"
 	@echo "make docs   the documentation, in docs/_build/html"
 	@echo "make lint   ruff: rules and format"
