@@ -1,23 +1,40 @@
 """A part of the cases of a test, always the same; the whole would take too long, and runs with the slow tests.
 
-``@pytest.mark.part(3)`` leaves a third of the cases of a test, drawn by their names and at least one, and marks the
-others slow.
+``@pytest.mark.part(3)`` leaves a third of the cases of a test, drawn by their names, and marks the others slow. Where a
+parameter has the same value in many cases, as a family has in many pairs, at least one case of each value is left.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 
 def left_out(items: Iterable[Any], count: int) -> list[Any]:
     """The cases of which only one in so many is wanted, less those."""
-    found, seen = [], set()
+    tests: dict[str, list[Any]] = {}
     for item in items:
-        test = item.nodeid.partition("[")[0]
-        if test not in seen or zlib.crc32(item.nodeid.encode()) % count == 0:
-            seen.add(test)
+        tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    return [item for cases in tests.values() for item in _less_some(cases, count)]
+
+
+def _less_some(cases: list[Any], count: int) -> Iterator[Any]:
+    """Those of one test."""
+    kept = [case for case in cases if zlib.crc32(case.nodeid.encode()) % count == 0] or cases[:1]
+    often = Counter(value for case in cases for value in _values(case))
+    few = Counter(name for name, _ in often)  # the values that a parameter has
+    seen = {value for case in kept for value in _values(case)}
+    for case in cases:
+        more = {value for value in _values(case) if 2 * few[value[0]] <= len(cases)} - seen
+        if case in kept or more:
+            seen |= more
         else:
-            found.append(item)
-    return found
+            yield case
+
+
+def _values(case: Any) -> set[tuple[str, str]]:
+    """The parameters of a case with their values."""
+    given = getattr(case, "callspec", None)
+    return set() if given is None else {(name, repr(value)) for name, value in given.params.items()}

@@ -14,9 +14,11 @@ from klnumba.kernels.columns import BLOCK, columns_of, locked, rows_of_room, slo
 from klnumba.kernels.compiler import address_of
 from klnumba.kernels.elementwise import over_columns, over_rows, slopes_over_columns, twofold_over_columns
 
-SHARE = 1 << 15  # cells that a thread takes at a time
+SHARE = 1 << 15  # cells that a thread takes at a time, at most
 BLOCK_OF_SUMS = 1 << 6  # the same where every cell is a sum over many terms
 BLOCK_OF_ROWS = 1 << 16  # the same of rows, most of which are read where they lie
+# The largest numbers that are no infinity when they are rounded to a dtype.
+MOST = {np.dtype(np.float64): math.nextafter(math.inf, 0.0), np.dtype(np.float32): 2.0**128 - 2.0**103 - 2.0**75}
 
 
 def evaluate(
@@ -46,14 +48,21 @@ def _evaluate(formula: Callable[..., float], columns: Sequence[np.ndarray], shap
     cells, table = columns_of(columns, shape)
     rows = rows_of_room(len(columns))
 
+    used = threads.choose(None, size)
+    share = _share(size, used)
+
     def part(start: int) -> None:
-        end = start + SHARE
+        end = start + share
         if run(address, cells, table, start, threads.room(rows, BLOCK), wide[start:end], narrow[start:end]):
             _fail(loop, columns, shape)
 
-    count = threads.choose(None, size)
-    threads.run(part, threads.apart(range(0, size, SHARE), count), count)
+    threads.run(part, threads.apart(range(0, size, share), used), used)
     return out.reshape(shape)[()]
+
+
+def _share(size: int, used: int) -> int:
+    """The cells that one of so many threads takes at a time: blocks, a few times for each thread."""
+    return min(SHARE, max(size // (4 * used) // BLOCK, 1) * BLOCK)
 
 
 def _by_dtype(out: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -66,6 +75,7 @@ def _fail(loop: Any, columns: Sequence[np.ndarray], shape: tuple[int, ...]) -> N
     """Raise the error that a formula raises: a loop that is called at its address keeps it to itself."""
     wide = np.broadcast_arrays(*columns, np.empty(shape))[:-1]
     loop(tuple([locked(_numbers(column)) for column in wide]), np.empty(wide[0].size))
+    raise RuntimeError("a formula raised an error, but not when it was called again with the same numbers")
 
 
 def column_of_one(number: np.ndarray) -> np.ndarray:
@@ -113,15 +123,18 @@ def evaluate_slopes(
     address, run = address_of(slopes_over_columns(slopes, count)), slopes_over(count)
     wide, narrow = zip(*map(_by_dtype, found), strict=True)
     cells, table = columns_of([*columns, np.asarray(factors)], shape)
-    most, rows = float(np.finfo(dtype).max), rows_of_room(count)
-
-    def part(start: int) -> None:
-        end, room = start + SHARE, threads.room(rows, BLOCK)
-        into = tuple([x[start:end] for x in wide]), tuple([x[start:end] for x in narrow])
-        run(address, cells, table, start, least, most, room, *into, left[start:end])
+    most, rows = MOST[np.dtype(dtype)], rows_of_room(count)
 
     used = threads.choose(None, size)
-    threads.run(part, threads.apart(range(0, size, SHARE), used), used)
+    share = _share(size, used)
+
+    def part(start: int) -> None:
+        end, room = start + share, threads.room(rows, BLOCK)
+        into = tuple([x[start:end] for x in wide]), tuple([x[start:end] for x in narrow])
+        if run(address, cells, table, start, least, most, room, *into, left[start:end]):
+            raise RuntimeError(f"{slopes.__name__} raised an error")
+
+    threads.run(part, threads.apart(range(0, size, share), used), used)
     return found, np.flatnonzero(left)
 
 

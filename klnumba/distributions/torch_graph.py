@@ -128,11 +128,7 @@ def _node() -> Any:
         def backward(ctx: Any, upstream: Any) -> Any:
             places = dict(zip(ctx.call.tensors, ctx.needs_input_grad[2:], strict=True))
             wanted = [place for place, want in places.items() if want]
-            saved = ctx.saved_tensors  # where one was changed since, PyTorch says so
-            if torch.is_grad_enabled():
-                slopes = Slopes.apply(upstream, ctx.call, wanted, *saved)
-            else:
-                slopes = Slopes.forward(None, upstream, ctx.call, wanted)
+            slopes = Slopes.apply(upstream, ctx.call, wanted, *ctx.saved_tensors)
             found = dict(zip(wanted, slopes, strict=True))
             return None, None, *(found.get(place) for place in places)
 

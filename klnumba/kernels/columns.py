@@ -40,7 +40,7 @@ class Columns(NamedTuple):
 def columns_of(columns: Sequence[np.ndarray], shape: tuple[int, ...]) -> Columns:
     """Numbers that broadcast to a shape; copied only where they are of another dtype or lie in another order."""
     flat = [_side_by_side(column) for column in columns]
-    narrow = [column.dtype == np.float32 for column in columns]
+    narrow = [column.dtype == np.float32 for column in flat]
     if all(column.size == 1 or column.shape == shape for column in flat):
         axes = [[math.prod(shape), *[int(column.size > 1) for column in flat]]]
     else:
@@ -109,42 +109,62 @@ def spread(source: Any, steps: Any, sizes: Any, start: Any, out: Any) -> None:
         k += count
 
 
-@part
-def taken(cells: Any, told: Any, sizes: Any, start: Any, first: Any, room: Any) -> Any:
-    """As many cells of a column from `start` + `first` on as there is room for, float64 and side by side.
-
-    It is a view, if they lie so. One number in the place of all is put there with the first cells.
-    """
-    start += first
-    if first > 0 and sizes.size == 1 and told[1] == 0:
-        return frozen(room)
+@helper
+def fill(cells: Any, told: Any, sizes: Any, start: Any, out: Any) -> None:
+    """The cells of a column, of either dtype."""
     if told[0] != 0:
-        spread(cells.view(np.float32), told[1:], sizes, start, room)
-        return frozen(room)
-    numbers = cells.view(np.float64)
-    if sizes.size == 1 and told[1] == 1:
-        return numbers[start : start + room.size]
-    spread(numbers, told[1:], sizes, start, room)
-    return frozen(room)
+        spread(cells.view(np.float32), told[1:], sizes, start, out)
+    else:
+        spread(cells.view(np.float64), told[1:], sizes, start, out)
+
+
+@helper
+def is_side_by_side(told: Any) -> Any:
+    """Whether cells are read where they lie: float64, one after the other."""
+    return told[0] == 0 and told.size == 2 and told[1] == 1
+
+
+def filled(count: int) -> Any:
+    """What puts the cells of so many columns that are not read where they lie into their rows of room.
+
+    The columns are taken in a loop: written out one by one, they would take many times as long to compile.
+    """
+
+    @part
+    def fill_all(columns: Any, table: Any, start: Any, first: Any, size: Any, room: Any) -> None:
+        sizes = table[0, 1:]
+        for i in range(count):
+            told = table[i + 1]
+            one = sizes.size == 1 and told[1] == 0  # a number in the place of all stays there from block to block
+            if not (is_side_by_side(told) or (one and first > 0)):
+                fill(columns[i], told, sizes, start + first, room[i, :size])
+
+    return fill_all
+
+
+@part
+def cells_at(cells: Any, told: Any, start: Any, row: Any) -> Any:
+    """A view of a column from `start` on, or of the row of room that has its cells."""
+    return cells.view(np.float64)[start : start + row.size] if is_side_by_side(told) else frozen(row)
 
 
 def all_taken(count: int) -> Any:
-    """The same of so many columns, as a tuple; each has its row of room."""
+    """From `start` on `size` cells of each column, as a tuple: views of the columns, or of the rows of room."""
     if count == 0:
 
         @part
-        def none(columns: Any, table: Any, start: Any, first: Any, size: Any, room: Any) -> Any:
+        def none(columns: Any, table: Any, start: Any, size: Any, room: Any) -> Any:
             return ()
 
         return none
     before, last = all_taken(count - 1), count - 1
 
     @part
-    def columns_before(columns: Any, table: Any, start: Any, first: Any, size: Any, room: Any) -> Any:
-        cells = taken(columns[last], table[count], table[0, 1:], start, first, room[last, :size])
-        return (*before(columns, table, start, first, size, room), cells)
+    def taken(columns: Any, table: Any, start: Any, size: Any, room: Any) -> Any:
+        own = cells_at(columns[last], table[count], start, room[last, :size])
+        return (*before(columns, table, start, size, room), own)
 
-    return columns_before
+    return taken
 
 
 @part
@@ -159,7 +179,7 @@ def values_loop(count: int) -> Callable[..., Any]:
 
     It says whether the formula has raised an error, and then ends.
     """
-    columns_at = all_taken(count)
+    fill_all, columns_at = filled(count), all_taken(count)
 
     def values(
         address: Any, columns: Any, table: Any, start: Any, room: Any, wide: Any, narrow: Any
@@ -167,7 +187,8 @@ def values_loop(count: int) -> Callable[..., Any]:
         whole = max(wide.size, narrow.size)
         for first in range(0, whole, BLOCK):
             size = min(BLOCK, whole - first)
-            cells = columns_at(columns, table, start, first, size, room)
+            fill_all(columns, table, start, first, size, room)
+            cells = columns_at(columns, table, start + first, size, room)
             out = wide[first : first + size] if wide.size else room[count, :size]
             if called_at(address, (cells, out)) != 0:
                 return True
@@ -210,7 +231,7 @@ def slopes_loop(count: int) -> Callable[..., Any]:
 
     What is not wanted is empty in both `wide` and `narrow`.
     """
-    columns_at, factors_at, rows_at = all_taken(count), count + 1, rows_for(count)
+    fill_all, columns_at, rows_at, further = filled(count + 1), all_taken(count), rows_for(count), count + 1
 
     def slopes(
         address: Any, columns: Any, table: Any, start: Any, least: Any, most: Any, room: Any, wide: Any, narrow: Any,
@@ -218,9 +239,10 @@ def slopes_loop(count: int) -> Callable[..., Any]:
     ) -> Any:  # fmt: skip
         for first in range(0, left.size, BLOCK):
             size = min(BLOCK, left.size - first)
-            cells = columns_at(columns, table, start, first, size, room)
-            factors = taken(columns[count], table[factors_at], table[0, 1:], start, first, room[count, :size])
-            out = rows_at(wide, first, size, room[factors_at:])
+            fill_all(columns, table, start, first, size, room)
+            cells = columns_at(columns, table, start + first, size, room)
+            factors = cells_at(columns[count], table[further], start + first, room[count, :size])
+            out = rows_at(wide, first, size, room[further:])
             if called_at(address, (cells, factors, least, most, out, left[first : first + size])) != 0:
                 return True
             for i in range(count):

@@ -261,7 +261,10 @@ def loop(name: str, function: Callable[..., Any], signature: Any, cached: bool =
 def address_of(compiled: Any) -> int:
     """Where the machine code of a loop is, for `called_at`; it stays as long as the loop."""
     (result,) = compiled.overloads.values()
-    return int(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
+    address = result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
+    if not address:
+        raise RuntimeError(f"Numba {numba.__version__} does not tell where {compiled.py_func.__qualname__} is")
+    return int(address)
 
 
 _compile_lock = threading.RLock()

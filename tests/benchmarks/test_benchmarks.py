@@ -218,7 +218,6 @@ def test_gradients_are_of_one_loss(kind):
     assert torch.allclose(ours, theirs, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.part(3)
 @pytest.mark.parametrize("name", gradients.losses_of_pairs() if importlib.util.find_spec("torch") else [])
 def test_gradients_of_distributions_are_of_one_loss(name):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")

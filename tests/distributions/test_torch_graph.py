@@ -355,3 +355,26 @@ def test_a_variational_autoencoder_learns():
         kl.kl_divergence(posterior, prior).mean().backward()
         optimizer.step()
     assert kl.kl_divergence(posterior, prior).max() < 1e-3
+
+
+@pytest.mark.parametrize("way", ["functionalize", "vmap", "linearize", "a tangent"])
+def test_no_transform_of_the_way_back_gives_other_numbers(way):
+    """Rules for these are not there: an error says so, where numbers would be read that are none."""
+    loc, ones = leaf(2), torch.ones(2, dtype=torch.float64)
+    value = kl.kl_divergence(D.Normal(loc, 1.0), D.Normal(0.0, 1.0))
+
+    def back(upstream):
+        return torch.autograd.grad(value, loc, upstream, retain_graph=True)[0]
+
+    def with_a_tangent(upstream):
+        with torch.autograd.forward_ad.dual_level():
+            return back(torch.autograd.forward_ad.make_dual(upstream, upstream))
+
+    ways = {
+        "functionalize": lambda x: torch.func.functionalize(back)(x),
+        "vmap": lambda x: torch.func.vmap(back)(torch.stack([x, x])),
+        "linearize": lambda x: torch.func.linearize(back, x)[1](x),
+        "a tangent": with_a_tangent,
+    }
+    with pytest.raises((RuntimeError, NotImplementedError)):
+        ways[way](ones)

@@ -155,3 +155,29 @@ def test_a_formula_of_nine_numbers():
 def test_a_formula_of_one_number():
     column = numbers((3, BLOCK), np.float32, 0, "F")
     np.testing.assert_array_equal(evaluate(failing, [column * np.float32(0.5)], column.shape), column * np.float32(0.5))
+
+
+def test_numbers_of_another_byte_order():
+    one = np.broadcast_to(np.array(1.5, ">f4"), (5,))
+    columns = [one, numbers(5, ">f4", 1), numbers(5, ">f8", 2)]
+    np.testing.assert_array_equal(evaluate(mixed, columns, (5,)), mixed(*wide(columns, (5,))))
+
+
+@pytest.mark.parametrize("over", [2.0**-26, 2.0**-24])
+def test_slopes_that_round_to_the_largest_number(over):
+    """Infinite is what rounds to infinity."""
+    largest = float(np.finfo(np.float32).max)
+    found, _ = evaluate_slopes(mixed_slopes, [np.ones(1)] * 3, (1,), largest * (1.0 + over), 0.0, np.float32)
+    assert found[0][0] == largest if over < 2.0**-25 else np.isnan(found[0][0])
+
+
+def failing_slopes(a: float) -> Slopes:
+    """Slopes that may raise."""
+    if a > 1.9:
+        raise ValueError("too large")
+    return ((a, 0.0),)
+
+
+def test_slopes_that_raise_are_heard():
+    with pytest.raises(RuntimeError, match=r"^failing_slopes raised an error$"):
+        evaluate_slopes(failing_slopes, [np.array([1.0, 2.0])], (2,), 1.0, 0.0)
