@@ -48,21 +48,23 @@ def _evaluate(formula: Callable[..., float], columns: Sequence[np.ndarray], shap
     cells, table = columns_of(columns, shape)
     rows = rows_of_room(len(columns))
 
-    used = threads.choose(None, size)
-    share = _share(size, used)
-
-    def part(start: int) -> None:
-        end = start + share
+    def part(start: int, end: int) -> None:
         if run(address, cells, table, start, threads.room(rows, BLOCK), wide[start:end], narrow[start:end]):
             _fail(loop, columns, shape)
 
-    threads.run(part, threads.apart(range(0, size, share), used), used)
+    _in_shares(part, size)
     return out.reshape(shape)[()]
 
 
-def _share(size: int, used: int) -> int:
-    """The cells that one of so many threads takes at a time: blocks, a few times for each thread."""
-    return min(SHARE, max(size // (4 * used) // BLOCK, 1) * BLOCK)
+def _in_shares(part: Callable[[int, int], None], size: int, unit: int = BLOCK) -> None:
+    """Call `part` from cell to cell on all threads, a few times on each, each time for some whole units."""
+    used = threads.choose(None, size)
+    share = max(min(SHARE, size // (4 * used)) // unit, 1) * unit
+
+    def one(start: int) -> None:
+        part(start, min(start + share, size))
+
+    threads.run(one, threads.apart(range(0, size, share), used), used)
 
 
 def _by_dtype(out: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -125,17 +127,26 @@ def evaluate_slopes(
     cells, table = columns_of([*columns, np.asarray(factors)], shape)
     most, rows = MOST[np.dtype(dtype)], rows_of_room(count)
 
-    used = threads.choose(None, size)
-    share = _share(size, used)
-
-    def part(start: int) -> None:
-        end, room = start + share, threads.room(rows, BLOCK)
+    def part(start: int, end: int) -> None:
+        room = threads.room(rows, BLOCK)
         into = tuple([x[start:end] for x in wide]), tuple([x[start:end] for x in narrow])
         if run(address, cells, table, start, least, most, room, *into, left[start:end]):
             raise RuntimeError(f"{slopes.__name__} raised an error")
 
-    threads.run(part, threads.apart(range(0, size, share), used), used)
+    _in_shares(part, size)
     return found, np.flatnonzero(left)
+
+
+def sums_of_others(rows: np.ndarray) -> np.ndarray:
+    """Of every float64 number the sum of the other ones along the last axis."""
+    flat, width = locked(_numbers(rows)), max(rows.shape[-1], 1)
+    out, loop = np.empty(flat.size), row_sums.sums_of_others()
+
+    def part(start: int, end: int) -> None:
+        loop(flat[start:end], width, out[start:end])
+
+    _in_shares(part, flat.size, width)
+    return out.reshape(rows.shape)
 
 
 def evaluate_rows(

@@ -16,7 +16,7 @@ from klnumba.distributions.categorical import Categorical
 from klnumba.distributions.categories import Categories
 from klnumba.distributions.dirichlet import Dirichlet, part_slopes
 from klnumba.distributions.distribution import Distribution
-from klnumba.distributions.evaluate import SHARE, evaluate, evaluate_slopes
+from klnumba.distributions.evaluate import evaluate, evaluate_slopes, sums_of_others
 from klnumba.distributions.multinomial import Multinomial
 from klnumba.distributions.one_hot_categorical import OneHotCategorical
 from klnumba.distributions.von_mises_fisher import VonMisesFisher
@@ -24,9 +24,6 @@ from klnumba.duals import twofold as tf
 from klnumba.duals.twofold import Twofold, where
 from klnumba.formulas.bessel import NODES, WEIGHTS
 from klnumba.formulas.bessel_orders import gap_of_orders, ratio_of_orders, slope_of_orders
-from klnumba.kernels import threads
-from klnumba.kernels.columns import locked
-from klnumba.kernels.row_sums import sums_of_others
 
 Sides = tuple[dict[str, Any], dict[str, Any]]
 
@@ -114,23 +111,13 @@ def quick_dirichlet(
     By one, with the others as they are, it is that of beta distributions whose second concentration is their sum.
     """
     a, c = (np.asarray(x._given["concentration"], np.float64) for x in (p, q))
-    columns, both = [a, _rest(a), c, _rest(c), _rest(c - a)], (wanted[0], False, wanted[1], False, False)
+    columns, both = (
+        [a, sums_of_others(a), c, sums_of_others(c), sums_of_others(c - a)],
+        (wanted[0], False, wanted[1], False, False),
+    )
     wide, scale = (*shape, a.shape[-1]), np.asarray(factors)[..., None]
     found, left = evaluate_slopes(part_slopes, columns, wide, scale, least, dtype, both)
     return [found[0], found[2]], left
-
-
-def _rest(x: np.ndarray) -> np.ndarray:
-    """The sum of the other numbers along the last axis."""
-    flat, width = locked(np.ascontiguousarray(x).reshape(-1).view()), x.shape[-1]
-    out = np.empty(flat.size)
-    share = max(SHARE // max(width, 1), 1) * width
-
-    def part(start: int) -> None:
-        sums_of_others()(flat[start : start + share], width, out[start : start + share])
-
-    threads.run(part, range(0, flat.size, max(share, 1)), threads.choose(None, flat.size))
-    return out.reshape(x.shape)
 
 
 def _climb(x: Twofold, y: Twofold) -> Twofold:

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
-from klnumba.kernels.compiler import called_at, frozen, helper, loop, once, part
+from klnumba.kernels.compiler import helper, loop, once, part
+from klnumba.kernels.instructions import called_at, frozen
 from klnumba.kernels.tiles import FLAGS, FLOAT, INT, VALUES
 
 BLOCK = 1 << 12  # cells of a column at a time: those of all columns stay in the cache of a processor

@@ -20,8 +20,9 @@ import numpy as np
 
 from klnumba.formulas.finish import differences, masses, to_mass_of_p
 from klnumba.formulas.row_cells import kl_unfit, kl_unfit_scaled, no_cell
-from klnumba.kernels.compiler import as_written, frozen, helper, part, scalar
+from klnumba.kernels.compiler import as_written, helper, part, scalar
 from klnumba.kernels.infinite import is_infinite
+from klnumba.kernels.instructions import frozen
 from klnumba.kernels.lane_sums import AHEAD, LANES, add_four, difference_gatherer, low, row_loop, rows_loop, together
 from klnumba.kernels.shares import flagged, take
 from klnumba.kernels.tiles import BUFFER, SCRATCH, SPACE, STEP, TILE, ask, fill, listed, side_by_side, vector_sum

@@ -15,8 +15,9 @@ from numba import types
 from klnumba.formulas.elementary import two_sum
 from klnumba.formulas.finish import masses, whole_of
 from klnumba.formulas.row_cells import less_one
-from klnumba.kernels.compiler import as_written, frozen, helper, part, scalar
+from klnumba.kernels.compiler import as_written, helper, part, scalar
 from klnumba.kernels.fast import constants, groups_loop, pieces_loop, scaled_long_rows, scaled_short_rows, sums
+from klnumba.kernels.instructions import frozen
 from klnumba.kernels.lane_sums import AHEAD, LANES, add_four, row_loop, rows_loop
 from klnumba.kernels.lanes import LANES as LANES_ON_STACK
 from klnumba.kernels.lanes import on_stack

@@ -13,9 +13,10 @@ import numpy as np
 
 from klnumba.formulas.finish import GRID, MAGNITUDE, kl_finish_difference, split_difference
 from klnumba.formulas.row_cells import kl_unfit
-from klnumba.kernels.compiler import frozen, helper, part, scalar
+from klnumba.kernels.compiler import helper, part, scalar
 from klnumba.kernels.fast import constants, group, sums
 from klnumba.kernels.infinite import is_infinite
+from klnumba.kernels.instructions import frozen
 from klnumba.kernels.lane_sums import AHEAD
 from klnumba.kernels.shares import flagged, take
 from klnumba.kernels.tiles import SPACE, STEP, TILE, ask

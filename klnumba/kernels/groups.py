@@ -14,7 +14,8 @@ import numpy as np
 
 from klnumba.formulas import exact_integers as integers
 from klnumba.kernels.accumulate import FINITE, SPECIALS, SWEPT, column_of, magnitude, plain_row, product, swept
-from klnumba.kernels.compiler import helper, prefetch
+from klnumba.kernels.compiler import helper
+from klnumba.kernels.instructions import prefetch
 
 AHEAD = 32  # rows of the next group that are looked at
 MANY = 12  # rows from which on vectors are faster

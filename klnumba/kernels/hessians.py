@@ -16,8 +16,9 @@ import numpy as np
 from klnumba.formulas.divergences import LEAST, common_mass, log_ratio, multipliers, on_common_mass
 from klnumba.formulas.hessians import Bend, relative, turned
 from klnumba.formulas.slopes import Slope, times
-from klnumba.kernels.compiler import frozen, helper, part, scalar
+from klnumba.kernels.compiler import helper, part, scalar
 from klnumba.kernels.exact import SCALES, SIZE, masses
+from klnumba.kernels.instructions import frozen
 from klnumba.kernels.slopes import is_sound, mean_of, unknown, write
 from klnumba.kernels.tiles import BUFFER, TILE, TREE, add, copy, pad, total
 

@@ -13,8 +13,9 @@ import numpy as np
 
 from klnumba.formulas.hessians import Bend
 from klnumba.formulas.slopes import Slope, times
-from klnumba.kernels.compiler import frozen, helper, part, scalar
+from klnumba.kernels.compiler import helper, part, scalar
 from klnumba.kernels.hessians import centre
+from klnumba.kernels.instructions import frozen
 from klnumba.kernels.log_slopes import prepare_loop
 from klnumba.kernels.logs import SCALES, SIZE, arguments
 from klnumba.kernels.slopes import unknown, write

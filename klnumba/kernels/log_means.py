@@ -15,8 +15,9 @@ import numpy as np
 
 from klnumba.formulas.logit_cells import power
 from klnumba.formulas.slopes import times
-from klnumba.kernels.compiler import frozen, helper, part, scalar
+from klnumba.kernels.compiler import helper, part, scalar
 from klnumba.kernels.fast import sums
+from klnumba.kernels.instructions import frozen
 from klnumba.kernels.logs import top_of
 from klnumba.kernels.rises import KEPT, beside_tops, is_finite, is_seen, largest, largest_of_few, shows
 from klnumba.kernels.tiles import BUFFER, SMALL, SPACE, STEP, TILE, TREE, add, fill, pad, total

@@ -10,8 +10,9 @@ import numpy as np
 
 from klnumba.formulas.elementary import exp, log
 from klnumba.formulas.logit_cells import LARGEST, LOGIT_CELLS, SMALLEST
-from klnumba.kernels.compiler import frozen, part, scalar
+from klnumba.kernels.compiler import part, scalar
 from klnumba.kernels.fast import group, sums
+from klnumba.kernels.instructions import frozen
 from klnumba.kernels.lane_sums import AHEAD
 from klnumba.kernels.shares import flagged, take
 from klnumba.kernels.tiles import BUFFER, SPACE, STEP, TILE, ask, fill

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from klnumba.formulas import plain_log_cells as formulas
-from klnumba.kernels.compiler import frozen, part, scalar
+from klnumba.kernels.compiler import part, scalar
 from klnumba.kernels.fast import GROUP, group, sums
+from klnumba.kernels.instructions import frozen
 from klnumba.kernels.lane_sums import AHEAD
 from klnumba.kernels.log_sums import tile_of
 from klnumba.kernels.logs import value_of

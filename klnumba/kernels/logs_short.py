@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from klnumba.formulas.log_cells import no_cell, rel_entr
-from klnumba.kernels.compiler import frozen, part, scalar
+from klnumba.kernels.compiler import part, scalar
 from klnumba.kernels.fast import sums
+from klnumba.kernels.instructions import frozen
 from klnumba.kernels.logs import (
     READY,
     ROUNDS,

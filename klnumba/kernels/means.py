@@ -18,8 +18,9 @@ from klnumba.formulas.divergences import log_ratio
 from klnumba.formulas.finish import middling
 from klnumba.formulas.logit_cells import power
 from klnumba.formulas.slopes import Slope, times
-from klnumba.kernels.compiler import frozen, helper, part, scalar
+from klnumba.kernels.compiler import helper, part, scalar
 from klnumba.kernels.fast import sums
+from klnumba.kernels.instructions import frozen
 from klnumba.kernels.lane_sums import LANES, low, row_loop, together
 from klnumba.kernels.logs import top_of
 from klnumba.kernels.rises import KEPT, LEAST, beside_tops, four_of_rises, is_finite, is_seen, powers_from, shows

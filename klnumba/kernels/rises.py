@@ -17,8 +17,9 @@ import numpy as np
 from klnumba.formulas import slopes
 from klnumba.formulas.finish import middling
 from klnumba.formulas.logit_cells import power
-from klnumba.kernels.compiler import frozen, helper, part, scalar
+from klnumba.kernels.compiler import helper, part, scalar
 from klnumba.kernels.fast import sums
+from klnumba.kernels.instructions import frozen
 from klnumba.kernels.lane_sums import LANES, add_four, low, row_loop, together
 from klnumba.kernels.logs import top_of, tops_of
 from klnumba.kernels.tiles import BUFFER, SMALL, STEP, TILE, TREE, add, fill, pad, side_by_side, total

@@ -7,9 +7,10 @@ from typing import Any
 
 from klnumba.formulas.divergences import common_mass
 from klnumba.formulas.slopes import Slope
-from klnumba.kernels.compiler import frozen, part, scalar
+from klnumba.kernels.compiler import part, scalar
 from klnumba.kernels.exact import SCALES, SIZE
 from klnumba.kernels.exact_short import GROUP, PLACE, prepare
+from klnumba.kernels.instructions import frozen
 from klnumba.kernels.slopes import is_sound, mean_of, slope_of, unknown, write
 from klnumba.kernels.tiles import STEP, fill, vector_sum
 

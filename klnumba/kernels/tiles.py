@@ -17,7 +17,8 @@ import numpy as np
 from numba import types
 
 from klnumba.formulas.elementary import two_sum
-from klnumba.kernels.compiler import frozen, helper, part, prefetch, reordering, scalar
+from klnumba.kernels.compiler import helper, part, reordering, scalar
+from klnumba.kernels.instructions import frozen, prefetch
 
 TILE = 512
 CHUNK = 1 << 18

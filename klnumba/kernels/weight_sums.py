@@ -16,7 +16,8 @@ from klnumba.formulas import exact_integers as integers
 from klnumba.formulas import twofold
 from klnumba.formulas.elementary import two_sum
 from klnumba.kernels.binning import place
-from klnumba.kernels.compiler import helper, prefetch, scalar
+from klnumba.kernels.compiler import helper, scalar
+from klnumba.kernels.instructions import prefetch
 from klnumba.kernels.tiles import TILE
 
 BINADES = 8

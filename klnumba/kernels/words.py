@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.kernels.compiler import eight_bytes, helper, prefetch
+from klnumba.kernels.compiler import helper
+from klnumba.kernels.instructions import eight_bytes, prefetch
 
 KEYS = 3  # odd 64-bit numbers, by which words are scattered over the table
 AHEAD = 2048  # bytes of words that are asked for: rows that follow hard on each other leave the hardware no time

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from klnumba.formulas import elementary, primitives
-from klnumba.kernels import compiler
+from klnumba.kernels import compiler, instructions
 
 WARP = 4  # threads that exchange numbers
 ROOM = 1  # numbers of `room` that a thread needs for that
@@ -30,7 +30,7 @@ class _Context:
 
 cuda = _Context()
 two_sum = compiler.for_python(compiler.scalar(elementary.two_sum))
-fma = compiler.INSTRUCTIONS[primitives.fma]
+fma = instructions.INSTRUCTIONS[primitives.fma]
 
 
 _lock = threading.Lock()

@@ -17,7 +17,7 @@ from typing import Any
 from klnumba.formulas import device as formulas
 from klnumba.formulas import elementary, primitives
 from klnumba.gpu import is_simulated
-from klnumba.kernels import compiler
+from klnumba.kernels import compiler, instructions
 from klnumba.kernels.compiler import rebuilt, scalar
 
 SIMULATED = is_simulated()
@@ -42,7 +42,7 @@ _SPECIAL: dict[Any, Any] = {
     elementary.two_sum: two_sum,
     scalar(elementary.two_sum): two_sum,
     primitives.fma: fma,
-    compiler.INSTRUCTIONS[primitives.fma]: fma,
+    instructions.INSTRUCTIONS[primitives.fma]: fma,
 }
 if not SIMULATED:
     _INSTRUCTIONS = (
@@ -60,7 +60,7 @@ def _is_text(value: Any) -> bool:
     """Whether a name of a formula's text is to be converted along with it."""
     if compiler.is_formula(value) or hasattr(value, "py_func"):
         return True
-    return isinstance(value, type(compiler.INSTRUCTIONS[primitives.fma])) and value in _SPECIAL
+    return isinstance(value, type(instructions.INSTRUCTIONS[primitives.fma])) and value in _SPECIAL
 
 
 @functools.cache
