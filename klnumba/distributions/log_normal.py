@@ -33,6 +33,7 @@ from klnumba.formulas.special import (
 )
 
 HALF_SQRT_2 = 0.7071067811865476
+BEYOND = 40.0  # standard deviations, which no mass is beyond
 
 
 def log_normal_entropy(loc: float, scale: float) -> float:
@@ -137,7 +138,7 @@ def log_normal_laplace(loc_p: float, scale_p: float, loc_q: float, scale_q: floa
     if loc_q > 0.0:
         apart, lost = log_ratio_beyond(loc_q, 1.0, loc_p)
         d = (apart + lost) / scale_p
-        if scale_p < 0.5 and (abs(d) < 40.0 or abs(d) * scale_p < 1.0):
+        if scale_p < 0.5 and (abs(d) < BEYOND or abs(d) * scale_p < 1.0):
             entropy = log_normal_entropy(-d * scale_p, 1.0)
             return narrow_to_laplace(narrow_distance(d, scale_p), loc_q, 1.0 / scale_p, scale_q, entropy, 0.0)
         distance = off * math.erf(HALF_SQRT_2 * d) - mean * math.erf(HALF_SQRT_2 * (d - scale_p))
@@ -153,7 +154,7 @@ def narrow_distance(d: float, scale: float) -> float:
     off = expm1(scale * (0.5 * scale - d))
     rise = 0.0
     for i in range(12):
-        x = d - scale * NODES[i]
+        x = min(max(d - scale * NODES[i], -BEYOND), BEYOND)
         rise += WEIGHTS[i] * exp(-0.5 * x * x)
     return (1.0 + off) * (SQRT_2_OVER_PI * scale * rise) - off * math.erf(HALF_SQRT_2 * d)
 
