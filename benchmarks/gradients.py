@@ -1,7 +1,7 @@
 """Value and gradient of losses, of rows and of distributions, against PyTorch: ``python -m benchmarks.gradients``.
 
-Writes ``gradients.json``, ``hessian_products.json`` and ``pair_gradients.json`` to ``benchmarks/results``: the
-documentation's tables.
+Writes ``gradients.json``, ``loss_gradients.json``, ``hessian_products.json`` and ``pair_gradients.json`` to
+``benchmarks/results``: the documentation's tables.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ from benchmarks.__main__ import RESULTS
 
 CELLS = 4_000_000
 LENGTHS = (10, 100, 1000, 32000)
+WIDTH = 100  # cells a row of a loss, which does not look at rows
 DTYPES = ("float32", "float64")
 PAIRS = (100, 10_000, 100_000)
+SIZES = (1_000, 100_000, CELLS)
 ROUNDS = 21
-NAMES = ("gradients", "hessian_products", "pair_gradients")
+NAMES = ("gradients", "loss_gradients", "hessian_products", "pair_gradients")
 
 
 def _sides(kind: str, dtype: str, d: int, cells: int) -> tuple[Any, Any]:
@@ -56,6 +58,37 @@ def contenders(kind: str, dtype: str, d: int, cells: int) -> dict[str, timing.Ca
         "torch.compile": torch.compile(expression),
     }
     return {name: functools.partial(step, loss) for name, loss in losses.items()}
+
+
+def contenders_of_loss(log_target: bool, dtype: str, cells: int) -> dict[str, timing.Call]:
+    """The same of the loss that the two have by one name, by its input."""
+    import torch
+
+    import klnumba as kl
+
+    target, model = _sides("prob", dtype, WIDTH, cells)
+    target, log_model = target.log() if log_target else target, model.detach().log().requires_grad_()
+
+    def step(loss: Callable[..., Any]) -> Any:
+        log_model.grad = None
+        loss(log_model, target, reduction="batchmean", log_target=log_target).backward()
+        return log_model.grad
+
+    losses = {"klnumba": kl.functional.kl_div, "PyTorch": torch.nn.functional.kl_div}
+    return {name: functools.partial(step, loss) for name, loss in losses.items()}
+
+
+def measure_losses(sizes: tuple[int, ...]) -> list[dict[str, Any]]:
+    """A record a case of these."""
+    records = []
+    for log_target in (False, True):
+        for dtype in DTYPES:
+            for cells in sizes:
+                record = {"log_target": log_target, "dtype": dtype, "cells": cells}
+                found = _ratios(contenders_of_loss(log_target, dtype, cells), cells, "klnumba, ns a cell")
+                records.append(record | found)
+                print(records[-1], flush=True)
+    return records
 
 
 def contenders_of_product(kind: str, dtype: str, d: int, cells: int) -> dict[str, timing.Call]:
@@ -206,6 +239,7 @@ def main() -> None:
     options = made.parse_args()
     measures: dict[str, Callable[[], list[dict[str, Any]]]] = {
         "gradients": lambda: measure(options.cells),
+        "loss_gradients": lambda: measure_losses(SIZES),
         "hessian_products": lambda: measure_products(options.cells // 4),
         "pair_gradients": lambda: measure_pairs(PAIRS),
     }

@@ -107,27 +107,29 @@ def _foreign(x: Any, name: str) -> tuple[np.ndarray, Back]:
     library = type(x).__module__.partition(".")[0]
     if library == "torch":
         x = strided(x, name, sys.modules["torch"])
+        if x.is_cpu:  # what the protocol tells takes longer
+            return _from_torch(x, name, sys.modules["torch"])
     try:
         device = x.__dlpack_device__()
     except ValueError as error:  # a tensor without data
         raise ValueError(f"{name}: not in the memory of the CPU: {error}") from None
     if int(device[0]) != 1:
         raise ValueError(f"{name}: the array is on device {tuple(map(int, device))}, not in the memory of the CPU")
-    if library == "torch":
-        torch = sys.modules["torch"]
-        back = partial(_to_torch, torch)
-        if x.dtype == torch.bfloat16:
-            return _bfloat16(x, torch), back
-        refusal = TypeError(f"{name}: dtype {x.dtype} is not a real number type")
-        if x.dtype.is_complex:
-            raise refusal
-        try:
-            return x.resolve_neg().numpy(), back
-        except TypeError:  # NumPy has no such dtype
-            raise refusal from None
     if library in {"jax", "jaxlib"}:
         return np.asarray(x), lambda result: sys.modules["jax"].numpy.asarray(result)
     return np.from_dlpack(x), as_is
+
+
+def _from_torch(x: Any, name: str, torch: Any) -> tuple[np.ndarray, Back]:
+    back = partial(_to_torch, torch)
+    if x.dtype == torch.bfloat16:
+        return _bfloat16(x, torch), back
+    try:
+        if not x.dtype.is_complex:
+            return x.resolve_neg().numpy(), back
+    except TypeError:  # NumPy has no such dtype
+        pass
+    raise TypeError(f"{name}: dtype {x.dtype} is not a real number type")
 
 
 def _to_torch(torch: Any, result: np.ndarray) -> Any:

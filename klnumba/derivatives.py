@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -157,14 +158,15 @@ class OfCells:
         sides = _taken(p, q, self.names)
         wide = self.dtype is not None and np.dtype(self.dtype) == FLOAT64
         kind = FLOAT64 if wide else compute_dtype(*sides)
-        found = _cells(cpu.slope_cells(self.name, kind.name), sides, self._factors(upstream, *sides), kind)
-        return _as_arguments([out if wanted else None for out, wanted in zip(found, by, strict=True)], sides)
+        found = _cells(cpu.slope_cells(self.name, kind.name, by), sides, self._factors(upstream, *sides), kind, by)
+        return _as_arguments(found, sides)
 
     def slopes_along(self, p: Any, q: Any, moves: Moves) -> Any:
         """As that of rows."""
         _on_the_cpu(p, q)
         sides = _taken(p, q, self.names)
-        found = _cells(cpu.slope_cells(self.name, FLOAT64.name), sides, self._factors(1.0, *sides), FLOAT64)
+        by = moves[0] is not None, moves[1] is not None
+        found = _cells(cpu.slope_cells(self.name, FLOAT64.name, by), sides, self._factors(1.0, *sides), FLOAT64, by)
         return self._along(found, moves)
 
     def hessian_product(self, p: Any, q: Any, upstream: Any, moves: Moves, by: By) -> Found:
@@ -343,30 +345,36 @@ def _in_place(flat: np.ndarray, rows: Rows, reduced: tuple[int, ...]) -> np.ndar
     return found.transpose(np.argsort(_order(rows, reduced)))
 
 
-def _cells(loop: Any, given: Sequence[np.ndarray], factors: Any, kind: np.dtype[Any]) -> list[np.ndarray]:
-    """What a loop finds by both of two numbers, each times its factor, where all that are given broadcast to."""
-    shape = np.broadcast_shapes(*(side.shape for side in given), np.shape(factors))
+def _cells(
+    loop: Any, given: Sequence[np.ndarray], factors: np.ndarray, kind: np.dtype[Any], by: By = (True, True)
+) -> Found:
+    """What a loop finds by one of two numbers or both, each times its factor, where all that are given broadcast to."""
+    shape = np.broadcast_shapes(*{side.shape for side in (*given, factors)})
     sides = [_flat(side, shape, kind) for side in given]
-    scale = np.array(np.broadcast_to(np.asarray(factors, np.float64), shape)).reshape(-1)
-    found = [np.empty(scale.size, kind) for _ in range(2)]
+    one_of_all, size = not factors.ndim, math.prod(shape)
+    scale = _flat(factors, () if one_of_all else shape, FLOAT64)
+    found = [np.empty(size if wanted else 0, kind) for wanted in by]
 
     def part(start: int) -> None:
         place = slice(start, start + arrays.BLOCK)
-        loop(*(side[place] for side in sides), scale[place], *(out[place] for out in found))
+        loop(
+            *(side[place] for side in sides), scale if one_of_all else scale[place], one_of_all,
+            *(out[place] for out in found),
+        )  # fmt: skip
 
-    count = threads.choose(None, scale.size)
-    threads.run(part, range(0, scale.size, arrays.BLOCK), count)
-    return [out.reshape(shape) for out in found]
+    threads.run(part, range(0, size, arrays.BLOCK), threads.choose(None, size))
+    return [out.reshape(shape) if wanted else None for out, wanted in zip(found, by, strict=True)]
 
 
 def _flat(side: np.ndarray, shape: tuple[int, ...], kind: np.dtype[Any]) -> np.ndarray:
-    flat: np.ndarray = np.ascontiguousarray(np.broadcast_to(side, shape), kind).reshape(-1).view()
-    flat.flags.writeable = False
-    return flat
+    wide = side if side.shape == shape else np.broadcast_to(side, shape)
+    return frozen(np.ascontiguousarray(wide, kind).reshape(-1).view())
 
 
 def summed_to(found: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Derivatives by an argument of this shape that was broadcast: those of its copies, added up."""
+    if found.shape == shape:
+        return found
     extra = found.ndim - len(shape)
     axes = tuple(range(extra)) + tuple(extra + k for k, n in enumerate(shape) if n == 1 and found.shape[extra + k] != 1)
     total = found.sum(axis=axes, keepdims=True, dtype=np.float64) if axes else found

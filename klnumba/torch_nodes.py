@@ -9,8 +9,9 @@ PyTorch unwrap where transforms of ``torch.func`` stand around a call.
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,13 +19,21 @@ from klnumba.derivatives import By, OfCells, OfRows
 
 torch: Any = importlib.import_module("torch")  # whoever comes here has a tensor
 Call = OfRows | OfCells
+F = TypeVar("F", bound=Callable[..., Any])
 NO_MORE = "klnumba computes first and second derivatives: products of the second are not differentiated further"
+
+
+def _described(forward: F) -> F:
+    """PyTorch asks for the signature of a node at every call, which takes longer than many a call: here it lies."""
+    forward.__signature__ = inspect.signature(forward)  # type: ignore[attr-defined]
+    return forward
 
 
 class Value(torch.autograd.Function):  # type: ignore[misc]
     """The result of a call."""
 
     @staticmethod
+    @_described
     def forward(p: Any, q: Any, call: Call) -> Any:
         assert call.value is not None
         return call.value(p, q)
@@ -54,6 +63,7 @@ class Slopes(torch.autograd.Function):  # type: ignore[misc]
     """The derivatives of a call by its arguments, given those by its result."""
 
     @staticmethod
+    @_described
     def forward(p: Any, q: Any, upstream: Any, call: Call, by: By) -> Any:
         return _wanted(call.slopes(p, q, _numbers(upstream), by), p, q)
 
@@ -91,6 +101,7 @@ class SlopesAlong(torch.autograd.Function):  # type: ignore[misc]
     """The derivative of a call in the direction in which its arguments move."""
 
     @staticmethod
+    @_described
     def forward(p: Any, q: Any, move_p: Any, move_q: Any, call: Call, dtype: Any) -> Any:
         return _result(call.slopes_along(p, q, _moves(move_p, move_q)), dtype)
 
@@ -144,6 +155,7 @@ class HessianProduct(Last):
     """What the derivatives of a call change by as its arguments move."""
 
     @staticmethod
+    @_described
     def forward(p: Any, q: Any, upstream: Any, move_p: Any, move_q: Any, call: Call, by: By) -> Any:
         found = call.hessian_product(p, q, _numbers(upstream), _moves(move_p, move_q), by)
         return _wanted(found, p, q)
@@ -158,6 +170,7 @@ class HessianAlong(Last):
     """The second derivative of a call in two directions in which its arguments move."""
 
     @staticmethod
+    @_described
     def forward(p: Any, q: Any, *rest: Any) -> Any:
         *moves, call, dtype = rest
         return _result(call.hessian_along(p, q, _moves(*moves[:2]), _moves(*moves[2:])), dtype)

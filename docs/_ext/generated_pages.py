@@ -50,6 +50,7 @@ def write_pages(app: Sphinx) -> None:
         "accumulators_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "accumulators.json", "rows"),
         "gradients_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "gradients.json", "rows"),
         "hessian_products_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "hessian_products.json", "rows"),
+        "loss_gradients_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "loss_gradients.json", "rows"),
         "pair_gradients_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "pair_gradients.json", "rows"),
         "quick_gradients.md": quick_gradients(),
         "scoring_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "scoring.json", "rows"),

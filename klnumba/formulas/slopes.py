@@ -147,23 +147,23 @@ def log_ratio_of(p: float, q: float) -> float:
 def rel_entr(p: float, q: float) -> tuple[float, float]:
     """Of p*log(p/q)."""
     u = log_ratio_of(p, q) + 1.0
-    v = -p / q
+    v = -p / q if p >= 0.0 and q >= 0.0 else math.nan
     none = p == 0.0 and q == 0.0
-    return 0.0 if none else u, 0.0 if none else (v if u == u else math.nan)
+    return 0.0 if none else u, 0.0 if none else v
 
 
 def generalized_kl(p: float, q: float) -> tuple[float, float]:
     """Of p*log(p/q) - p + q."""
-    u = log_ratio_of(p, q)
-    v = (q - p) / q
-    return u, 0.0 if p == q else (v if u == u else math.nan)
+    v = (q - p) / q if p >= 0.0 and q >= 0.0 else math.nan
+    return log_ratio_of(p, q), 0.0 if p == q else v
 
 
 def kl_div(log_q: float, p: float) -> tuple[float, float]:
-    """Of p*(log(p) - log_q)."""
+    """Of p*(log(p) - log_q); the first says without a logarithm where the second is NaN."""
     u = (log_ratio_of(p, 1.0) - log_q) + 1.0
     none = p == 0.0 and log_q == -math.inf
-    return -p if u == u or none else math.nan, 0.0 if none else u
+    known = p >= 0.0 and log_q == log_q and (p < math.inf or log_q < math.inf)
+    return -p if known else math.nan, 0.0 if none else u
 
 
 def kl_div_log_target(log_q: float, log_p: float) -> tuple[float, float]:

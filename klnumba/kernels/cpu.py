@@ -294,11 +294,12 @@ def _signature_of_quick_slopes(kind: np.dtype[Any], logs: bool, short: bool) -> 
 
 
 @once
-def slope_cells(name: str, dtype: str) -> Any:
-    """The derivatives of a formula of two numbers by both."""
+def slope_cells(name: str, dtype: str, by: tuple[bool, bool]) -> Any:
+    """The derivatives of a formula of two numbers by the first, the second, or both."""
     cells, out = cells_of(np.dtype(dtype)), buffer_of(np.dtype(dtype))
-    signature = types.void(cells, cells, VALUES, out, out)
-    return loop(_name(name, "slope-cells", dtype), slope_loops.cells(slopes.CELLS[name]), signature)
+    signature = types.void(cells, cells, NUMBERS, BOOL, out, out)
+    sides = "".join(side for side, wanted in zip("xy", by, strict=True) if wanted)
+    return loop(_name(name, "slope-cells", sides, dtype), slope_loops.cells(slopes.CELLS[name], by), signature)
 
 
 @once
@@ -316,7 +317,7 @@ def hessian_rows(name: str, logs: bool, normalize: bool) -> Any:
 @once
 def hessian_cells(name: str) -> Any:
     """The same of a formula of two numbers by both."""
-    signature = types.void(*(NUMBERS,) * 4, VALUES, VALUES, VALUES)
+    signature = types.void(*(NUMBERS,) * 5, BOOL, VALUES, VALUES)
     return loop(_name(name, "hessian-cells"), hessian_loops.cells(hessians.CELLS[name]), signature)
 
 

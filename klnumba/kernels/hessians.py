@@ -237,13 +237,13 @@ def rows(slope: Slope, bend: Bend, normalize: bool) -> Callable[..., None]:
 
 
 def cells(formula: Callable[..., Any]) -> Callable[..., None]:
-    """The second derivatives of a formula of two numbers by both times a direction, each times its factor."""
+    """The second derivatives of a formula of two numbers times a direction, each times its factor or the one of all."""
     formula = scalar(formula)
 
-    def loop(x: Any, y: Any, dx: Any, dy: Any, factors: Any, out_x: Any, out_y: Any) -> None:
+    def loop(x: Any, y: Any, dx: Any, dy: Any, factors: Any, one_of_all: bool, out_x: Any, out_y: Any) -> None:
         for k in range(x.size):
             u, v = formula(x[k], y[k], dx[k], dy[k])
-            g = factors[k]
+            g = factors[0 if one_of_all else k]
             out_x[k] = 0.0 if g == 0.0 else u * g
             out_y[k] = 0.0 if g == 0.0 else v * g
 

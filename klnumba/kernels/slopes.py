@@ -162,15 +162,18 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
     return loop
 
 
-def cells(formula: Callable[..., Any]) -> Callable[..., None]:
-    """The derivatives of a formula of two numbers by both, each times its factor."""
+def cells(formula: Callable[..., Any], by: tuple[bool, bool]) -> Callable[..., None]:
+    """The derivatives of a formula of two numbers by those that are wanted, each times its factor or the one of all."""
     formula = scalar(formula)
+    by_x, by_y = by
 
-    def loop(x: Any, y: Any, factors: Any, out_x: Any, out_y: Any) -> None:
+    def loop(x: Any, y: Any, factors: Any, one_of_all: bool, out_x: Any, out_y: Any) -> None:
         for k in range(x.size):
             u, v = formula(np.float64(x[k]), np.float64(y[k]))
-            g = np.float64(factors[k])
-            out_x[k] = 0.0 if g == 0.0 else u * g
-            out_y[k] = 0.0 if g == 0.0 else v * g
+            g = factors[0 if one_of_all else k]
+            if by_x:
+                out_x[k] = 0.0 if g == 0.0 else u * g
+            if by_y:
+                out_y[k] = 0.0 if g == 0.0 else v * g
 
     return loop

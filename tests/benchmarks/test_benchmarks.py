@@ -218,6 +218,13 @@ def test_gradients_are_of_one_loss(kind):
     assert torch.allclose(ours, theirs, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("log_target", [False, True])
+def test_gradients_of_the_loss_are_of_one_loss(log_target):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
+    calls = gradients.contenders_of_loss(log_target, "float64", CELLS)
+    torch.testing.assert_close(calls["klnumba"](), calls["PyTorch"](), rtol=1e-15, atol=0.0)
+
+
 @pytest.mark.parametrize("name", gradients.losses_of_pairs() if importlib.util.find_spec("torch") else [])
 def test_gradients_of_distributions_are_of_one_loss(name):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")

@@ -12,8 +12,9 @@ from mpmath import mpf
 
 import klnumba as kl
 from klnumba import derivatives, gradients
+from klnumba.derivatives import OfCells
 from klnumba.distributions import Normal
-from klnumba.formulas.slopes import SLOPES
+from klnumba.formulas.slopes import CELLS, SLOPES
 from klnumba.kernels.rises import KEPT
 from tests.reference import row_slopes
 
@@ -481,6 +482,33 @@ def test_one_argument_or_several():
 def test_cells(function, p, q, by_p, by_q):
     _, found = kl.value_and_grad(getattr(kl, function), (0, 1))(p, q)
     assert found == pytest.approx((by_p, by_q), rel=1e-15, nan_ok=True)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", CELLS)
+def test_cells_by_one_side_are_those_by_both(name, dtype):
+    """Also where one factor serves all cells, and where each has its own."""
+    limits = np.finfo(dtype)
+    ends = np.array(
+        [0.0, -0.0, limits.smallest_subnormal, 0.3, 1.0, 2.0, -1.0, limits.max, -80.0, INF, -INF, NAN], dtype
+    )
+    x, y = (a.ravel() for a in np.meshgrid(ends, ends))
+    call, both = OfCells(name), (True, True)
+    by_x, by_y = call.slopes(x, y, 1.5, both)
+    np.testing.assert_array_equal(call.slopes(x, y, 1.5, (True, False))[0], by_x)
+    np.testing.assert_array_equal(call.slopes(x, y, 1.5, (False, True))[1], by_y)
+    assert call.slopes(x, y, 1.5, (False, True))[0] is None
+    for found, whole in zip(call.slopes(x, y, np.full(x.shape, 1.5), both), (by_x, by_y), strict=True):
+        np.testing.assert_array_equal(found, whole)
+
+
+def test_the_loss_says_by_its_input_where_it_is_not_known():
+    """Without the logarithm of the target."""
+    ends = np.array([0.0, 0.3, 2.0, -1.0, INF, -INF, NAN])
+    log_q, p = (a.ravel() for a in np.meshgrid(ends, ends))
+    by_input, by_target = OfCells("kl_div").slopes(log_q, p, 1.0, (True, True))
+    np.testing.assert_array_equal(np.isnan(by_input), np.isnan(by_target))
+    np.testing.assert_array_equal(by_input[~np.isnan(by_input)], -p[~np.isnan(by_input)])
 
 
 def test_cells_broadcast_and_are_left_out():
