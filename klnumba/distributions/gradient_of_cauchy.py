@@ -18,25 +18,28 @@ from klnumba.distributions.of_cauchy import from_exponential, from_half_cauchy, 
 from klnumba.duals import dilogarithm
 from klnumba.duals import twofold as tf
 from klnumba.duals.dual import value_of
+from klnumba.duals.number import Twofold, must_rest, where
 from klnumba.duals.twin import twin
-from klnumba.duals.twofold import Twofold, where
 from klnumba.formulas.integrals import cosine_integral_part
 
 
 def exponential_cauchy(rate: Any, loc: Any, scale: Any) -> Any:
     """By `loc`, at 0: less E 2*X/(X**2 + scale**2), which is 2*rate*g(rate*scale)."""
+    must_rest(value_of(loc))
     pull = 2.0 * rate * twin(cosine_integral_part)(rate * scale)
     return twin(from_exponential)(rate, scale) - loc * pull
 
 
 def half_cauchy_cauchy(scale_p: Any, loc: Any, scale_q: Any) -> Any:
     """By `loc`, at 0: less E 2*X/(X**2 + scale_q**2)."""
+    must_rest(value_of(loc))
     pull = 4.0 / math.pi * _log_over_squares(value_of(scale_p), value_of(scale_q))
     return twin(from_half_cauchy)(scale_p, scale_q) - loc * pull
 
 
 def half_cauchy_student_t(scale_p: Any, df: Any, loc: Any, scale_q: Any) -> Any:
     """By `loc`, at 0: less E (df + 1)*X/(X**2 + df*scale_q**2)."""
+    must_rest(value_of(loc))
     k = value_of(df)
     pull = 2.0 / math.pi * (k + 1.0) * _log_over_squares(value_of(scale_p), tf.sqrt(k) * value_of(scale_q))
     return twin(from_half_cauchy_to_t)(scale_p, df, scale_q) - loc * pull
@@ -51,12 +54,14 @@ def _log_over_squares(x: Twofold, y: Twofold) -> Twofold:
 
 def student_t_cauchy(df: Any, loc_p: Any, scale_p: Any, loc_q: Any, scale_q: Any) -> Any:
     """By `df`, at 1."""
+    must_rest(value_of(df))
     pull = _by_df(*map(value_of, (loc_p, scale_p, 1.0, loc_q, scale_q)))
     return twin(cauchy_cauchy)(loc_p, scale_p, loc_q, scale_q) + (df - 1.0) * pull
 
 
 def student_t_student_t(df_p: Any, loc_p: Any, scale_p: Any, df_q: Any, loc_q: Any, scale_q: Any) -> Any:
     """By p's `df`, at 1."""
+    must_rest(value_of(df_p))
     pull = _by_df(*map(value_of, (loc_p, scale_p, df_q, loc_q, scale_q)))
     return twin(cauchy_student_t)(loc_p, scale_p, df_q, loc_q, scale_q) + (df_p - 1.0) * pull
 

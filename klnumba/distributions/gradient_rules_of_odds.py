@@ -17,10 +17,10 @@ from klnumba.distributions import binomial, count_means, count_pairs, geometric,
 from klnumba.distributions.continuous_bernoulli import log_odds
 from klnumba.distributions.evaluate import evaluate
 from klnumba.duals import twofold as tf
-from klnumba.duals.dual import chain, value_of
+from klnumba.duals.dual import Choice, chain, value_of
+from klnumba.duals.number import Twofold, is_moving, must_rest, where
 from klnumba.duals.rules import rule
 from klnumba.duals.twin import rebuilt, twin
-from klnumba.duals.twofold import Twofold, where
 
 
 @rule(mixed_odds.log_odds_twofold)
@@ -88,8 +88,8 @@ def _rise(a: Twofold, b: Twofold) -> Twofold:
     """sigmoid(b) - sigmoid(a) = sigmoid(b)*sigmoid(-a)*(1 - exp(a - b)), the exponent negative."""
     up = b.hi > a.hi
     low, high = where(up, a, b), where(up, b, a)
-    same = low.hi == high.hi  # of infinite numbers the difference is none
-    gap = where(same & (low.lo == high.lo), 0.0, low - high)
+    same = (low.hi == high.hi) & ~np.isfinite(low.hi)  # of infinite numbers the difference is none
+    gap = where(same, 0.0, low - high)
     size = _odds(high)[0] * _odds(low)[1] * -tf.expm1(gap)
     return where(up, size, -size)
 
@@ -130,6 +130,7 @@ def _scaled_softplus(x: Twofold) -> Twofold:
 @rule(negative_binomial.negative_binomial_probs)
 def negative_binomial_probs(r: Any, p: Any, s: Any, q: Any) -> Any:
     """By the counts, where they are equal: E(X)/r*log(p/q), as E X = r*p/(1 - p), and log((1 - p)/(1 - q))."""
+    must_rest(value_of(r), value_of(s))
     v, w = value_of(p), value_of(q)
     nothing = v.hi == 0.0
     logs = tf.log_of_quotient(where(nothing, 1.0, v), where(nothing, 1.0, w))
@@ -141,8 +142,9 @@ def negative_binomial_probs(r: Any, p: Any, s: Any, q: Any) -> Any:
 @rule(negative_binomial.negative_binomial_logits)
 def negative_binomial_logits(r: Any, a: Any, s: Any, b: Any, *lows: Any) -> Any:
     """The same: exp(a)*(s(-b) - s(-a)), and s(b) - s(a)."""
+    must_rest(value_of(r), value_of(s))
     v, w = value_of(a), value_of(b)
-    of_s = where((v.hi == w.hi) & (v.lo == w.lo), 0.0, _softplus(w) - _softplus(v))
+    of_s = where((v.hi == w.hi) & ~np.isfinite(v.hi), 0.0, _softplus(w) - _softplus(v))
     of_counts = chain(Twofold(0.0), (r, -_per_success(-v, -w)), (s, of_s))
     return per_success_logits(-a, -b) * value_of(r) + of_counts
 
@@ -154,6 +156,8 @@ def negative_binomial_logits(r: Any, a: Any, s: Any, b: Any, *lows: Any) -> Any:
 def binomial_probs(n: Any, p: Any, m: Any, q: Any) -> Any:
     """By p: n times the mean, over n - 1 draws, of what one success more adds to the log-ratio of the probabilities."""
     v, w, counts, more = (value_of(x) for x in (p, q, n, m))
+    if is_moving(v, w) and Choice(counts.hi == more.hi):
+        return twin(odds.two_outcomes)(p, q) * counts
     moves = (v.hi > 0.0) & (v.hi < 1.0)
     same = (counts.hi == more.hi) & (v.hi == w.hi) & moves
     logs = tf.log_of_quotient(v, w) - tf.log_of_quotient(1.0 - v, 1.0 - w)
@@ -171,6 +175,8 @@ def binomial_probs(n: Any, p: Any, m: Any, q: Any) -> Any:
 def binomial_logits(n: Any, a: Any, m: Any, b: Any, *lows: Any) -> Any:
     """The same times p*(1 - p), and m*q - n*p, from their distances to m and n where these are near."""
     v, w, counts, more = (value_of(x) for x in (a, b, n, m))
+    if is_moving(v, w) and Choice(counts.hi == more.hi):
+        return two_outcomes_logits(a, b) * counts
     (p, rest_p), (q, rest_q) = _odds(v), _odds(w)
     of_p = _times(counts * (p * rest_p), _more_ways(counts, p, rest_p, more) + (v - w))
     high = (v.hi > 0.0) & (w.hi > 0.0)
@@ -270,6 +276,7 @@ def bernoulli_geometric_logits(a: Any, b: Any, *lows: Any) -> Any:
 @rule(count_pairs.geometric_first_failure_probs)
 def geometric_first_failure_probs(p: Any, count: Any, q: Any) -> Any:
     """By the count, as E digamma(1 + X) - digamma(1) = -log(p): log(p/(1 - q))."""
+    must_rest(value_of(count))
     of_count = tf.log_of_quotient(value_of(p), 1.0 - value_of(q))
     found = rebuilt(count_pairs.geometric_first_failure_probs)(p, count, q)
     return found + chain(Twofold(0.0), (count, of_count))
@@ -278,6 +285,7 @@ def geometric_first_failure_probs(p: Any, count: Any, q: Any) -> Any:
 @rule(count_pairs.geometric_first_failure_logits)
 def geometric_first_failure_logits(a: Any, count: Any, b: Any, *lows: Any) -> Any:
     """The same: s(b) - s(-a)."""
+    must_rest(value_of(count))
     of_count = _softplus(value_of(b)) - _softplus(-value_of(a))
     return per_success_logits(a, -b) + chain(Twofold(0.0), (count, of_count))
 
@@ -285,6 +293,7 @@ def geometric_first_failure_logits(a: Any, count: Any, b: Any, *lows: Any) -> An
 @rule(count_pairs.first_failure_geometric_probs)
 def first_failure_geometric_probs(count: Any, p: Any, q: Any) -> Any:
     """By the count, as the log-ratio of the probabilities is linear in X: E(X)*log(p/(1 - q))."""
+    must_rest(value_of(count))
     v = value_of(p)
     nothing = v.hi == 0.0
     of_count = v / (1.0 - v) * tf.log_of_quotient(where(nothing, 1.0, v), 1.0 - value_of(q))
@@ -295,5 +304,6 @@ def first_failure_geometric_probs(count: Any, p: Any, q: Any) -> Any:
 @rule(count_pairs.first_failure_geometric_logits)
 def first_failure_geometric_logits(count: Any, a: Any, b: Any, *lows: Any) -> Any:
     """The same: exp(a)*(s(b) - s(-a))."""
+    must_rest(value_of(count))
     of_count = -_per_success(-value_of(a), value_of(b))
     return per_success_logits(-a, b) + chain(Twofold(0.0), (count, of_count))

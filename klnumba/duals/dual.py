@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.duals.twofold import Twofold, twofold, where
+from klnumba.duals.number import Moving, Twofold, is_moving, move_of, over, sign_of, still, times, twofold, where
 
 
 class Split(Exception):
@@ -119,8 +119,8 @@ class Dual:
         return result
 
     def __abs__(self) -> Dual:
-        """The slope at 0 is 0, halfway between those of both sides."""
-        sign = np.sign(self.value.hi)
+        """The slope at 0 is 0, halfway between those of both sides, unless the number moves to one of them."""
+        sign = sign_of(self.value)
         return Dual(self.value * sign, self.slopes * sign)
 
     def __lt__(self, other: Any) -> Choice:
@@ -159,7 +159,7 @@ def _quotient(x: Any, y: Any) -> Any:
     below = value_of(y)
     quotient = value_of(x) / below
     found = chain(quotient, (x, 1.0), (y, -quotient))
-    return Dual(quotient, _of_moving(found.slopes, found.slopes / below))
+    return Dual(quotient, over(found.slopes, below))
 
 
 def _product(x: Any, y: Any) -> Any:
@@ -187,10 +187,14 @@ for _ufunc, _name in (
 
 
 def _compare(how: Any, x: Any, y: Any) -> Choice:
-    """The difference of the values decides: it is exact where they are close. Infinities are compared as they are."""
+    """The difference of the values decides: it is exact where they are close. Infinities are compared as they are.
+
+    Of equal numbers that part as they move, one is the greater.
+    """
     a, b = value_of(x), value_of(y)
-    difference = (a - b).hi
-    return Choice(np.where(np.isfinite(difference), how(difference, 0.0), how(a.hi, b.hi)))
+    difference = a - b
+    finite = np.isfinite(difference.hi)
+    return Choice(np.where(finite, how(sign_of(difference), 0.0), how(a.hi, b.hi)))
 
 
 def value_of(x: Any) -> Twofold:
@@ -203,13 +207,14 @@ def chain(value: Twofold, *terms: tuple[Any, Any]) -> Any:
     slopes: Any = None
     for argument, partial in terms:
         if isinstance(argument, Dual):
-            term = _of_moving(argument.slopes, argument.slopes * partial)
+            term = times(argument.slopes, twofold(partial))
             slopes = term if slopes is None else slopes + term
+    if not is_moving(value):
+        for argument, partial in terms:
+            if isinstance(argument, Dual) and isinstance(argument.value, Moving):
+                move = times(argument.value.move, still(twofold(partial)))
+                value = Moving(still(value), move_of(value) + move)
     return Dual(value, slopes)
-
-
-def _of_moving(slopes: Twofold, found: Twofold) -> Twofold:
-    return where((slopes.hi == 0.0) & (slopes.lo == 0.0), 0.0, found)
 
 
 def least(first: Any, *others: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from klnumba.duals.dual import Dual, by_branches
-from klnumba.duals.twofold import Twofold
+from klnumba.duals.number import Moving, Twofold, is_moving, mapped, move_of
 
 BLOCK = 1 << 14  # numbers that are evaluated together: nodes times distributions
 
@@ -26,35 +26,47 @@ def over_nodes(formula: Callable[..., Any], nodes: Array, *numbers: Any) -> tupl
 def _of_some(formula: Callable[..., Any], nodes: Array, numbers: tuple[Any, ...], shape: tuple[int, ...]) -> list[Dual]:
     k, n = shape
     size = len(nodes) * n
-    still = np.zeros((k, size))
-    wide = [Dual(Twofold(np.repeat(nodes, n), still[0]), Twofold(still, still))]
+    still_at = np.zeros((k, size))
+    wide = [Dual(Twofold(np.repeat(nodes, n), still_at[0]), Twofold(still_at, still_at))]
     wide += [_repeated(x, len(nodes), shape) if isinstance(x, Dual) else x for x in numbers]
 
     def of_some(at: Array) -> Any:
         return formula(*(_taken(x, at) if isinstance(x, Dual) else x for x in wide))
 
-    found: list[Array] = []  # of each result the four arrays of a dual, as k + 1 rows of the higher and the lower parts
+    found: list[Array] = []  # of each result its numbers and their moves, k + 1 rows of the higher and the lower parts
     for at, results in by_branches(of_some, np.arange(size)):
-        found = found or [np.zeros((2, k + 1, size)) for _ in results]
+        found = found or [np.zeros((2, 2, k + 1, size)) for _ in results]
         for rows, x in zip(found, results, strict=True):
-            rows[0, 0, at], rows[1, 0, at] = x.value.hi, x.value.lo
-            rows[0, 1:, at], rows[1, 1:, at] = x.slopes.hi.T, x.slopes.lo.T
-    return [_sum_of_nodes(rows.reshape(2, k + 1, len(nodes), n)) for rows in found]
+            for plane, value, slopes in ((0, x.value, x.slopes), (1, move_of(x.value), move_of(x.slopes))):
+                rows[plane, 0, 0, at], rows[plane, 1, 0, at] = value.hi, value.lo
+                rows[plane, 0, 1:, at], rows[plane, 1, 1:, at] = slopes.hi.T, slopes.lo.T
+    moves = any(is_moving(x.value, x.slopes) for x in wide if isinstance(x, Dual))
+    return [_sum_of_nodes(rows.reshape(2, 2, k + 1, len(nodes), n), moves) for rows in found]
 
 
 def _repeated(x: Dual, count: int, shape: tuple[int, ...]) -> Dual:
     """For each node the whole batch."""
-    value = (np.tile(np.broadcast_to(part, shape[1:]), count) for part in (x.value.hi, x.value.lo))
-    slopes = (np.tile(np.broadcast_to(part, shape), (1, count)) for part in (x.slopes.hi, x.slopes.lo))
-    return Dual(Twofold(*value), Twofold(*slopes))
+
+    def tiled(part: Array) -> Array:
+        return np.tile(np.broadcast_to(part, shape[-max(part.ndim, 1) :]), count)
+
+    return Dual(mapped(tiled, x.value), mapped(tiled, x.slopes))
 
 
 def _taken(x: Dual, at: Array) -> Dual:
-    return Dual(Twofold(x.value.hi[at], x.value.lo[at]), Twofold(x.slopes.hi[:, at], x.slopes.lo[:, at]))
+    return Dual(mapped(lambda part: part[at], x.value), mapped(lambda part: part[:, at], x.slopes))
 
 
-def _sum_of_nodes(rows: Array) -> Dual:
+def _sum_of_nodes(planes: Array, moves: bool) -> Dual:
     """By halves, along the third axis."""
+    value, slopes = _halved(planes[0])
+    if not moves:
+        return Dual(value, slopes)
+    moved, bent = _halved(planes[1])
+    return Dual(Moving(value, moved), Moving(slopes, bent))
+
+
+def _halved(rows: Array) -> tuple[Twofold, Twofold]:
     total = Twofold(*rows)
     while total.hi.shape[1] > 1:
         half = total.hi.shape[1] // 2
@@ -65,7 +77,7 @@ def _sum_of_nodes(rows: Array) -> Dual:
         both = first + second
         total = Twofold(np.concatenate([both.hi, rest.hi], 1), np.concatenate([both.lo, rest.lo], 1))
     hi, lo = total.hi[:, 0], total.lo[:, 0]
-    return Dual(Twofold(hi[0], lo[0]), Twofold(hi[1:], lo[1:]))
+    return Twofold(hi[0], lo[0]), Twofold(hi[1:], lo[1:])
 
 
 def _added(duals: tuple[Dual, ...]) -> Dual:

@@ -17,7 +17,7 @@ import numpy as np
 
 from klnumba.duals import twofold as tf
 from klnumba.duals.dual import Dual, chain, value_of, whole
-from klnumba.duals.twofold import Twofold, exactly, where
+from klnumba.duals.number import Moving, Twofold, exactly, move_of, scaled, still, where
 from klnumba.formulas import (
     bessel,
     divergences,
@@ -209,16 +209,14 @@ def _ratio_less_1(a: Twofold, b: Twofold, c: Twofold, d: Twofold) -> Twofold:
 def _ratio_of_products(a: Twofold, b: Twofold, c: Twofold, d: Twofold) -> Twofold:
     """a*b/(c*d), with the powers of two apart, so that no product leaves the range."""
     (one, k), (two, m), (three, n), (four, o) = (_parts(x) for x in (a, b, c, d))
-    ratio = (one * two) / (three * four)
-    power = k + m - n - o
-    return Twofold(np.ldexp(ratio.hi, power), np.ldexp(ratio.lo, power))
+    return scaled((one * two) / (three * four), k + m - n - o)
 
 
 def _parts(x: Twofold) -> tuple[Twofold, Any]:
     """x as m*2**k, with m from 0.5 to 1."""
-    m, k = np.frexp(x.hi)
+    k = np.frexp(x.hi)[1]
     half = k // 2  # 2**-k may be beyond the range
-    return Twofold(m, np.ldexp(np.ldexp(x.lo, -half), half - k)), k
+    return scaled(scaled(x, -half), half - k), k
 
 
 @rule(special.log_in_parts)
@@ -259,12 +257,17 @@ def exp_excess(v: Any) -> Any:
 def _sum_of_logs(value: Twofold, *terms: tuple[Any, Any]) -> Any:
     """A number whose slopes are those of several, times factors: where all but the last digits cancel, they are 0."""
     whole_sum = chain(value, *terms)
-    largest_term = 0.0
-    for argument, partial in terms:
-        if isinstance(argument, Dual):
-            largest_term = np.maximum(largest_term, np.abs((argument.slopes * partial).hi))
-    rest = np.abs(whole_sum.slopes.hi) <= ROUNDING * largest_term
-    return Dual(value, where(rest, 0.0, whole_sum.slopes))
+    parts = [argument.slopes * partial for argument, partial in terms if isinstance(argument, Dual)]
+    return Dual(value, _without_rest(whole_sum.slopes, parts)) if parts else whole_sum
+
+
+def _without_rest(total: Twofold, parts: list[Twofold]) -> Twofold:
+    """A sum, 0 where it is no more than the rounding of its parts; so also how it moves."""
+    largest_part = functools.reduce(np.maximum, (np.abs(part.hi) for part in parts))
+    found = where(np.abs(total.hi) <= ROUNDING * largest_part, 0.0, still(total))
+    if not isinstance(total, Moving):
+        return found
+    return Moving(found, _without_rest(total.move, [move_of(part) for part in parts]))
 
 
 @rule(ranges.times_exp_excess)

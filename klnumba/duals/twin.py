@@ -16,7 +16,8 @@ import numpy as np
 
 from klnumba.duals import rules
 from klnumba.duals.dual import Dual, by_branches, largest, least
-from klnumba.duals.twofold import EULER, HALF_LOG_2PI, LN2, Twofold
+from klnumba.duals.number import Moving, Twofold, move_of
+from klnumba.duals.twofold import EULER, HALF_LOG_2PI, LN2
 
 BLOCK = 1 << 12  # numbers that are evaluated together
 EXTREME = 200  # a parameter of 2**200 or 2**-200 may have a square beyond the range
@@ -117,3 +118,39 @@ def _seeds(columns: np.ndarray, sizes: np.ndarray) -> list[Dual]:
     changes = np.ldexp(1.0, sizes)
     unit = np.eye(len(columns))
     return [Dual(Twofold(x), Twofold(np.outer(unit[i], changes[i]))) for i, x in enumerate(columns)]
+
+
+def slopes_along(
+    formula: Callable[..., Any], parameters: Sequence[np.ndarray], moves: Sequence[np.ndarray]
+) -> np.ndarray:
+    """What the partial derivatives of a formula change by as its parameters move: an array (k, n).
+
+    That is its Hessian times the direction, worked out as the derivatives are, with numbers that move; NaN where one on
+    the way leaves the range.
+
+    Raises
+    ------
+    NotImplementedError
+        If a derivative on the way holds at single values of a parameter.
+    """
+    columns, steps = np.array(parameters, np.float64), np.array(moves, np.float64)
+    out, unit = np.full(columns.shape, np.nan), np.eye(len(columns))
+
+    def of_some(some: np.ndarray) -> Any:
+        return formula(
+            *(
+                Dual(Moving(Twofold(x), Twofold(move)), Twofold(np.repeat(unit[i][:, None], some.size, 1)))
+                for i, (x, move) in enumerate(zip(columns[:, some], steps[:, some], strict=True))
+            )
+        )
+
+    with np.errstate(all="ignore"):
+        for start in range(0, columns.shape[1], BLOCK):
+            stop = min(start + BLOCK, columns.shape[1])
+            for some, result in by_branches(of_some, np.arange(start, stop)):
+                if isinstance(result, Dual):
+                    found = np.where(np.isfinite(result.value.hi), move_of(result.slopes).hi, np.nan)
+                    out[:, some] = np.where(np.isfinite(found), found + 0.0, np.nan)
+                elif math.isfinite(result):
+                    out[:, some] = 0.0
+    return out

@@ -1,8 +1,4 @@
-"""Arrays in twice the digits of float64: each number is the unevaluated sum of two.
-
-A derivative of a divergence is of first order where its terms are of zeroth, so that what a term loses to rounding
-would show in it. With about 31 digits there is room for that. Products below 1e-290 keep the 16 digits of float64.
-"""
+"""Functions of numbers in twice the digits of float64."""
 
 from __future__ import annotations
 
@@ -10,110 +6,10 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
-from typing import Any
 
 import numpy as np
 
-SPLITTER = 134217729.0  # 2**27 + 1
-
-
-class Twofold:
-    """hi + lo, where hi is the sum rounded."""
-
-    __slots__ = ("hi", "lo")
-    __array_ufunc__ = None  # NumPy's scalars leave the operation to this class
-
-    def __init__(self, hi: Any, lo: Any = 0.0) -> None:
-        self.hi = np.asarray(hi, np.float64)
-        self.lo = np.asarray(lo, np.float64)
-
-    def __add__(self, other: Any) -> Twofold:
-        other = twofold(other)
-        high, error = _two_sum(self.hi, other.hi)
-        low, error_of_low = _two_sum(self.lo, other.lo)
-        high, error = _fast_two_sum(high, _finite(error + low))
-        return _rounded(high, error + error_of_low)
-
-    __radd__ = __add__
-
-    def __neg__(self) -> Twofold:
-        return Twofold(-self.hi, -self.lo)
-
-    def __sub__(self, other: Any) -> Twofold:
-        return self + (-twofold(other))
-
-    def __rsub__(self, other: Any) -> Twofold:
-        return twofold(other) + (-self)
-
-    def __mul__(self, other: Any) -> Twofold:
-        other = twofold(other)
-        high, error = _two_product(self.hi, other.hi)
-        return _rounded(high, error + (self.hi * other.lo + self.lo * other.hi))
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, other: Any) -> Twofold:
-        other = twofold(other)
-        first = self.hi / other.hi
-        rest = self - other * first
-        second = _finite(rest.hi / other.hi)
-        rest = rest - other * second
-        return Twofold(*_fast_two_sum(first, second)) + Twofold(_finite(rest.hi / other.hi))
-
-    def __rtruediv__(self, other: Any) -> Twofold:
-        return twofold(other) / self
-
-
-Number = Twofold | float | np.ndarray
-
-
-def twofold(x: Number) -> Twofold:
-    """The number itself, or a float as one."""
-    return x if isinstance(x, Twofold) else Twofold(x)
-
-
-def exactly(x: Fraction) -> Twofold:
-    """A fraction, rounded to twice the digits."""
-    high = float(x)
-    return Twofold(high, float(x - Fraction(high)))
-
-
-def where(mask: Any, x: Any, y: Any) -> Twofold:
-    """x where the mask is set, else y."""
-    x, y = twofold(x), twofold(y)
-    return Twofold(np.where(mask, x.hi, y.hi), np.where(mask, x.lo, y.lo))
-
-
-def _finite(x: Any) -> Any:
-    return np.where(np.isfinite(x), x, 0.0)
-
-
-def _two_sum(a: Any, b: Any) -> tuple[Any, Any]:
-    s = a + b
-    t = s - a
-    return s, (a - (s - t)) + (b - t)
-
-
-def _fast_two_sum(a: Any, b: Any) -> tuple[Any, Any]:
-    s = a + b
-    return s, b - (s - a)
-
-
-def _two_product(a: Any, b: Any) -> tuple[Any, Any]:
-    """Dekker's product: a*b and its rounding error."""
-    ca, cb = SPLITTER * a, SPLITTER * b
-    a_high = ca - (ca - a)
-    b_high = cb - (cb - b)
-    a_low, b_low = a - a_high, b - b_high
-    product = a * b
-    return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
-
-
-def _rounded(high: Any, low: Any) -> Twofold:
-    """The pair in normal form; what overflows has no low part."""
-    s, e = _fast_two_sum(high, _finite(low))
-    return Twofold(s, _finite(e))
-
+from klnumba.duals.number import Moving, Number, Twofold, carried, exactly, still, times, twofold, where
 
 LN2 = Twofold(0.6931471805599453, 2.3190468138462996e-17)
 HALF_LOG_2PI = Twofold(0.9189385332046728, -3.878294158067242e-17)
@@ -142,6 +38,7 @@ def _small_expm1(r: Twofold) -> Twofold:
     return m
 
 
+@carried(lambda x, y: y)
 def exp(x: Number) -> Twofold:
     """e**x."""
     x = twofold(x)
@@ -157,6 +54,7 @@ def exp(x: Number) -> Twofold:
     return where(inside, y, beyond)
 
 
+@carried(lambda x, y: 1.0 + y)
 def expm1(x: Number) -> Twofold:
     """e**x - 1."""
     x = twofold(x)
@@ -164,6 +62,7 @@ def expm1(x: Number) -> Twofold:
     return where(small, _small_expm1(where(small, x, 0.0)), exp(x) - 1.0)
 
 
+@carried(lambda x, y: 1.0 / (1.0 + x))
 def log1p(x: Number) -> Twofold:
     """log(1 + x): NumPy's, and a step of Newton's method."""
     x = twofold(x)
@@ -172,6 +71,7 @@ def log1p(x: Number) -> Twofold:
     return where(np.isfinite(y) & np.isfinite(e.hi), y - (e - x) / (1.0 + e), y)
 
 
+@carried(lambda x, y: 1.0 / x)
 def log(x: Number) -> Twofold:
     """The logarithm of a positive number; -inf of zero."""
     x = twofold(x)
@@ -186,6 +86,7 @@ def log(x: Number) -> Twofold:
     return where(inside, y, np.log(x.hi))
 
 
+@carried(lambda x, y: 0.5 / y)
 def sqrt(x: Number) -> Twofold:
     """The square root of a non-negative number."""
     x = twofold(x)
@@ -193,6 +94,7 @@ def sqrt(x: Number) -> Twofold:
     return where((y > 0.0) & np.isfinite(y), y + 0.5 * ((x - Twofold(y) * y) / np.where(y > 0.0, y, 1.0)), y)
 
 
+@carried(lambda x, y, value: 1.0 / x, lambda x, y, value: -1.0 / y)
 def log_of_quotient(x: Number, y: Number) -> Twofold:
     """log(x/y), to all digits also where the two are close and where the quotient is beyond the range."""
     x, y = twofold(x), twofold(y)
@@ -216,6 +118,9 @@ def power_series(z: Twofold, coefficients: Sequence[Twofold]) -> Twofold:
 
 def sin_and_cos(x: Number) -> tuple[Twofold, Twofold]:
     """The sine and the cosine, of numbers up to some 1e15."""
+    if isinstance(x, Moving):
+        sine, cosine = sin_and_cos(still(x))
+        return Moving(sine, times(x.move, cosine)), Moving(cosine, times(x.move, -sine))
     x = twofold(x)
     k = np.round(x.hi / HALF_PI[0])
     r = x
@@ -228,6 +133,7 @@ def sin_and_cos(x: Number) -> tuple[Twofold, Twofold]:
     return where(k % 4.0 >= 2.0, -sine, sine), where((k + 1.0) % 4.0 >= 2.0, -cosine, cosine)
 
 
+@carried(lambda y, x, value: x / (x * x + y * y), lambda y, x, value: -y / (x * x + y * y))
 def angle(y: Number, x: Number) -> Twofold:
     """That of the point (x, y), as atan2; one step from the angle of float64."""
     x, y = twofold(x), twofold(y)
@@ -259,6 +165,12 @@ def _ratio_series(order: int) -> tuple[Twofold, ...]:
 
 def bessel_ratio(x: Number) -> tuple[Twofold, Twofold, Twofold]:
     """A = I1/I0 of x >= 0, 1 - A, and the derivative of A, 1 - A/x - A*A; all three to all digits."""
+    if isinstance(x, Moving):
+        plain = still(x)
+        ratio, gap, slope = bessel_ratio(plain)
+        rise = times(x.move, slope)
+        bend = (ratio / plain - slope) / plain - 2.0 * ratio * slope
+        return Moving(ratio, rise), Moving(gap, -rise), Moving(slope, times(x.move, bend))
     x = twofold(x)
     far = x.hi >= BESSEL_FAR
     y = 1.0 / where(far, x, BESSEL_FAR)
@@ -273,6 +185,7 @@ def bessel_ratio(x: Number) -> tuple[Twofold, Twofold, Twofold]:
     return where(far, 1.0 - gap, ratio), where(far, gap, 1.0 - ratio), slope
 
 
+@carried(lambda x, y: bessel_ratio(x)[0])
 def log_bessel(x: Number) -> Twofold:
     """log(I0(x)) for x >= 0."""
     x = twofold(x)
@@ -288,6 +201,7 @@ def log_bessel(x: Number) -> Twofold:
     return where(far, beyond, log1p(total))
 
 
+@carried(lambda x, y: _mean_decay(x))
 def entire_exponential_integral(x: Number) -> Twofold:
     """The integral of (1 - exp(-t))/t from 0 to x >= 0: exp(-x) times the sum of x**k/k!*(1 + 1/2 + ... + 1/k)."""
     x = twofold(x)
@@ -303,9 +217,15 @@ def entire_exponential_integral(x: Number) -> Twofold:
     return where(far, log(where(far, x, 1.0)) + EULER, exp(-near) * total)
 
 
+def _mean_decay(x: Twofold) -> Twofold:
+    """(1 - exp(-x))/x, 1 at 0."""
+    return where(x.hi == 0.0, 1.0, -expm1(-x) / where(x.hi == 0.0, 1.0, x))
+
+
 TERMS_OF_FRACTIONS = 260
 
 
+@carried(lambda z, y: y - 1.0 / z)
 def scaled_exponential_integral(z: Number) -> Twofold:
     """exp(z)*E1(z) for z > 0."""
     z = twofold(z)
@@ -317,6 +237,7 @@ def scaled_exponential_integral(z: Number) -> Twofold:
     return where(small, exp(near) * (entire_exponential_integral(near) - (log(near) + EULER)), 1.0 / rest)
 
 
+@carried(lambda x, y: TWO_OVER_SQRT_PI * exp(-x * x))
 def erf(x: Number) -> Twofold:
     """The error function."""
     x = twofold(x)
@@ -326,6 +247,7 @@ def erf(x: Number) -> Twofold:
     return where(small, _small_erf(where(small, y, 0.0)), beyond) * np.where(x.hi < 0.0, -1.0, 1.0)
 
 
+@carried(lambda x, y: 2.0 * x * y - TWO_OVER_SQRT_PI)
 def scaled_erfc(x: Number) -> Twofold:
     """exp(x*x)*erfc(x) for x >= 0."""
     x = twofold(x)
@@ -408,6 +330,7 @@ def _inverse_power(x: Twofold, n: int) -> Twofold:
     return result
 
 
+@carried(lambda x, y: digamma_less_log(x))
 def remainder_of_stirling(x: Number) -> Twofold:
     """c(x) = log-gamma(x) - [(x - 1/2)*log(x) - x + log(2*pi)/2]."""
     x = twofold(x)
@@ -416,12 +339,14 @@ def remainder_of_stirling(x: Number) -> Twofold:
     return _series(y, 0) + where(x.hi < FAR, moved, 0.0)
 
 
+@carried(lambda x, y: digamma(x))
 def log_gamma(x: Number) -> Twofold:
     """log(gamma(x))."""
     x = twofold(x)
     return ((x - 0.5) * log(x) - x) + (HALF_LOG_2PI + remainder_of_stirling(x))
 
 
+@carried(lambda x, y: trigamma_less_powers(x))
 def digamma_less_log(x: Number) -> Twofold:
     """digamma(x) - log(x) + 1/(2*x), which is c'(x)."""
     x = twofold(x)
@@ -430,18 +355,21 @@ def digamma_less_log(x: Number) -> Twofold:
     return _series(y, 1) + where(x.hi < FAR, moved, 0.0)
 
 
+@carried(lambda x, y: trigamma(x))
 def digamma(x: Number) -> Twofold:
     """The derivative of log-gamma."""
     x = twofold(x)
     return log(x) - 0.5 / x + digamma_less_log(x)
 
 
+@carried(lambda x, y: tetragamma(x))
 def trigamma(x: Number) -> Twofold:
     """The second derivative of log-gamma."""
     y, total = _raised(twofold(x), 2)
     return total + (1.0 / y + 0.5 / (y * y) + _series(y, 2))
 
 
+@carried(lambda x, y: tetragamma(x) + 1.0 / (x * x) + 1.0 / (x * x * x))
 def trigamma_less_powers(x: Number) -> Twofold:
     """trigamma(x) - 1/x - 1/(2*x*x), which is c''(x)."""
     x = twofold(x)
@@ -450,7 +378,15 @@ def trigamma_less_powers(x: Number) -> Twofold:
     return _series(y, 2) + where(x.hi < FAR, moved, 0.0)
 
 
+@carried(lambda x, y: pentagamma(x))
 def tetragamma(x: Number) -> Twofold:
     """The third derivative of log-gamma."""
     y, total = _raised(twofold(x), 3)
     return _series(y, 3) - (1.0 / (y * y) + 1.0 / (y * y * y)) - 2.0 * total
+
+
+def pentagamma(x: Number) -> Twofold:
+    """The fourth derivative of log-gamma, of a number that does not move."""
+    y, total = _raised(twofold(x), 4)
+    z = 1.0 / (y * y)
+    return _series(y, 4) + (2.0 * z / y + 3.0 * z * z) + 6.0 * total
