@@ -1,7 +1,7 @@
 """Value and gradient of losses, of rows and of distributions, against PyTorch: ``python -m benchmarks.gradients``.
 
-Writes ``gradients.json``, ``loss_gradients.json``, ``hessian_products.json`` and ``pair_gradients.json`` to
-``benchmarks/results``: the documentation's tables.
+Writes ``gradients.json``, ``loss_gradients.json``, ``hessian_products.json``, ``pair_gradients.json`` and
+``pair_hessian_products.json`` to ``benchmarks/results``: the documentation's tables.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DTYPES = ("float32", "float64")
 PAIRS = (100, 10_000, 100_000)
 SIZES = (1_000, 100_000, CELLS)
 ROUNDS = 21
-NAMES = ("gradients", "loss_gradients", "hessian_products", "pair_gradients")
+NAMES = ("gradients", "loss_gradients", "hessian_products", "pair_gradients", "pair_hessian_products")
 
 
 def _sides(kind: str, dtype: str, d: int, cells: int) -> tuple[Any, Any]:
@@ -195,8 +195,13 @@ def losses_of_pairs() -> dict[str, Callable[[Any], tuple[list[Any], Callable[[],
     }
 
 
-def contenders_of_pair(name: str, dtype: str, count: int) -> tuple[list[Any], dict[str, timing.Call]]:
-    """The leaves of the mean KL of so many pairs, and what is timed, by name; the first is ours."""
+def contenders_of_pair(
+    name: str, dtype: str, count: int, *, second: bool = False
+) -> tuple[list[Any], dict[str, timing.Call]]:
+    """The leaves of the mean KL of so many pairs, and what is timed, by name; the first is ours.
+
+    That is the gradient, or the product of the Hessian with a direction as well.
+    """
     import torch
 
     import klnumba as kl
@@ -213,18 +218,19 @@ def contenders_of_pair(name: str, dtype: str, count: int) -> tuple[list[Any], di
     leaves, made = losses_of_pairs()[name](numbers)
 
     def step(divergence: Callable[..., Any]) -> Any:
-        return torch.autograd.grad(divergence(*made()).mean(), leaves)
+        slopes = torch.autograd.grad(divergence(*made()).mean(), leaves, create_graph=second)
+        return torch.autograd.grad(slopes, leaves, list(map(torch.ones_like, slopes))) if second else slopes
 
     functions = {"klnumba": kl.kl_divergence, "PyTorch": torch.distributions.kl_divergence}
     return leaves, {title: functools.partial(step, function) for title, function in functions.items()}
 
 
-def measure_pairs(counts: tuple[int, ...]) -> list[dict[str, Any]]:
+def measure_pairs(counts: tuple[int, ...], *, second: bool = False) -> list[dict[str, Any]]:
     """The same of distributions."""
     records = []
     for name in losses_of_pairs():
         for count in counts:
-            _, calls = contenders_of_pair(name, "float32", count)
+            _, calls = contenders_of_pair(name, "float32", count, second=second)
             record = {"p and q": name, "distributions": count}
             records.append(record | _ratios(calls, count, "klnumba, ns each"))
             print(records[-1], flush=True)
@@ -242,6 +248,7 @@ def main() -> None:
         "loss_gradients": lambda: measure_losses(SIZES),
         "hessian_products": lambda: measure_products(options.cells // 4),
         "pair_gradients": lambda: measure_pairs(PAIRS),
+        "pair_hessian_products": lambda: measure_pairs(PAIRS[:2], second=True),
     }
     for name in options.only or measures:
         found = {"rows": measures[name](), "measured": machine.where("torch")}

@@ -52,6 +52,9 @@ def write_pages(app: Sphinx) -> None:
         "hessian_products_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "hessian_products.json", "rows"),
         "loss_gradients_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "loss_gradients.json", "rows"),
         "pair_gradients_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "pair_gradients.json", "rows"),
+        "pair_hessian_products_speed.md": measured(
+            DOCS.parent / "benchmarks" / "results" / "pair_hessian_products.json", "rows"
+        ),
         "quick_gradients.md": quick_gradients(),
         "scoring_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "scoring.json", "rows"),
         "benchmark_plot.rst": plot("benchmark.png", "Speed of klnumba and of other libraries"),

@@ -16,7 +16,7 @@ from scipy import special, stats
 
 from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.negative_binomial import NegativeBinomial
-from klnumba.duals.twofold import Twofold, twofold
+from klnumba.duals.number import Twofold, twofold
 
 Array = np.ndarray[Any, Any]
 

@@ -20,7 +20,7 @@ from klnumba.distributions.lindley import Lindley
 from klnumba.distributions.log_normal import LogNormal
 from klnumba.distributions.logit_normal import LogitNormal
 from klnumba.distributions.uniform import Uniform
-from klnumba.duals.twofold import twofold
+from klnumba.duals.number import twofold
 
 
 class Tilted(stats.rv_continuous):  # type: ignore[misc]

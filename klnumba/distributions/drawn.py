@@ -29,7 +29,7 @@ from klnumba.distributions.one_hot_categorical import OneHotCategorical
 from klnumba.distributions.places import Draws, log_density
 from klnumba.distributions.von_mises_fisher import VonMisesFisher
 from klnumba.distributions.wishart import Wishart
-from klnumba.duals.twofold import twofold
+from klnumba.duals.number import twofold
 
 Array = np.ndarray[Any, Any]
 

@@ -150,7 +150,7 @@ def rule(p: Distribution, q: Distribution) -> Rule:
         if isinstance(p, Dirichlet) and isinstance(q, Dirichlet):
             return partial(_of_dirichlet, p, q)
         return partial(_of_vectors, p, q)
-    return partial(_of_numbers, _scalar(find(type(p), type(q)), p, q), p, q)
+    return partial(_of_numbers, scalar_formula(find(type(p), type(q)), p, q), p, q)
 
 
 def _of_normals(p: MultivariateNormal, q: MultivariateNormal, value: Any, asked: Asked) -> Gradient:
@@ -165,15 +165,24 @@ def _of_categories(p: Categories, q: Categories, value: Any, asked: Asked) -> Gr
     """Those of rows, right to the last digits of the largest in each; by the twofold rule, to the last of each."""
     if asked.least >= CLEAR:
         return _of_vectors(p, q, value, asked)
-    form = "probs" if "probs" in p._given else "logits"
-    row = OfRows("kl", form.removesuffix("s"), -1, True, None, 1.0, "none", None, None, None)
-    draws: Any = 1.0
-    if isinstance(p, Multinomial) and isinstance(q, Multinomial):  # infinite where the counts differ
-        draws = np.where(p.total_count == q.total_count, p.total_count, math.nan)
+    form, call, sides, draws = of_rows(p, q, value)
     factors = np.broadcast_to(asked.factors * draws, np.shape(value))
-    by = asked.wants("p", form), asked.wants("q", form)
-    found = row.slopes(_wide(p._given[form], value), _wide(q._given[form], value), factors, by)
+    found = call.slopes(*sides, factors, (asked.wants("p", form), asked.wants("q", form)))
     return Gradient(*(MappingProxyType({form: slopes}) for slopes in found))
+
+
+def of_rows(p: Categories, q: Categories, value: Any) -> tuple[str, OfRows, tuple[Any, Any], Any]:
+    """The divergence of categories as one of rows: their form, the call, the rows, and how many draws."""
+    form = "probs" if "probs" in p._given else "logits"
+    call = OfRows("kl", form.removesuffix("s"), -1, True, None, 1.0, "none", None, None, None)
+    return form, call, (_wide(p._given[form], value), _wide(q._given[form], value)), draws_of(p, q)
+
+
+def draws_of(p: Categories, q: Categories) -> Any:
+    """How many draws the divergence is of; NaN where the counts of both differ, and it is infinite."""
+    if isinstance(p, Multinomial) and isinstance(q, Multinomial):
+        return np.where(p.total_count == q.total_count, p.total_count, math.nan)
+    return 1.0
 
 
 def _of_dirichlet(p: Dirichlet, q: Dirichlet, value: Any, asked: Asked) -> Gradient:
@@ -214,7 +223,11 @@ def _times(sides: Iterable[Mapping[str, Any]], factors: Any, axes: int) -> Gradi
 def _of_numbers(formula: ScalarFormula, p: Distribution, q: Distribution, value: Any, asked: Asked) -> Gradient:
     shape, known = np.shape(value), np.isfinite(value)
     columns = {place: x.reshape(shape)[()] for place, x in _columns(formula, p, q, shape, asked).items()}
-    found = columns if np.all(known) else {place: _where(known, x) for place, x in columns.items()}
+    return named_slopes(p, q, columns if np.all(known) else {place: _where(known, x) for place, x in columns.items()})
+
+
+def named_slopes(p: Distribution, q: Distribution, found: dict[tuple[str, str], Any]) -> Gradient:
+    """Those by the parameters of each side that have one."""
     single_p, single_q = _single_points(type(p), type(q))  # type: ignore[arg-type]
     return Gradient(_named(p, "p", found, single_p), _named(q, "q", found, single_q))
 
@@ -305,7 +318,8 @@ class ScalarFormula(NamedTuple):
     quick: Callable[..., Slopes] | None = None  # the quick slopes of the plain one
 
 
-def _scalar(pair: Pair, p: Distribution, q: Distribution) -> ScalarFormula:
+def scalar_formula(pair: Pair, p: Distribution, q: Distribution) -> ScalarFormula:
+    """The formula of a registered pair."""
     plain: Callable[..., Any] | None = None
     if pair.compiled:
         formula, of_p, of_q = _of_own_parameters(pair, type(p), type(q)), type(p).parameters, type(q).parameters

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import importlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -11,7 +10,8 @@ import numpy as np
 
 from klnumba.derivatives import summed_to
 from klnumba.distributions.distribution import Distribution
-from klnumba.distributions.gradient import Asked, Rule, is_count, rule
+from klnumba.distributions.gradient import Asked, Gradient, Rule, is_count, rule
+from klnumba.distributions.hessian import Moves, hessian
 from klnumba.distributions.independent import Independent, sum_of_last, without
 from klnumba.distributions.registry import common_shape
 from klnumba.distributions.registry import divergence as closed
@@ -66,16 +66,51 @@ class Call(NamedTuple):
 
     def slopes(self, upstream: np.ndarray, wanted: list[Place]) -> Iterator[np.ndarray]:
         """The derivatives by tensors of what is made of the value, given those by the value itself."""
+        of_parts, factors = self._parts(upstream)
+        found = self.derivatives(of_parts, Asked(factors, LEAST, wanted))
+        return self._by_tensors(found, factors, wanted)
+
+    def hessian_product(self, upstream: np.ndarray, moves: Moves, wanted: list[Place]) -> Iterator[np.ndarray]:
+        """What these change by as the tensors move."""
+        of_parts, factors = self._parts(np.asarray(upstream, np.float64))
+        found = hessian(*self.found[:2])(of_parts, factors, self._of_batch(moves, np.ndim(of_parts)))
+        return self._by_tensors(found, factors, wanted)
+
+    def along(self, moves: Moves, shape: tuple[int, ...]) -> np.ndarray:
+        """The derivative of the value, of this shape, in that direction."""
+        of_parts, _ = self._parts(np.ones(shape))
+        each = Asked(np.full(np.shape(of_parts), 1.0 / self.unit), LEAST, list(moves))
+        slopes = self.derivatives(of_parts, each)._asdict()
+        total = np.zeros(np.shape(of_parts))
+        for (side, name), move in self._of_batch(moves, total.ndim).items():
+            term = _zero_where(move == 0.0, np.asarray(slopes[side][name], np.float64) * move)
+            total = total + term.sum(tuple(range(total.ndim, term.ndim)))
+        last = tuple(range(total.ndim - self.found.summed, total.ndim))
+        return np.broadcast_to(total.sum(last), shape)
+
+    def _parts(self, upstream: np.ndarray) -> tuple[Any, np.ndarray]:
+        """The divergences of the parts, and the derivatives by each of them."""
         p, q, summed = self.found
         of_parts = closed(p, q) if self.of_parts is None else self.of_parts
         in_nats = upstream if self.unit == 1.0 else upstream / upstream.dtype.type(self.unit)
-        factors = _over(in_nats, summed, np.shape(of_parts))
-        sides = dict(zip("pq", self.derivatives(of_parts, Asked(factors, LEAST, wanted)), strict=True))
+        return of_parts, _over(in_nats, summed, np.shape(of_parts))
+
+    def _by_tensors(self, found: Gradient, factors: np.ndarray, wanted: list[Place]) -> Iterator[np.ndarray]:
+        """The derivatives in the shapes of the tensors, none where nothing uses a divergence."""
         unused = None if _is_used(factors) else factors == 0.0
         for side, name in wanted:
-            found = np.asarray(sides[side][name])
-            used = found if unused is None else _zero_where(unused, found)
+            slopes = np.asarray((found.p if side == "p" else found.q)[name])
+            used = slopes if unused is None else _zero_where(unused, slopes)
             yield summed_to(used, tuple(self.tensors[side, name].shape))
+
+    def _of_batch(self, moves: Moves, ndim: int) -> Moves:
+        """The moves of parameters, their axes behind those of the batch of the parts."""
+        families = {"p": type(self.found.p), "q": type(self.found.q)}
+        found = {}
+        for (side, name), move in moves.items():
+            batch, own = getattr(families[side], name).split(move.shape)
+            found[side, name] = move.reshape((1,) * (ndim - len(batch)) + batch + own)
+        return found
 
 
 def _over(upstream: np.ndarray, summed: int, shape: tuple[int, ...]) -> np.ndarray:
@@ -97,44 +132,6 @@ def _zero_where(unused: np.ndarray, slopes: np.ndarray) -> np.ndarray:
     return np.where(np.reshape(unused, unused.shape + (1,) * (slopes.ndim - unused.ndim)), 0.0, slopes)
 
 
-@functools.cache
-def _node() -> Any:
-    """The function of PyTorch's that gives a divergence, loaded when the first one is asked for."""
-    torch: Any = importlib.import_module("torch")
-
-    class Slopes(torch.autograd.Function):  # type: ignore[misc]
-        """The derivatives, as a node of their own that refuses to be differentiated."""
-
-        @staticmethod
-        def forward(ctx: Any, upstream: Any, call: Call, wanted: list[Place], *tensors: Any) -> Any:
-            found = call.slopes(upstream.resolve_neg().numpy(), wanted)
-            kinds = [call.tensors[place].dtype for place in wanted]
-            made = [torch.from_numpy(np.ascontiguousarray(x)) for x in found]
-            return tuple(x.to(kind) for x, kind in zip(made, kinds, strict=True))
-
-        @staticmethod
-        def backward(ctx: Any, *upstream: Any) -> Any:
-            """In silence a derivative would pass for a constant."""
-            raise RuntimeError("klnumba computes first derivatives: those of closed forms cannot be differentiated")
-
-    class Divergence(torch.autograd.Function):  # type: ignore[misc]
-        @staticmethod
-        def forward(ctx: Any, value: Any, call: Call, *tensors: Any) -> Any:
-            ctx.call = call
-            ctx.save_for_backward(*tensors)  # PyTorch watches over them
-            return torch.from_numpy(np.array(value))
-
-        @staticmethod
-        def backward(ctx: Any, upstream: Any) -> Any:
-            places = dict(zip(ctx.call.tensors, ctx.needs_input_grad[2:], strict=True))
-            wanted = [place for place, want in places.items() if want]
-            slopes = Slopes.apply(upstream, ctx.call, wanted, *ctx.saved_tensors)
-            found = dict(zip(wanted, slopes, strict=True))
-            return None, None, *(found.get(place) for place in places)
-
-    return Divergence.apply
-
-
 def divergence(p: Distribution, q: Distribution, base: float | None) -> Any:
     """KL(p || q) as a tensor, with a way back to the parameters that are tensors.
 
@@ -148,7 +145,11 @@ def divergence(p: Distribution, q: Distribution, base: float | None) -> Any:
     with torch.no_grad():
         value, of_parts = _values(p, q, base, found)
     tensors = {place: x for side, one in zip("pq", found[:2], strict=True) for place, x in _tensors(one, side)}
-    return _node()(value, Call(found, of_parts, _rule(found), unit_of(base), tensors), *tensors.values())
+    from klnumba.distributions import graph_nodes  # which loads PyTorch
+
+    return graph_nodes.Divergence.apply(
+        value, Call(found, of_parts, _rule(found), unit_of(base), tensors), *tensors.values()
+    )
 
 
 def _values(p: Distribution, q: Distribution, base: float | None, found: Inner) -> tuple[Any, Any]:

@@ -6,6 +6,8 @@ where their terms do not.
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -21,7 +23,7 @@ from klnumba.distributions.multinomial import Multinomial
 from klnumba.distributions.one_hot_categorical import OneHotCategorical
 from klnumba.distributions.von_mises_fisher import VonMisesFisher
 from klnumba.duals import twofold as tf
-from klnumba.duals.twofold import Twofold, where
+from klnumba.duals.number import Moving, Twofold, mapped, move_of, where
 from klnumba.formulas.bessel import NODES, WEIGHTS
 from klnumba.formulas.bessel_orders import gap_of_orders, ratio_of_orders, slope_of_orders
 
@@ -47,10 +49,11 @@ def _finite(slopes: Any, value: Any) -> Any:
 
 def _sum(x: Twofold) -> Twofold:
     """Over the last axis, which is kept."""
-    total = Twofold(x.hi[..., :1], x.lo[..., :1])
-    for k in range(1, x.hi.shape[-1]):
-        total = total + Twofold(x.hi[..., k : k + 1], x.lo[..., k : k + 1])
-    return total
+
+    def cell(k: int) -> Twofold:
+        return mapped(lambda part: part[..., k : k + 1], x)
+
+    return functools.reduce(operator.add, map(cell, range(1, x.hi.shape[-1])), cell(0))
 
 
 def _wide(x: Any, shape: tuple[int, ...]) -> Twofold:
@@ -62,28 +65,53 @@ def _wide(x: Any, shape: tuple[int, ...]) -> Twofold:
 # --- categories -------------------------------------------------------------------------------------------------------
 
 
-def _parts(x: Categories, shape: tuple[int, ...]) -> tuple[str, Twofold, Any]:
-    """The form that was given, the probabilities, and what each number has to be divided by for the other form."""
+def _given(x: Categories, shape: tuple[int, ...], step: Any = None) -> tuple[str, Twofold]:
+    """The form that was given, and the numbers, as they move."""
     form = "probs" if "probs" in x._given else "logits"
-    given = _wide(x._given[form], shape)
-    top = np.max(given.hi, -1, keepdims=True)
-    masses = given if form == "probs" else tf.exp(given - top)
+    return form, _moving(x._given[form], shape, step)
+
+
+def _moving(x: Any, shape: tuple[int, ...], step: Any) -> Twofold:
+    """Numbers along the last axis, and how they move; None for such that rest."""
+    numbers = _wide(x, shape)
+    return numbers if step is None else Moving(numbers, Twofold(np.broadcast_to(step, numbers.hi.shape)))
+
+
+def _parts(form: str, given: Twofold) -> tuple[Twofold, Any]:
+    """The probabilities, and what each number has to be divided by for the other form."""
+    masses = given if form == "probs" else tf.exp(given - np.max(given.hi, -1, keepdims=True))
     whole = _sum(masses)
-    return form, masses / whole, whole if form == "probs" else None
+    return masses / whole, whole if form == "probs" else None
 
 
 def _categories(p: Categories, q: Categories, value: Any) -> Sides:
+    sides = _given(p, np.shape(value)), _given(q, np.shape(value))
+    of_p, of_q = _category_slopes(*sides)
+    return {sides[0][0]: of_p.hi}, {sides[1][0]: of_q.hi}
+
+
+def _category_slopes(p: tuple[str, Twofold], q: tuple[str, Twofold]) -> tuple[Twofold, Twofold]:
     """By logits P*(log(P/Q) - KL) and Q - P; by masses these over the masses."""
-    shape = np.shape(value)
-    (form_p, a, whole_p), (form_q, b, whole_q) = _parts(p, shape), _parts(q, shape)
+    (a, whole_p), (b, whole_q) = _parts(*p), _parts(*q)
     none = a.hi == 0.0
     logs = tf.log_of_quotient(where(none, 1.0, a), where(none, 1.0, b))
     off = where(none, -np.inf, logs - _sum(where(none, 0.0, a * logs)))
     of_p = where(none, 0.0, a * off) if whole_p is None else off / whole_p
     if whole_q is None:
-        return {form_p: of_p.hi}, {form_q: (b - a).hi}
+        return of_p, b - a
     same = none & (b.hi == 0.0)
-    return {form_p: of_p.hi}, {form_q: (where(same, 1.0, (b - a) / where(same, 1.0, b)) / whole_q).hi}
+    return of_p, where(same, 1.0, (b - a) / where(same, 1.0, b)) / whole_q
+
+
+def categories_along(p: Categories, q: Categories, value: Any, steps: Sequence[Any]) -> list[tuple[str, np.ndarray]]:
+    """What the derivatives of one draw by what both were given by change by as this moves, by the name of it."""
+    sides = [_given(x, np.shape(value), step) for x, step in zip((p, q), steps, strict=True)]
+    found = _category_slopes(*sides)
+    return [(form, _spread_move(x)) for (form, _), x in zip(sides, found, strict=True)]
+
+
+def _spread_move(x: Twofold) -> np.ndarray:
+    return np.broadcast_to(move_of(x).hi, x.hi.shape)
 
 
 def _multinomial(p: Multinomial, q: Multinomial, value: Any) -> Sides:
@@ -98,9 +126,20 @@ def _multinomial(p: Multinomial, q: Multinomial, value: Any) -> Sides:
 def _dirichlet(p: Dirichlet, q: Dirichlet, value: Any) -> Sides:
     """trigamma(a)*(a - c) and digamma(c) - digamma(a), each less the same of the sums."""
     a, c = (_wide(x._given["concentration"], np.shape(value)) for x in (p, q))
+    of_p, of_q = _dirichlet_slopes(a, c)
+    return {"concentration": of_p.hi}, {"concentration": of_q.hi}
+
+
+def _dirichlet_slopes(a: Twofold, c: Twofold) -> tuple[Twofold, Twofold]:
     s, t = _sum(a), _sum(c)
-    of_p = tf.trigamma(a) * (a - c) - tf.trigamma(s) * (s - t)
-    return {"concentration": of_p.hi}, {"concentration": (_climb(a, c) - _climb(s, t)).hi}
+    return tf.trigamma(a) * (a - c) - tf.trigamma(s) * (s - t), _climb(a, c) - _climb(s, t)
+
+
+def dirichlet_along(p: Dirichlet, q: Dirichlet, value: Any, steps: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """What the derivatives by both concentrations change by as these move; None for one that rests."""
+    sides = (_moving(x._given["concentration"], np.shape(value), step) for x, step in zip((p, q), steps, strict=True))
+    of_p, of_q = _dirichlet_slopes(*sides)
+    return _spread_move(of_p), _spread_move(of_q)
 
 
 def quick_dirichlet(

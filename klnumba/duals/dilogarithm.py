@@ -8,7 +8,8 @@ from functools import cache
 
 import numpy as np
 
-from klnumba.duals.twofold import PI_SQUARED_BY_6, Number, Twofold, angle, exactly, log, stirling_series, twofold, where
+from klnumba.duals.number import Number, Twofold, exactly, twofold, where
+from klnumba.duals.twofold import PI_SQUARED_BY_6, angle, log, stirling_series
 
 TERMS = 24  # of the series in log(1 - z): its terms fall by 30 each at least
 POWERS = 60  # of the series in z, up to a third

@@ -15,6 +15,7 @@ LN2 = Twofold(0.6931471805599453, 2.3190468138462996e-17)
 HALF_LOG_2PI = Twofold(0.9189385332046728, -3.878294158067242e-17)
 EULER = Twofold(0.5772156649015329, -4.942915152430645e-18)
 PI_SQUARED_BY_6 = Twofold(1.6449340668482264, 3.040672350398476e-17)
+TWO_OVER_SQRT_PI = Twofold(1.1283791670955126, 1.533545961316588e-17)
 HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33)  # in three parts
 
 
@@ -54,7 +55,7 @@ def exp(x: Number) -> Twofold:
     return where(inside, y, beyond)
 
 
-@carried(lambda x, y: 1.0 + y)
+@carried(lambda x, y: exp(x))
 def expm1(x: Number) -> Twofold:
     """e**x - 1."""
     x = twofold(x)
@@ -268,8 +269,6 @@ def _small_erf(x: Twofold) -> Twofold:
         total = total + term
     return TWO_OVER_SQRT_PI * exp(-x * x) * total
 
-
-TWO_OVER_SQRT_PI = 2.0 / sqrt(Twofold(3.141592653589793, 1.2246467991473532e-16))
 
 # --- log-gamma and its derivatives ------------------------------------------------------------------------------------
 

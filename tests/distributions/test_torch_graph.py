@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -266,11 +268,72 @@ def test_numbers_that_were_changed_are_found_out():
         value.backward()
 
 
-def test_second_derivatives_are_refused():
+def products(divergence, made, leaves, directions):
+    """What the derivatives of a function of the divergence change by along directions."""
+    value = divergence(*made())
+    weights = torch.linspace(1.0, 2.0, value.numel(), dtype=value.dtype).reshape(value.shape)
+    first = torch.autograd.grad((weights * (value + value * value)).sum(), leaves, create_graph=True)
+    return torch.autograd.grad(sum((x * d).sum() for x, d in zip(first, directions, strict=True)), leaves)
+
+
+@pytest.mark.parametrize("name", sorted(PAIRS.keys() - {"multivariate normal"}))
+def test_second_derivatives_as_pytorch_has_them(name):
+    made, leaves = PAIRS[name]
+    directions = [torch.tensor(RNG.normal(size=tuple(x.shape))) for x in leaves]
+    expected = products(T.kl_divergence, made, leaves, directions)
+    for x, y in zip(products(kl.kl_divergence, made, leaves, directions), expected, strict=True):
+        torch.testing.assert_close(x, y, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "family", ["Normal", "Laplace", "Gamma", "Beta", "Gumbel", "Bernoulli", "Categorical", "Dirichlet"]
+)
+def test_the_hessian_at_p_is_that_of_q(family):
+    """Where both are equal it is the Fisher information: of one divergence by q what it is of the other by p."""
+    numbers = [REAL[0], POSITIVE[0]] if family in {"Normal", "Laplace", "Gumbel"} else POSITIVE
+    if family in {"Bernoulli", "Categorical", "Dirichlet"}:
+        numbers = [POSITIVE[0] / (1.0 + POSITIVE[0])]
+    fixed, made = [x.detach() for x in numbers], getattr(T, family)
+    leaves = [x.clone().requires_grad_() for x in fixed]
+    directions = [torch.tensor(RNG.normal(size=(4, 3))) for _ in leaves]
+    by_q = products(kl.kl_divergence, lambda: (made(*fixed), made(*leaves)), leaves, directions)
+    by_p = products(kl.kl_divergence, lambda: (made(*leaves), made(*fixed)), leaves, directions)
+    for x, y in zip(by_q, by_p, strict=True):
+        assert x.abs().max() > 0.01
+        torch.testing.assert_close(x, y, rtol=1e-13, atol=1e-14)
+
+
+def test_second_derivatives_in_bits_by_one_side_alone():
+    """In float32 leaves, of one side of which one parameter is a leaf."""
+    scale = torch.tensor([0.5, 2.0], requires_grad=True)
+    value = kl.kl_divergence(T.Normal(0.0, 1.0), T.Normal(1.0, scale), base=2)
+    (first,) = torch.autograd.grad(value.sum(), scale, create_graph=True)
+    (second,) = torch.autograd.grad(first.sum(), scale)
+    assert second.dtype == torch.float32
+    s = scale.detach().double()
+    torch.testing.assert_close(second, ((6.0 / s**4 - 1.0 / s**2) / math.log(2.0)).float())
+
+
+def test_third_derivatives_and_those_of_matrices_are_refused():
+    loc = leaf(3)
+    value = kl.kl_divergence(T.Normal(loc, 1.0), T.Gumbel(0.0, 1.0)).sum()
+    (first,) = torch.autograd.grad(value, loc, create_graph=True)
+    (second,) = torch.autograd.grad((first * first).sum(), loc, create_graph=True)
+    with pytest.raises(RuntimeError, match="first and second derivatives"):
+        second.sum().backward()
+    made, leaves = PAIRS["multivariate normal"]
+    (first, _) = torch.autograd.grad(kl.kl_divergence(*made()).sum(), leaves, create_graph=True)
+    with pytest.raises(NotImplementedError, match=r"MultivariateNormal\): no second derivatives"):
+        first.sum().backward()
+
+
+def test_second_derivatives_of_numbers_that_were_changed():
     loc = leaf(3)
     value = kl.kl_divergence(T.Normal(loc, 1.0), T.Normal(0.0, 1.0)).sum()
     (first,) = torch.autograd.grad(value, loc, create_graph=True)
-    with pytest.raises(RuntimeError, match="first derivatives"):
+    with torch.no_grad():
+        loc += 1.0
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         first.sum().backward()
 
 

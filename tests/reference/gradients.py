@@ -203,7 +203,7 @@ def evaluate(p: str, q: str, numbers: list[tuple[float, ...]]) -> np.ndarray:
 
 def places(p: str, q: str) -> list[int]:
     """Which of the parameters of p and then of q have derivatives."""
-    names = [(family, name) for x in (p, q) for family, name in product([_family(x)], _names(x))]
+    names = [(family, name) for x in (p, q) for family, name in product([_family(x)], names_of(x))]
     return [i for i, (family, name) in enumerate(names) if not is_count(family, name)]
 
 
@@ -275,7 +275,7 @@ def measure(chosen: Collection[str]) -> dict[str, Any]:
 def row(p: str, q: str) -> dict[str, Any]:
     """The entry of a pair."""
     found = compare(p, q, points(p, q))
-    names = [f"p.{x}" for x in _names(p)] + [f"q.{x}" for x in _names(q)]
+    names = [f"p.{x}" for x in names_of(p)] + [f"q.{x}" for x in names_of(q)]
     entry = {"p": p, "q": q, "largest_error": float(f"{found.largest:.2g}"), "by": names[found.place]}
     entry |= {"at": list(found.at), "points": found.count, "lost": found.lost}
     return entry | ({"lost_at": list(found.lost_at)} if found.lost_at else {})
@@ -286,7 +286,8 @@ def _family(name: str) -> type[distributions.Distribution]:
     return found
 
 
-def _names(family: str) -> tuple[str, ...]:
+def names_of(family: str) -> tuple[str, ...]:
+    """The parameters of a family in one of its forms."""
     form = family.partition(".")[2]
     found = _family(family).parameters
     return (*found[:-1], form) if form else found

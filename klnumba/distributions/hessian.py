@@ -1,0 +1,94 @@
+"""Second derivatives of closed forms: what the first change by as the parameters of both distributions move."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from klnumba.distributions import vector_gradients
+from klnumba.distributions.categories import Categories
+from klnumba.distributions.dirichlet import Dirichlet
+from klnumba.distributions.distribution import Distribution
+from klnumba.distributions.gradient import Gradient, ScalarFormula, draws_of, named_slopes, of_rows, scalar_formula
+from klnumba.distributions.multivariate_normal import MultivariateNormal
+from klnumba.distributions.registry import find
+from klnumba.duals.twin import slopes_along
+
+Moves = Mapping[tuple[str, str], np.ndarray]  # "p" or "q" and a name: how that parameter moves; what is not named rests
+Product = Callable[[Any, Any, Moves], Gradient]  # from the divergence, a factor a distribution, and moves
+
+
+def hessian(p: Distribution, q: Distribution) -> Product:
+    """What gives the product of the Hessian of the divergence with a direction.
+
+    Raises
+    ------
+    NotImplementedError
+        If the derivatives of the pair are none of a scalar formula, of categories, or of Dirichlet distributions.
+    """
+    p, q = p.named(), q.named()
+    if (type(p), type(q)) in vector_gradients.RULES:
+        if isinstance(p, Categories) and isinstance(q, Categories):
+            alike = p._given.keys() == q._given.keys()
+            return partial(_of_categories if alike else _of_both_forms, p, q)
+        if isinstance(p, Dirichlet) and isinstance(q, Dirichlet):
+            return partial(_of_dirichlet, p, q)
+    elif not (isinstance(p, MultivariateNormal) and isinstance(q, MultivariateNormal)):
+        return partial(_of_numbers, scalar_formula(find(type(p), type(q)), p, q), p, q)
+    raise NotImplementedError(_refusal(p, q))
+
+
+def _refusal(p: Distribution, q: Distribution, reason: Any = "") -> str:
+    return f"KL({type(p).__name__} || {type(q).__name__}): no second derivatives" + (f", {reason}" if reason else "")
+
+
+def _of_numbers(
+    formula: ScalarFormula, p: Distribution, q: Distribution, value: Any, factors: Any, moves: Moves
+) -> Gradient:
+    shape, sides = np.shape(value), {"p": p, "q": q}
+    places = [("p", name) for name in formula.of_p] + [("q", name) for name in formula.of_q]
+    columns = [_spread(sides[side]._column(name), shape) for side, name in places]
+    steps = [_spread(moves.get(place, 0.0), shape) for place in places]
+    try:
+        rows = slopes_along(formula.run, columns, steps)
+    except (NotImplementedError, TypeError) as reason:
+        raise NotImplementedError(_refusal(p, q, reason)) from reason
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = np.where(np.isfinite(value), rows.reshape(-1, *shape) * factors, np.nan)
+    return named_slopes(p, q, dict(zip(places, found, strict=True)))
+
+
+def _spread(x: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """A number for each distribution, one after the other."""
+    return np.array(np.broadcast_to(np.asarray(x, np.float64), shape)).reshape(-1)
+
+
+def _of_categories(p: Categories, q: Categories, value: Any, factors: Any, moves: Moves) -> Gradient:
+    form, call, sides, draws = of_rows(p, q, value)
+    steps = moves.get(("p", form)), moves.get(("q", form))
+    rates = np.broadcast_to(factors * draws, np.shape(value))
+    found = call.hessian_product(*sides, rates, steps, (True, True))
+    return Gradient(*(MappingProxyType({form: slopes}) for slopes in found))
+
+
+def _of_both_forms(p: Categories, q: Categories, value: Any, factors: Any, moves: Moves) -> Gradient:
+    forms = ["probs" if "probs" in x._given else "logits" for x in (p, q)]
+    steps = [moves.get(place) for place in zip("pq", forms, strict=True)]
+    rates = np.broadcast_to(factors * draws_of(p, q), np.shape(value))[..., None]
+    with np.errstate(all="ignore"):
+        found = vector_gradients.categories_along(p, q, value, steps)
+        return Gradient(*(MappingProxyType({form: x * rates}) for form, x in found))
+
+
+def _of_dirichlet(p: Dirichlet, q: Dirichlet, value: Any, factors: Any, moves: Moves) -> Gradient:
+    name = "concentration"
+    steps = [moves.get((side, name)) for side in "pq"]
+    with np.errstate(all="ignore"):
+        found = [x * np.asarray(factors)[..., None] for x in vector_gradients.dirichlet_along(p, q, value, steps)]
+    known = np.isfinite(value)[..., None]
+    return Gradient(*(MappingProxyType({name: np.where(known, x, math.nan)}) for x in found))
