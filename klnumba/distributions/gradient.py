@@ -38,7 +38,7 @@ from klnumba.distributions.odds import sigmoid
 from klnumba.distributions.poisson import Poisson
 from klnumba.distributions.registry import ByForm, Pair, divergence, find
 from klnumba.duals.twin import slopes, twin
-from klnumba.formulas.quick import Slopes, quick_slopes
+from klnumba.formulas.quick import Slopes, quick_bends, quick_slopes
 
 CLEAR = 0.125  # a quick derivative is right to its last digits if it is no smaller part of its terms
 FORMS = ("probs", "logits")
@@ -316,6 +316,7 @@ class ScalarFormula(NamedTuple):
     of_p: tuple[str, ...]
     of_q: tuple[str, ...]
     quick: Callable[..., Slopes] | None = None  # the quick slopes of the plain one
+    bends: Callable[..., Slopes] | None = None  # and its quick bends
 
 
 def scalar_formula(pair: Pair, p: Distribution, q: Distribution) -> ScalarFormula:
@@ -343,8 +344,9 @@ def scalar_formula(pair: Pair, p: Distribution, q: Distribution) -> ScalarFormul
     def run(*numbers: Any) -> Any:
         return formula(*(x if f is None else f(x) for x, f in zip(numbers, converted, strict=True)))
 
-    quick = None if plain is None or any(converted) else quick_slopes(plain)
-    return ScalarFormula(run, names_p, names_q, quick)
+    if plain is None or any(converted):
+        return ScalarFormula(run, names_p, names_q)
+    return ScalarFormula(run, names_p, names_q, quick_slopes(plain), quick_bends(plain))
 
 
 def _nowhere_finite(*numbers: Any) -> float:

@@ -14,11 +14,13 @@ from klnumba.distributions import vector_gradients
 from klnumba.distributions.categories import Categories
 from klnumba.distributions.dirichlet import Dirichlet
 from klnumba.distributions.distribution import Distribution
+from klnumba.distributions.evaluate import evaluate_slopes
 from klnumba.distributions.gradient import Gradient, ScalarFormula, draws_of, named_slopes, of_rows, scalar_formula
 from klnumba.distributions.multivariate_normal import MultivariateNormal
 from klnumba.distributions.registry import find
 from klnumba.duals.twin import slopes_along
 
+LEAST = 2.0**-24  # the part of its terms that a quick one may be before it is worked out in more digits
 Moves = Mapping[tuple[str, str], np.ndarray]  # "p" or "q" and a name: how that parameter moves; what is not named rests
 Product = Callable[[Any, Any, Moves], Gradient]  # from the divergence, a factor a distribution, and moves
 
@@ -52,20 +54,40 @@ def _of_numbers(
 ) -> Gradient:
     shape, sides = np.shape(value), {"p": p, "q": q}
     places = [("p", name) for name in formula.of_p] + [("q", name) for name in formula.of_q]
-    columns = [_spread(sides[side]._column(name), shape) for side, name in places]
-    steps = [_spread(moves.get(place, 0.0), shape) for place in places]
-    try:
-        rows = slopes_along(formula.run, columns, steps)
-    except (NotImplementedError, TypeError) as reason:
-        raise NotImplementedError(_refusal(p, q, reason)) from reason
-    with np.errstate(over="ignore", invalid="ignore"):
-        found = np.where(np.isfinite(value), rows.reshape(-1, *shape) * factors, np.nan)
-    return named_slopes(p, q, dict(zip(places, found, strict=True)))
+    columns = [np.asarray(sides[side]._column(name)) for side, name in places]
+    steps = [np.asarray(moves.get(place, 0.0)) for place in places]
+    found, left = _quick(formula.bends, columns, steps, shape, factors)
+    if left.size:
+        rates = np.broadcast_to(factors, shape).reshape(-1)[left]
+        try:
+            exact = slopes_along(formula.run, *([_some(x, shape, left) for x in side] for side in (columns, steps)))
+        except (NotImplementedError, TypeError) as reason:
+            raise NotImplementedError(_refusal(p, q, reason)) from reason
+        with np.errstate(over="ignore", invalid="ignore"):
+            for column, slopes in zip(found, exact * rates, strict=True):
+                column[left] = slopes
+    known = np.isfinite(value)
+    return named_slopes(
+        p, q, {place: np.where(known, x.reshape(shape), np.nan) for place, x in zip(places, found, strict=True)}
+    )
 
 
-def _spread(x: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """A number for each distribution, one after the other."""
-    return np.array(np.broadcast_to(np.asarray(x, np.float64), shape)).reshape(-1)
+def _quick(
+    bends: Callable[..., Any] | None, columns: list[np.ndarray], steps: list[np.ndarray], shape: tuple[int, ...],
+    factors: Any,
+) -> tuple[list[np.ndarray], np.ndarray]:  # fmt: skip
+    """Those that a compiled formula serves, and the places of the others."""
+    size, count = math.prod(shape), len(columns)
+    if bends is None:
+        return [np.empty(size) for _ in columns], np.arange(size)
+    wanted = [True] * count + [False] * count
+    found, left = evaluate_slopes(bends, [*columns, *steps], shape, factors, LEAST, np.float64, wanted)
+    return found[:count], left
+
+
+def _some(x: np.ndarray, shape: tuple[int, ...], at: np.ndarray) -> np.ndarray:
+    """The numbers of some distributions."""
+    return np.asarray(np.broadcast_to(x, shape).reshape(-1)[at], np.float64)
 
 
 def _of_categories(p: Categories, q: Categories, value: Any, factors: Any, moves: Moves) -> Gradient:

@@ -10,7 +10,14 @@ from klnumba.distributions.location_scale import LocationScale
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import log
 from klnumba.formulas.primitives import fma
-from klnumba.formulas.quick import Slopes, excess_of_ordinary_products, is_ordinary, with_quick_form, with_quick_slopes
+from klnumba.formulas.quick import (
+    Slopes,
+    excess_of_ordinary_products,
+    is_ordinary,
+    with_quick_bends,
+    with_quick_form,
+    with_quick_slopes,
+)
 from klnumba.formulas.ranges import in_range
 from klnumba.formulas.slopes_of_pairs import plus_narrow, square_of_difference, squares_apart
 from klnumba.formulas.special import HALF_LOG_2PI, excess_of_products
@@ -68,7 +75,30 @@ def normal_normal_slopes(loc_p: float, scale_p: float, loc_q: float, scale_q: fl
     return (by_loc, 0.0), (by_scale_p, 0.0), (-by_loc, 0.0), (-total * u * u * u, few * u * u * u)
 
 
+def normal_normal_bends(
+    loc_p: float, scale_p: float, loc_q: float, scale_q: float, move_p: float, more_p: float, move_q: float,
+    more_q: float,
+) -> Slopes:  # fmt: skip
+    """In units of scale_q, of which d is the distance, e how it grows, r the scale of p, and f the growth of the unit.
+
+    By loc (e - 2*d*f)/scale_q, by scale_p more_p*(1/scale_q**2 + 1/scale_p**2) - 2*r*f/scale_q, and by scale_q
+    [f*(3*(r**2 + d**2) - 1) - 2*d*e - 2*r*more_p/scale_q]/scale_q.
+    """
+    u = 1.0 / scale_q
+    d, e, r, f = (loc_p - loc_q) * u, (move_p - move_q) * u, scale_p * u, more_q * u
+    by_loc = (e - 2.0 * d * f) * u
+    size = (abs(e) + 2.0 * abs(d * f)) * u
+    first, second = more_p / scale_p / scale_p + more_p * u * u, 2.0 * r * f * u
+    grown, narrow, wide = 2.0 * (d * e), 2.0 * (r * (more_p * u)), 3.0 * (r * r + d * d)
+    by_scale_q = (f * (wide - 1.0) - grown - narrow) * u
+    size_q = (abs(f) * (wide + 1.0) + abs(grown) + abs(narrow)) * u
+    none = 0.0, 0.0
+    by_scale_p = first - second, abs(first) + abs(second)
+    return (by_loc, size), by_scale_p, (-by_loc, size), (by_scale_q, size_q), none, none, none, none
+
+
 @register_kl(Normal, Normal, compiled=True)
+@with_quick_bends(normal_normal_bends)
 @with_quick_slopes(normal_normal_slopes)
 @with_quick_form(quick_normal_normal)
 def normal_normal(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:

@@ -11,15 +11,12 @@ import numpy as np
 from klnumba.derivatives import summed_to
 from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.gradient import Asked, Gradient, Rule, is_count, rule
-from klnumba.distributions.hessian import Moves, hessian
+from klnumba.distributions.hessian import LEAST, Moves, hessian
 from klnumba.distributions.independent import Independent, sum_of_last, without
 from klnumba.distributions.registry import common_shape
 from klnumba.distributions.registry import divergence as closed
 from klnumba.distributions.transformed_distribution import TransformedDistribution
 from klnumba.reduction import unit_of
-
-LEAST = 2.0**-24  # the part of its terms that a derivative may be before it is worked out in more digits
-
 
 Place = tuple[str, str]  # "p" or "q", and the name of a parameter there
 

@@ -51,6 +51,7 @@ SERIES = (
 
 _quick_forms: dict[Callable[..., Any], tuple[Callable[..., Any], ...]] = {}
 _quick_slopes: dict[Callable[..., Any], Callable[..., Slopes]] = {}
+_quick_bends: dict[Callable[..., Any], Callable[..., Slopes]] = {}
 
 
 def with_quick_form(*forms: Callable[..., tuple[float, bool]]) -> Callable[[F], F]:
@@ -87,6 +88,24 @@ def with_quick_slopes(slopes: Callable[..., Slopes]) -> Callable[[F], F]:
 def quick_slopes(formula: Callable[..., Any]) -> Callable[..., Slopes] | None:
     """The quick slopes of a formula; None where it has none."""
     return _quick_slopes.get(formula)
+
+
+def with_quick_bends(bends: Callable[..., Slopes]) -> Callable[[F], F]:
+    """Decorator: what the derivatives of this formula change by as its arguments move, of these and of their moves.
+
+    Like quick slopes, one for each number that is given: those for the moves are (0, 0).
+    """
+
+    def note(formula: F) -> F:
+        _quick_bends[formula] = bends
+        return formula
+
+    return note
+
+
+def quick_bends(formula: Callable[..., Any]) -> Callable[..., Slopes] | None:
+    """The quick bends of a formula; None where it has none."""
+    return _quick_bends.get(formula)
 
 
 def is_ordinary(x: float) -> bool:

@@ -105,7 +105,7 @@ def test_digits_are_lost_at_extreme_parameters_only():
         assert r["lost"] == 0 or is_extreme(r["p"], r["q"], r["lost_at"])
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(6)
 @PAIR_UNLESS_SLOW
 def test_some_derivatives_are_as_exact_as_recorded(p, q):
     known = recorded(p, q)
@@ -225,7 +225,7 @@ def test_on_the_boundary(p, q, of_p, of_q):
     np.testing.assert_allclose(list(gradient.q.values()), of_q, rtol=1e-13)
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(4)
 @SOME_PAIRS
 def test_float32_parameters(p, q):
     """Computed in more digits, then rounded: the parameters are what they are in float32."""

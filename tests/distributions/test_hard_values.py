@@ -62,6 +62,7 @@ def test_never_negative(p, q):
         assert not (evaluate(p, q, found) < 0.0).any()
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("place", range(5, len(ROWS), 211))
 def test_the_true_values_are_those_of_the_reference(place):
     row = ROWS[place]

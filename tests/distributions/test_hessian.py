@@ -9,9 +9,12 @@ import pytest
 
 from klnumba.distributions import Binomial, Dirichlet, Gamma, Logistic, MultivariateNormal, Normal
 from klnumba.distributions.hessian import hessian
+from klnumba.distributions.normal import normal_normal
 from klnumba.distributions.registry import divergence
+from klnumba.formulas.quick import quick_bends
 from tests.reference.gradients import COMPILED, SLOW
 from tests.reference.pair_hessians import errors
+from tests.reference.pair_hessians import product as pair_product
 
 COUNTS = {"Bernoulli", "Binomial", "Geometric", "NegativeBinomial", "Poisson"}
 # The closed form, or a rule for its derivatives, holds for single values of a count, a scale or a location.
@@ -45,6 +48,29 @@ def test_products_with_the_hessian_are_right_to_the_last_digits(p, q):
 def test_no_second_derivatives_where_the_first_are_known_at_single_values(p, q):
     with pytest.raises(NotImplementedError, match="known at single values of a parameter"):
         errors(p, q, 3)
+
+
+def test_quick_ones_are_right_to_some_roundings_of_their_terms():
+    """Of normal distributions far from each other and near, of directions that all but cancel; found: 4.9."""
+    rng, worst = np.random.default_rng(3), 0.0
+    for _ in range(300):
+        close = 10.0 ** rng.uniform(-12.0, 3.0)
+        loc, scale = rng.normal(size=2) * close, np.exp(rng.normal() * 3.0) * (1.0 + close * np.array([0.0, 1.0]))
+        numbers = loc[0], scale[0], loc[1], scale[1]
+        moves = tuple(rng.normal(size=4) * 10.0 ** rng.uniform(-6.0, 6.0, 4))
+        found = quick_bends(normal_normal)(*numbers, *moves)
+        for (value, size), true in zip(found[:4], pair_product("Normal", "Normal", numbers, moves), strict=True):
+            worst = max(worst, float(abs(value - true)) / (size * 2.0**-53))
+    assert 1.0 < worst <= 7.5
+
+
+def test_quick_ones_go_on_where_they_cancel():
+    """At p = q in the direction in which both move alike; the others of the batch are quick."""
+    p, q = Normal([0.5, 0.5, 0.0], [2.0, 2.0, 1e200]), Normal([0.5, 0.0, 0.0], [2.0, 1.0, 1e200])
+    moves = {(side, name): np.array(1.0) for side in "pq" for name in ("loc", "scale")}
+    found = hessian(p, q)(divergence(p, q), np.array([1.0, 3.0, 1.0]), moves)
+    np.testing.assert_array_equal(found.p["loc"], [0.0, 3.0 * -1.0, 0.0])
+    np.testing.assert_allclose(found.q["scale"], [0.0, 3.0 * (3.0 * 4.25 - 1.0 - 4.0), 0.0], rtol=1e-15)
 
 
 def test_a_parameter_that_rests_may_have_one_value():

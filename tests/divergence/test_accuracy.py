@@ -96,7 +96,9 @@ def test_a_logit_far_above_the_others(temperature):
         assert mp.ulp_error(found, truth) <= bound("logit", "float64"), (q, float(truth))
 
 
-@pytest.mark.parametrize(("family", "kind"), [("near", "prob"), ("ordinary", "logit")])
+@pytest.mark.parametrize(
+    ("family", "kind"), [("near", "prob"), pytest.param("ordinary", "logit", marks=pytest.mark.slow)]
+)
 def test_a_row_of_100_000_cells(family, kind):
     rng = np.random.default_rng(3)
     p, q = draw(families("float64")[family], rng, 100_000, kind, "float64")
@@ -325,7 +327,7 @@ def test_float32_logits_against_the_same_in_float64(spread, step, cells):
     assert (np.abs(narrow - wide) <= BOUNDS["float32"] * np.spacing(wide.astype("float32"))).all()
 
 
-@pytest.mark.parametrize("cells", [257, 600])
+@pytest.mark.parametrize("cells", [257, pytest.param(600, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_logits_that_differ_by_a_constant_of_any_size(dtype, cells):
     """Sums that differ by more than a float holds digits of: none of them is guessed from the others."""
