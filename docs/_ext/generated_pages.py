@@ -9,6 +9,7 @@ import base64
 import importlib.util
 import json
 from collections.abc import Iterable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -230,11 +231,11 @@ def infinite_pairs() -> str:
 def without_gradients() -> str:
     """One line for each family p: the families q with a closed form of which there are no derivatives."""
     from klnumba.distributions import registered_pairs
-    from klnumba.distributions.gradient import has_derivatives
+    from klnumba.distributions.gradient import NORMALS, has_derivatives
     from klnumba.distributions.vector_gradients import RULES
 
     finite = (pair for pair in registered_pairs() if pair.function.__name__ != "infinite")
-    by_hand = {("MultivariateNormal", "MultivariateNormal"), *((p.__name__, q.__name__) for p, q in RULES)}
+    by_hand = {(p.__name__, q.__name__) for p, q in (*RULES, *product(NORMALS, NORMALS))}
     others = (pair for pair in finite if (pair.p.__name__, pair.q.__name__) not in by_hand)
     return _by_p(pair for pair in others if not has_derivatives(pair))
 

@@ -31,6 +31,7 @@ from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.evaluate import evaluate_slopes
 from klnumba.distributions.geometric import Geometric
 from klnumba.distributions.infinite import infinite
+from klnumba.distributions.low_rank_multivariate_normal import LowRankMultivariateNormal
 from klnumba.distributions.multinomial import Multinomial
 from klnumba.distributions.multivariate_normal import MultivariateNormal
 from klnumba.distributions.negative_binomial import NegativeBinomial
@@ -40,6 +41,7 @@ from klnumba.distributions.registry import ByForm, Pair, divergence, find
 from klnumba.duals.twin import slopes, twin
 from klnumba.formulas.quick import Slopes, quick_bends, quick_slopes
 
+NORMALS = (MultivariateNormal, LowRankMultivariateNormal)  # whose derivatives are by hand
 CLEAR = 0.125  # a quick derivative is right to its last digits if it is no smaller part of its terms
 FORMS = ("probs", "logits")
 # Where the divergence is finite at single points of a parameter of p only, or of q, it has no derivative by that.
@@ -69,7 +71,7 @@ def kl_divergence_grad(p: Distribution, q: Distribution) -> tuple[Any, Gradient]
     Parameters
     ----------
     p, q : Distribution
-        Two distributions of this package, `MultivariateNormal` or of families whose pair is a scalar formula of their
+        Two distributions of this package, multivariate normal or of families whose pair is a scalar formula of their
         parameters, as all those registered with ``compiled=True``. A `TransformedDistribution` is taken for that of the
         family whose name it has, with the parameters of that.
 
@@ -79,7 +81,8 @@ def kl_divergence_grad(p: Distribution, q: Distribution) -> tuple[Any, Gradient]
         ``kl_divergence(p, q)``.
     gradient : Gradient
         ``gradient.p`` and ``gradient.q``, read-only mappings from the name of each parameter to an array of the
-        broadcast batch shape; those of `MultivariateNormal` by ``loc`` and by the matrix that each was given by.
+        broadcast batch shape; those of `MultivariateNormal` by ``loc`` and by the matrix that each was given by, and
+        of `LowRankMultivariateNormal` by all three.
 
     Raises
     ------
@@ -141,7 +144,7 @@ Rule = Callable[[Any, Asked], Gradient]
 
 def rule(p: Distribution, q: Distribution) -> Rule:
     """What gives the derivatives from the divergence."""
-    if isinstance(p, MultivariateNormal) and isinstance(q, MultivariateNormal):
+    if isinstance(p, NORMALS) and isinstance(q, NORMALS):
         return partial(_of_normals, p, q)
     p, q = p.named(), q.named()
     if (type(p), type(q)) in vector_gradients.RULES:
@@ -153,7 +156,7 @@ def rule(p: Distribution, q: Distribution) -> Rule:
     return partial(_of_numbers, scalar_formula(find(type(p), type(q)), p, q), p, q)
 
 
-def _of_normals(p: MultivariateNormal, q: MultivariateNormal, value: Any, asked: Asked) -> Gradient:
+def _of_normals(p: normal_gradient.Normal, q: normal_gradient.Normal, value: Any, asked: Asked) -> Gradient:
     return _times(normal_gradient.gradient(p, q), asked.factors, np.ndim(value))
 
 

@@ -10,13 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.distributions import vector_gradients
+from klnumba.distributions import normal_hessian, vector_gradients
 from klnumba.distributions.categories import Categories
 from klnumba.distributions.dirichlet import Dirichlet
 from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.evaluate import evaluate_slopes
-from klnumba.distributions.gradient import Gradient, ScalarFormula, draws_of, named_slopes, of_rows, scalar_formula
-from klnumba.distributions.multivariate_normal import MultivariateNormal
+from klnumba.distributions.gradient import (
+    NORMALS,
+    Gradient,
+    ScalarFormula,
+    draws_of,
+    named_slopes,
+    of_rows,
+    scalar_formula,
+)
 from klnumba.distributions.registry import find
 from klnumba.duals.twin import slopes_along
 
@@ -31,7 +38,7 @@ def hessian(p: Distribution, q: Distribution) -> Product:
     Raises
     ------
     NotImplementedError
-        If the derivatives of the pair are none of a scalar formula, of categories, or of Dirichlet distributions.
+        If the derivatives of the pair are none of a scalar formula, categories, Dirichlet or normal distributions.
     """
     p, q = p.named(), q.named()
     if (type(p), type(q)) in vector_gradients.RULES:
@@ -40,7 +47,9 @@ def hessian(p: Distribution, q: Distribution) -> Product:
             return partial(_of_categories if alike else _of_both_forms, p, q)
         if isinstance(p, Dirichlet) and isinstance(q, Dirichlet):
             return partial(_of_dirichlet, p, q)
-    elif not (isinstance(p, MultivariateNormal) and isinstance(q, MultivariateNormal)):
+    elif isinstance(p, NORMALS) and isinstance(q, NORMALS):
+        return partial(_of_normals, p, q)
+    else:
         return partial(_of_numbers, scalar_formula(find(type(p), type(q)), p, q), p, q)
     raise NotImplementedError(_refusal(p, q))
 
@@ -70,6 +79,17 @@ def _of_numbers(
     return named_slopes(
         p, q, {place: np.where(known, x.reshape(shape), np.nan) for place, x in zip(places, found, strict=True)}
     )
+
+
+def _of_normals(p: normal_hessian.Normal, q: normal_hessian.Normal, value: Any, factors: Any, moves: Moves) -> Gradient:
+    shape = np.shape(value)
+    rates = np.broadcast_to(np.where(np.isfinite(value), factors, np.nan), shape)
+
+    def scaled(x: np.ndarray) -> np.ndarray:
+        return x * rates.reshape(shape + (1,) * (x.ndim - rates.ndim))
+
+    sides = normal_hessian.along(p, q, shape, moves)
+    return Gradient(*(MappingProxyType({name: scaled(x) for name, x in side.items()}) for side in sides))
 
 
 def _quick(

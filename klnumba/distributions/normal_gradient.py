@@ -14,17 +14,19 @@ from typing import Any
 
 import numpy as np
 
+from klnumba.distributions.low_rank_multivariate_normal import LowRankMultivariateNormal, difference_of_covariances
 from klnumba.distributions.multivariate_normal import MultivariateNormal
 from klnumba.distributions.positive_definite import transposed
 
 Array = Any  # NumPy's products of arrays are typed as anything
+Normal = MultivariateNormal | LowRankMultivariateNormal
 
 
-def gradient(p: MultivariateNormal, q: MultivariateNormal) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+def gradient(p: Normal, q: Normal) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """The derivatives by what p was given by, and by what q was."""
     at = _Point(p, q)
-    of_p = {"loc": at.pull(at.off), p.form: getattr(at, f"p_{p.form}")()}
-    of_q = {"loc": -at.pull(at.off), q.form: getattr(at, f"q_{q.form}")()}
+    of_p = {"loc": at.pull(at.off), **at.by(p, "p")}
+    of_q = {"loc": -at.pull(at.off), **at.by(q, "q")}
     return MappingProxyType(_kept(of_p, at.dtype)), MappingProxyType(_kept(of_q, at.dtype))
 
 
@@ -36,7 +38,7 @@ def _kept(found: dict[str, Array], dtype: Any) -> dict[str, Array]:
 class _Point:
     """Two distributions, and what their derivatives are made of."""
 
-    def __init__(self, p: MultivariateNormal, q: MultivariateNormal) -> None:
+    def __init__(self, p: Normal, q: Normal) -> None:
         self.dtype = np.result_type(p.dtype, q.dtype)
         self.shape = np.broadcast_shapes(p.batch_shape, q.batch_shape)
         self.scale_p, self.scale_q = (self._matrix(x.scale_of_covariance()) for x in (p, q))
@@ -52,12 +54,20 @@ class _Point:
     def _vector(self, x: Any) -> Array:
         return np.broadcast_to(np.asarray(x, np.float64), (*self.shape, np.shape(x)[-1]))
 
-    def _beyond(self, p: MultivariateNormal, q: MultivariateNormal) -> Array:
+    def _beyond(self, p: Normal, q: Normal) -> Array:
         """V, from the covariances themselves where both were given by them."""
-        if p.form == q.form == "covariance_matrix":
-            change = self._matrix(p.covariance_matrix) - self._matrix(q.covariance_matrix)
-            return self.inverse @ change @ transposed(self.inverse)
+        change = difference_of_covariances(p, q)
+        if change is not None:
+            return self.inverse @ self._matrix(change) @ transposed(self.inverse)
         return self.step + transposed(self.step) + self.step @ transposed(self.step)
+
+    def by(self, x: Normal, side: str) -> dict[str, Array]:
+        """The derivatives by what gave the covariance of a side: of one of low rank, as that moves with its parts."""
+        if isinstance(x, MultivariateNormal):
+            return {x.form: getattr(self, f"{side}_{x.form}")()}
+        slope = getattr(self, f"{side}_covariance_matrix")()
+        by_factor = 2.0 * (slope @ self._matrix(x._given["cov_factor"]))
+        return {"cov_factor": by_factor, "cov_diag": np.diagonal(slope, axis1=-2, axis2=-1)}
 
     def pull(self, x: Array) -> Array:
         """Q'^-1 x."""
@@ -92,18 +102,19 @@ class _Point:
         return self._between(-0.5 * self._spread())
 
     def q_precision_matrix(self) -> Array:
-        return _symmetric(0.5 * self.scale_q @ self._spread() @ transposed(self.scale_q))
+        return symmetric(0.5 * self.scale_q @ self._spread() @ transposed(self.scale_q))
 
     def _between(self, x: Array) -> Array:
         """Q'^-1 x Q^-1."""
-        return _symmetric(transposed(self.inverse) @ x @ self.inverse)
+        return symmetric(transposed(self.inverse) @ x @ self.inverse)
 
     @staticmethod
     def _by_inverse(slope: Array, scale: Array) -> Array:
         """The derivative by the inverse of a covariance, from that by the covariance."""
         covariance = scale @ transposed(scale)
-        return _symmetric(-(covariance @ slope @ covariance))
+        return symmetric(-(covariance @ slope @ covariance))
 
 
-def _symmetric(x: Array) -> Array:
+def symmetric(x: Array) -> Array:
+    """The mean of a matrix and its transpose."""
     return 0.5 * (x + transposed(x))

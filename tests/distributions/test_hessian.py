@@ -7,7 +7,16 @@ from itertools import product
 import numpy as np
 import pytest
 
-from klnumba.distributions import Binomial, Dirichlet, Gamma, Logistic, MultivariateNormal, Normal
+from klnumba.distributions import (
+    Binomial,
+    Dirichlet,
+    Gamma,
+    Logistic,
+    MultivariateNormal,
+    Normal,
+    VonMisesFisher,
+    kl_divergence_grad,
+)
 from klnumba.distributions.hessian import hessian
 from klnumba.distributions.normal import normal_normal
 from klnumba.distributions.registry import divergence
@@ -117,9 +126,33 @@ def test_infinite_divergences_have_none():
     assert np.isnan(found.p["rate"][1])
 
 
-def test_pairs_of_matrices_are_refused():
-    p = MultivariateNormal(np.zeros(2), np.eye(2))
-    with pytest.raises(NotImplementedError, match=r"KL\(MultivariateNormal \|\| MultivariateNormal\): no second"):
+def test_pairs_without_a_rule_are_refused():
+    p = VonMisesFisher([1.0, 0.0], 2.0)
+    with pytest.raises(NotImplementedError, match=r"KL\(VonMisesFisher \|\| VonMisesFisher\): no second derivatives$"):
         hessian(p, p)
     with pytest.raises(NotImplementedError, match="not registered"):
         hessian(Normal(0.0, 1.0), Dirichlet([1.0, 1.0]))
+
+
+@pytest.mark.parametrize("form", ["covariance_matrix", "precision_matrix", "scale_tril"])
+def test_normal_distributions_of_one_number(form):
+    """Those of the normal distribution, by a variance, its inverse, or a scale."""
+    rng = np.random.default_rng(5)
+    loc, move = rng.normal(size=(2, 3, 2))
+    scale, step = np.exp(rng.normal(size=(3, 2))), rng.normal(size=(3, 2))
+    power = {"covariance_matrix": 2.0, "precision_matrix": -2.0, "scale_tril": 1.0}[form]
+    size, speed = scale**power, power * scale ** (power - 1.0) * step
+    plain = [Normal(loc[:, k], scale[:, k]) for k in range(2)]
+    value = divergence(*plain)
+    of_plain, slopes = hessian(*plain)(value, 1.0, _moves(move, step, "scale")), kl_divergence_grad(*plain)[1]
+    wide = [MultivariateNormal(loc[:, k, None], **{form: size[:, k, None, None]}) for k in range(2)]
+    found = hessian(*wide)(value, 1.0, _moves(move[..., None], speed[..., None, None], form))
+    for k, (x, y, slope) in enumerate(zip(found, of_plain, slopes, strict=True)):
+        np.testing.assert_allclose(x["loc"][:, 0], y["loc"], rtol=1e-12)
+        rate = power * scale[:, k] ** (power - 1.0)  # by the scale s of s**power, whose derivative is rate
+        bend = (power - 1.0) / scale[:, k] * step[:, k]
+        np.testing.assert_allclose(x[form][:, 0, 0], (y["scale"] - slope["scale"] * bend) / rate, rtol=1e-11)
+
+
+def _moves(loc, other, name):
+    return {(side, n): x[:, k] for k, side in enumerate("pq") for n, x in (("loc", loc), (name, other))}
