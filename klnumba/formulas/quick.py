@@ -54,17 +54,22 @@ _quick_slopes: dict[Callable[..., Any], Callable[..., Slopes]] = {}
 _quick_bends: dict[Callable[..., Any], Callable[..., Slopes]] = {}
 
 
+def _noted(registry: dict[Callable[..., Any], Any], value: Any) -> Callable[[F], F]:
+    """Decorator: what a registry has for this formula."""
+
+    def note(formula: F) -> F:
+        registry[formula] = value
+        return formula
+
+    return note
+
+
 def with_quick_form(*forms: Callable[..., tuple[float, bool]]) -> Callable[[F], F]:
     """Decorator: batches of this formula are computed by its quick form wherever that serves.
 
     A formula of two rows has two: that of a cell and that of the sums (`klnumba.kernels.row_sums`).
     """
-
-    def note(formula: F) -> F:
-        _quick_forms[formula] = forms
-        return formula
-
-    return note
+    return _noted(_quick_forms, forms)
 
 
 def quick_form(formula: Callable[..., Any]) -> tuple[Callable[..., Any], ...]:
@@ -77,12 +82,7 @@ def with_quick_slopes(slopes: Callable[..., Slopes]) -> Callable[[F], F]:
 
     Each is right to a few roundings of the size that comes with it, where all arguments are ordinary or zero.
     """
-
-    def note(formula: F) -> F:
-        _quick_slopes[formula] = slopes
-        return formula
-
-    return note
+    return _noted(_quick_slopes, slopes)
 
 
 def quick_slopes(formula: Callable[..., Any]) -> Callable[..., Slopes] | None:
@@ -95,12 +95,7 @@ def with_quick_bends(bends: Callable[..., Slopes]) -> Callable[[F], F]:
 
     Like quick slopes, one for each number that is given: those for the moves are (0, 0).
     """
-
-    def note(formula: F) -> F:
-        _quick_bends[formula] = bends
-        return formula
-
-    return note
+    return _noted(_quick_bends, bends)
 
 
 def quick_bends(formula: Callable[..., Any]) -> Callable[..., Slopes] | None:
