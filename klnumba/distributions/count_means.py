@@ -14,7 +14,7 @@ import numpy as np
 from klnumba.distributions.binomial import step_of_sum, width_of_sum
 from klnumba.distributions.evaluate import evaluate_twofold
 from klnumba.duals import twofold as tf
-from klnumba.duals.number import Twofold, must_rest, where
+from klnumba.duals.number import Twofold, is_moving, where
 from klnumba.formulas.elementary import two_sum
 from klnumba.formulas.logarithms import log_of_move
 from klnumba.formulas.twofold import over, plus, times
@@ -128,7 +128,8 @@ def _mean(
     *more: Twofold,
 ) -> Twofold:  # fmt: skip
     """The value at the count where the sum begins, and the mean of the moves from there."""
-    must_rest(draws, p, other, *more)
+    if is_moving(draws, p, other, *more):
+        raise NotImplementedError("the derivatives have a mean over counts, which has no rule for derivatives itself")
     sound = (draws.hi >= 0.0) & (p.hi >= 0.0) & (p.hi <= 1.0) & (sum(x.hi for x in more) < np.inf)
     draws, p, other = (where(sound, x, y) for x, y in ((draws, 0.0), (p, 0.5), (other, 0.5)))
     start = np.clip(np.floor((draws.hi + 1.0) * p.hi), 0.0, draws.hi)

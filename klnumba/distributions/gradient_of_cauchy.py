@@ -25,21 +25,21 @@ from klnumba.formulas.integrals import cosine_integral_part
 
 def exponential_cauchy(rate: Any, loc: Any, scale: Any) -> Any:
     """By `loc`, at 0: less E 2*X/(X**2 + scale**2), which is 2*rate*g(rate*scale)."""
-    must_rest(value_of(loc))
+    must_rest("loc", value_of(loc))
     pull = 2.0 * rate * twin(cosine_integral_part)(rate * scale)
     return twin(from_exponential)(rate, scale) - loc * pull
 
 
 def half_cauchy_cauchy(scale_p: Any, loc: Any, scale_q: Any) -> Any:
     """By `loc`, at 0: less E 2*X/(X**2 + scale_q**2)."""
-    must_rest(value_of(loc))
+    must_rest("loc", value_of(loc))
     pull = 4.0 / math.pi * _log_over_squares(value_of(scale_p), value_of(scale_q))
     return twin(from_half_cauchy)(scale_p, scale_q) - loc * pull
 
 
 def half_cauchy_student_t(scale_p: Any, df: Any, loc: Any, scale_q: Any) -> Any:
     """By `loc`, at 0: less E (df + 1)*X/(X**2 + df*scale_q**2)."""
-    must_rest(value_of(loc))
+    must_rest("loc", value_of(loc))
     k = value_of(df)
     pull = 2.0 / math.pi * (k + 1.0) * _log_over_squares(value_of(scale_p), tf.sqrt(k) * value_of(scale_q))
     return twin(from_half_cauchy_to_t)(scale_p, df, scale_q) - loc * pull
@@ -49,19 +49,20 @@ def _log_over_squares(x: Twofold, y: Twofold) -> Twofold:
     """x*log(x/y)/(x**2 - y**2); 1/(2*y) where both are equal."""
     above = (x - y) / y
     equal = above.hi == 0.0
-    return x / (x + y) * where(equal, 1.0, tf.log_of_quotient(x, y) / where(equal, 1.0, above)) / y
+    mean = where(equal, 1.0 - 0.5 * above, tf.log_of_quotient(x, y) / where(equal, 1.0, above))
+    return x / (x + y) * mean / y
 
 
 def student_t_cauchy(df: Any, loc_p: Any, scale_p: Any, loc_q: Any, scale_q: Any) -> Any:
     """By `df`, at 1."""
-    must_rest(value_of(df))
+    must_rest("df", value_of(df))
     pull = _by_df(*map(value_of, (loc_p, scale_p, 1.0, loc_q, scale_q)))
     return twin(cauchy_cauchy)(loc_p, scale_p, loc_q, scale_q) + (df - 1.0) * pull
 
 
 def student_t_student_t(df_p: Any, loc_p: Any, scale_p: Any, df_q: Any, loc_q: Any, scale_q: Any) -> Any:
     """By p's `df`, at 1."""
-    must_rest(value_of(df_p))
+    must_rest("df", value_of(df_p))
     pull = _by_df(*map(value_of, (loc_p, scale_p, df_q, loc_q, scale_q)))
     return twin(cauchy_student_t)(loc_p, scale_p, df_q, loc_q, scale_q) + (df_p - 1.0) * pull
 

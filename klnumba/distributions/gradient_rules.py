@@ -147,7 +147,7 @@ def same_scale(loc_p: Any, scale_p: Any, loc_q: Any, scale_q: Any) -> Any:
     opposite, by the scale of p (w*w - 1)/s, by that of q (1 + w*w - 2*y*coth(y))/s. They are means of Z*tanh(y + Z/2)
     and of tanh(y + Z/2), Z a standard logistic variable, and E tanh(y + Z/2) is half the slope of 2*y*coth(y) by y.
     """
-    must_rest(value_of(scale_p), value_of(scale_q))
+    must_rest("scale", value_of(scale_p), value_of(scale_q))
     s = value_of(scale_p)
     y = 0.5 * (value_of(loc_p) - value_of(loc_q)) / s
     sign = np.where(y.hi < 0.0, -1.0, 1.0)
@@ -269,6 +269,6 @@ def shortfall(eta: Any, m: Any) -> Any:
     """Its text, but next to 0, where that has a branch of its own, the covariance of X and of what it falls short."""
     if not (abs(eta) < ALMOST_UNIFORM):
         return rebuilt(continuous_bernoulli.shortfall)(eta, m)
-    must_rest(value_of(eta))
+    must_rest("probs next to 1/2", value_of(eta))
     v = value_of(m)
     return chain(0.5 * v * v, (eta, v * v * (2.0 * v - 3.0) / 12.0), (m, v))

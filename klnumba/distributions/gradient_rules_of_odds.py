@@ -130,7 +130,7 @@ def _scaled_softplus(x: Twofold) -> Twofold:
 @rule(negative_binomial.negative_binomial_probs)
 def negative_binomial_probs(r: Any, p: Any, s: Any, q: Any) -> Any:
     """By the counts, where they are equal: E(X)/r*log(p/q), as E X = r*p/(1 - p), and log((1 - p)/(1 - q))."""
-    must_rest(value_of(r), value_of(s))
+    must_rest("total_count", value_of(r), value_of(s))
     v, w = value_of(p), value_of(q)
     nothing = v.hi == 0.0
     logs = tf.log_of_quotient(where(nothing, 1.0, v), where(nothing, 1.0, w))
@@ -142,7 +142,7 @@ def negative_binomial_probs(r: Any, p: Any, s: Any, q: Any) -> Any:
 @rule(negative_binomial.negative_binomial_logits)
 def negative_binomial_logits(r: Any, a: Any, s: Any, b: Any, *lows: Any) -> Any:
     """The same: exp(a)*(s(-b) - s(-a)), and s(b) - s(a)."""
-    must_rest(value_of(r), value_of(s))
+    must_rest("total_count", value_of(r), value_of(s))
     v, w = value_of(a), value_of(b)
     of_s = where((v.hi == w.hi) & ~np.isfinite(v.hi), 0.0, _softplus(w) - _softplus(v))
     of_counts = chain(Twofold(0.0), (r, -_per_success(-v, -w)), (s, of_s))
@@ -276,7 +276,7 @@ def bernoulli_geometric_logits(a: Any, b: Any, *lows: Any) -> Any:
 @rule(count_pairs.geometric_first_failure_probs)
 def geometric_first_failure_probs(p: Any, count: Any, q: Any) -> Any:
     """By the count, as E digamma(1 + X) - digamma(1) = -log(p): log(p/(1 - q))."""
-    must_rest(value_of(count))
+    must_rest("total_count", value_of(count))
     of_count = tf.log_of_quotient(value_of(p), 1.0 - value_of(q))
     found = rebuilt(count_pairs.geometric_first_failure_probs)(p, count, q)
     return found + chain(Twofold(0.0), (count, of_count))
@@ -285,7 +285,7 @@ def geometric_first_failure_probs(p: Any, count: Any, q: Any) -> Any:
 @rule(count_pairs.geometric_first_failure_logits)
 def geometric_first_failure_logits(a: Any, count: Any, b: Any, *lows: Any) -> Any:
     """The same: s(b) - s(-a)."""
-    must_rest(value_of(count))
+    must_rest("total_count", value_of(count))
     of_count = _softplus(value_of(b)) - _softplus(-value_of(a))
     return per_success_logits(a, -b) + chain(Twofold(0.0), (count, of_count))
 
@@ -293,7 +293,7 @@ def geometric_first_failure_logits(a: Any, count: Any, b: Any, *lows: Any) -> An
 @rule(count_pairs.first_failure_geometric_probs)
 def first_failure_geometric_probs(count: Any, p: Any, q: Any) -> Any:
     """By the count, as the log-ratio of the probabilities is linear in X: E(X)*log(p/(1 - q))."""
-    must_rest(value_of(count))
+    must_rest("total_count", value_of(count))
     v = value_of(p)
     nothing = v.hi == 0.0
     of_count = v / (1.0 - v) * tf.log_of_quotient(where(nothing, 1.0, v), 1.0 - value_of(q))
@@ -304,6 +304,6 @@ def first_failure_geometric_probs(count: Any, p: Any, q: Any) -> Any:
 @rule(count_pairs.first_failure_geometric_logits)
 def first_failure_geometric_logits(count: Any, a: Any, b: Any, *lows: Any) -> Any:
     """The same: exp(a)*(s(b) - s(-a))."""
-    must_rest(value_of(count))
+    must_rest("total_count", value_of(count))
     of_count = -_per_success(-value_of(a), value_of(b))
     return per_success_logits(-a, b) + chain(Twofold(0.0), (count, of_count))

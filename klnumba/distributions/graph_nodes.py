@@ -89,5 +89,5 @@ def _numbers(x: Any) -> np.ndarray:
 
 def _as_tensors(found: Iterator[np.ndarray], call: Call, wanted: list[Place]) -> tuple[Any, ...]:
     """Derivatives as tensors of the dtypes of those that they are by."""
-    made = [torch.from_numpy(np.ascontiguousarray(x)) for x in found]
+    made = [torch.from_numpy(np.asarray(x, order="C")) for x in found]
     return tuple(x.to(call.tensors[place].dtype) for x, place in zip(made, wanted, strict=True))

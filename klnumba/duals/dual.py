@@ -14,6 +14,8 @@ import numpy as np
 
 from klnumba.duals.number import Moving, Twofold, is_moving, move_of, over, sign_of, still, times, twofold, where
 
+CLEARLY = 2.0**-50  # by so much a number is below 0 that is not for rounding
+
 
 class Split(Exception):
     """A batch falls on both sides of a branch."""
@@ -224,7 +226,15 @@ def least(first: Any, *others: Any) -> Any:
 
 def largest(first: Any, *others: Any) -> Any:
     """`max` of numbers."""
-    return functools.reduce(lambda x, y: _select(y > x, y == x, y, x), others, first)
+    return functools.reduce(_larger, others, first)
+
+
+def _larger(x: Any, y: Any) -> Any:
+    """Of 0 and a number that moves the number, unless it is below: formulas take 0 for what rounding made negative."""
+    for number, other in ((x, y), (y, x)):
+        if isinstance(number, Dual) and is_moving(number.value) and not isinstance(other, Dual) and other == 0.0:
+            return _select(Choice(number.value.hi > -CLEARLY), Choice(False), number, other)
+    return _select(y > x, y == x, y, x)
 
 
 def _select(choice: Any, tie: Any, x: Any, y: Any) -> Any:

@@ -212,10 +212,10 @@ def is_moving(*numbers: Any) -> bool:
     return any(isinstance(x, Moving) for x in numbers)
 
 
-def must_rest(*numbers: Twofold) -> None:
+def must_rest(name: str, *numbers: Twofold) -> None:
     """Refuse numbers that move, where a derivative is known for these values alone."""
     if any(np.any(x.move.hi) for x in numbers if isinstance(x, Moving)):
-        raise NotImplementedError("the formula's first derivatives are known at single values of a parameter")
+        raise NotImplementedError(f"the first derivatives are known at single values of {name}, which moves")
 
 
 Function = Callable[..., Twofold]

@@ -17,7 +17,7 @@ import numpy as np
 
 from klnumba.duals import twofold as tf
 from klnumba.duals.dual import Dual, chain, value_of, whole
-from klnumba.duals.number import Moving, Twofold, exactly, move_of, scaled, still, where
+from klnumba.duals.number import Moving, Twofold, exactly, is_moving, move_of, over, scaled, still, times, where
 from klnumba.formulas import (
     bessel,
     divergences,
@@ -279,6 +279,10 @@ def times_exp_excess(a: Any, v: Any, low: Any) -> Any:
     near = where(big, 0.0, x)
     rise = where(big, weight * tf.exp(Twofold(ranges.MOST)) * tf.exp(x - ranges.MOST), weight * tf.expm1(near))
     value = where(big, rise, weight * value_of(exp_excess(near)))
+    if is_moving(weight, x):
+        parts = [over(move_of(weight), still(weight)), move_of(x)]
+        grown = _without_rest(parts[0] + parts[1], parts)  # of weight*exp(x), whose parts may cancel
+        rise = Moving(still(rise), times(grown, still(rise) + still(weight)) - move_of(weight))
     together = _sum_of_logs(x, (a, 1.0 / weight), (exponent, 1.0))
     return chain(value, (together, rise), (a, -x))
 

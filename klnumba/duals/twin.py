@@ -126,7 +126,7 @@ def slopes_along(
     """What the partial derivatives of a formula change by as its parameters move: an array (k, n).
 
     That is its Hessian times the direction, worked out as the derivatives are, with numbers that move; NaN where one on
-    the way leaves the range.
+    the way leaves the range, and where a derivative that it is made of is none.
 
     Raises
     ------
@@ -150,7 +150,9 @@ def slopes_along(
             for some, result in by_branches(of_some, np.arange(start, stop)):
                 if isinstance(result, Dual):
                     found = np.where(np.isfinite(result.value.hi), move_of(result.slopes).hi, np.nan)
-                    out[:, some] = np.where(np.isfinite(found), found + 0.0, np.nan)
+                    known = np.broadcast_to(np.isfinite(result.slopes.hi), found.shape)
+                    known = known & ~np.any(~known & (steps[:, some] != 0.0), 0)
+                    out[:, some] = np.where(known & np.isfinite(found), found + 0.0, np.nan)
                 elif math.isfinite(result):
                     out[:, some] = 0.0
     return out

@@ -170,7 +170,9 @@ def bessel_ratio(x: Number) -> tuple[Twofold, Twofold, Twofold]:
         plain = still(x)
         ratio, gap, slope = bessel_ratio(plain)
         rise = times(x.move, slope)
-        bend = (ratio / plain - slope) / plain - 2.0 * ratio * slope
+        next_to_0 = plain.hi < 1e-4
+        divisor = where(next_to_0, 1.0, plain)
+        bend = where(next_to_0, _small_bend(plain), (ratio / divisor - slope) / divisor - 2.0 * ratio * slope)
         return Moving(ratio, rise), Moving(gap, -rise), Moving(slope, times(x.move, bend))
     x = twofold(x)
     far = x.hi >= BESSEL_FAR
@@ -184,6 +186,12 @@ def bessel_ratio(x: Number) -> tuple[Twofold, Twofold, Twofold]:
     slope = where(far, y * y * power_series(y, _ratio_series(1)), 1.0 - ratio - z * ratio * ratio)
     ratio = near * ratio
     return where(far, 1.0 - gap, ratio), where(far, gap, 1.0 - ratio), slope
+
+
+def _small_bend(x: Twofold) -> Twofold:
+    """The second derivative of A = x/2 - x**3/16 + x**5/96 - 11*x**7/6144 + ..., of numbers up to 1e-4."""
+    z = x * x
+    return x * (z * (exactly(Fraction(5, 24)) - z * exactly(Fraction(77, 1024))) - 0.375)
 
 
 @carried(lambda x, y: bessel_ratio(x)[0])

@@ -8,13 +8,22 @@ import numpy as np
 import pytest
 
 from klnumba.distributions import (
+    Bernoulli,
+    Beta,
     Binomial,
+    Cauchy,
     Dirichlet,
     Gamma,
+    HalfCauchy,
+    InverseGamma,
     Logistic,
+    LogNormal,
     MultivariateNormal,
     Normal,
+    Poisson,
+    VonMises,
     VonMisesFisher,
+    Weibull,
     kl_divergence_grad,
 )
 from klnumba.distributions.hessian import hessian
@@ -55,7 +64,7 @@ def test_products_with_the_hessian_are_right_to_the_last_digits(p, q):
 
 @pytest.mark.parametrize(("p", "q"), sorted(AT_SINGLE_VALUES))
 def test_no_second_derivatives_where_the_first_are_known_at_single_values(p, q):
-    with pytest.raises(NotImplementedError, match="known at single values of a parameter"):
+    with pytest.raises(NotImplementedError, match="at single values of|mean over counts"):
         errors(p, q, 3)
 
 
@@ -116,6 +125,68 @@ def _of_beta(a, b, c, d, move_a, move_b):
 
         step = mpf(10) ** -20
         return [float((u - v) / (2 * step)) for u, v in zip(gradient(step), gradient(-step), strict=True)]
+
+
+def along(p, q, moves):
+    """What the derivatives change by, of those that are named."""
+    found = hessian(p, q)(divergence(p, q), 1.0, {place: np.array(x) for place, x in moves.items()})._asdict()
+    return [float(found[side][name]) for side, name in moves]
+
+
+def test_numbers_that_rounding_makes_negative():
+    """Whose last steps have `max(x, 0.0)`: at p = q, one rounding from there, and where a part of the sum is 0."""
+    places = [(side, name) for side in "pq" for name in ("concentration1", "concentration0")]
+    for above in (0.0, 2.0**-51):
+        p, q = Beta(1.0, 3.0), Beta(1.0 + above, 3.0)
+        for moves in np.random.default_rng(0).normal(size=(40, 4)):
+            a, b = moves[0] - moves[2], moves[1] - moves[3]
+            both = 0.2838229557371153 * (a + b)  # trigamma(4)
+            by_p = 1.6449340668482264 * a - both, 0.3949340668482264 * b - both
+            expected = [*by_p, -by_p[0], -by_p[1]]
+            np.testing.assert_allclose(along(p, q, dict(zip(places, moves, strict=True))), expected, atol=1e-12)
+    moves = {("p", "concentration"): 1.0, ("p", "rate"): 0.0, ("q", "scale"): 0.0, ("q", "concentration"): 0.3}
+    found = along(Gamma(1.0, 2.0), Weibull(0.5, 1.0), moves)
+    step = 1e-4
+    sides = [
+        kl_divergence_grad(Gamma(1.0 + t, 2.0), Weibull(0.5, 1.0 + 0.3 * t))[1]
+        for t in (2 * step, step, -step, -2 * step)
+    ]
+    for value, (side, name) in zip(found, moves, strict=True):
+        far, near, back, further = (float(x._asdict()[side][name]) for x in sides)
+        assert value == pytest.approx((8.0 * (near - back) - (far - further)) / (12.0 * step), rel=1e-8)
+
+
+def test_where_the_scales_of_half_cauchy_and_cauchy_distributions_are_equal():
+    found = along(HalfCauchy(1.0), Cauchy(0.0, 1.0), {("q", "scale"): 1.0, ("q", "loc"): 0.0, ("p", "scale"): 0.0})
+    step = 1e-3
+    slopes = [kl_divergence_grad(HalfCauchy(1.0), Cauchy(0.0, 1.0 + t))[1].q["loc"] for t in (step, -step)]
+    assert found[1] == pytest.approx((slopes[0] - slopes[1]) / (2.0 * step), rel=1e-5)
+
+
+def test_none_where_the_curvature_or_a_slope_is_infinite():
+    rates = ("p", "rate"), ("q", "rate")
+    assert np.isnan(along(Poisson(0.0), Poisson(0.0), dict(zip(rates, (1.0, 0.0), strict=True)))).all()
+    by_q = along(Poisson(0.0), Poisson(0.0), dict(zip(rates, (0.0, 1.0), strict=True)))
+    assert np.isnan(by_q[0])
+    assert by_q[1] == 0.0
+    probs = ("p", "probs"), ("q", "probs")
+    for end in (0.0, 1.0):
+        assert np.isnan(along(Bernoulli(end), Bernoulli(end), dict(zip(probs, (1.0, 0.0), strict=True)))).all()
+        assert along(Bernoulli(end), Bernoulli(end), dict(zip(probs, (0.0, 1.0), strict=True)))[1] == 1.0
+
+
+def test_from_a_von_mises_distribution_that_is_uniform():
+    found = along(VonMises(0.0, [0.0]), VonMises(0.5, 1.0), {("p", "concentration"): 1.0, ("q", "loc"): 0.0})
+    assert found[0] == 0.5
+
+
+@pytest.mark.parametrize("scale", [11.0, 16.0])
+def test_wide_log_normal_distributions(scale):
+    """Whose mean is so large that nothing would be left of what cancels; trigamma(3) is left, and 1."""
+    for family, sign in ((InverseGamma, 1.0), (Gamma, -1.0)):
+        moves = {("p", "loc"): 0.0, ("p", "scale"): 0.0, ("q", "concentration"): 1.0, ("q", "rate"): 0.0}
+        found = along(LogNormal(1.0, scale), family(3.0, 1.0), moves)
+        np.testing.assert_allclose(found, [sign, 0.0, 0.3949340668482264, -1.0], rtol=1e-15, atol=1e-20)
 
 
 def test_infinite_divergences_have_none():

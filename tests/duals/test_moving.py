@@ -78,6 +78,15 @@ def test_moves_of_functions_of_two_numbers_and_of_several_results():
     np.testing.assert_allclose(slope.move.hi, [float(v) for v in bends], rtol=1e-12)
 
 
+@pytest.mark.parametrize("x", [0.0, 1e-8, 9.99e-5, 1.01e-4, 1e-2, 70.0])
+def test_the_curvature_of_the_ratio_of_bessel_functions(x):
+    with np.errstate(all="ignore"):
+        found = tf.bessel_ratio(moving([x], 1.0))[2].move
+    with mp.workdps(60):
+        true = mp.diff(lambda t: mp.besseli(1, t) / mp.besseli(0, t), mpf(x), 2, h=mpf(10) ** -15)
+        assert abs(exactly(found, 0) - true) <= mpf(10) ** -20 * abs(true) + mpf(10) ** -29
+
+
 def test_arithmetic():
     x, y, fixed = moving([3.0, -0.5], [1.0, 2.0]), moving([2.0, 7.0], [0.5, 0.0]), Twofold(np.array([5.0, 11.0]))
     a, b, c, u, v = x.hi, y.hi, fixed.hi, x.move.hi, y.move.hi
@@ -139,9 +148,9 @@ def test_sums_over_nodes_move():
 
 
 def test_numbers_that_must_rest():
-    must_rest(Twofold(1.0), moving([1.0], 0.0))
-    with pytest.raises(NotImplementedError, match="single values"):
-        must_rest(moving([1.0, 2.0], [0.0, 1.0]))
+    must_rest("a", Twofold(1.0), moving([1.0], 0.0))
+    with pytest.raises(NotImplementedError, match="single values of a, which moves"):
+        must_rest("a", moving([1.0, 2.0], [0.0, 1.0]))
 
 
 def branches(x, y):

@@ -39,11 +39,15 @@ def product(p: str, q: str, numbers: tuple[float, ...], moves: tuple[float, ...]
 
 
 def cases(p: str, q: str, count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Some of the points of a pair with parameters of ordinary size, and a direction for each: columns."""
+    """Some of the points of a pair with parameters of ordinary size, and a direction for each: columns.
+
+    Of one family with itself, also such with p = q.
+    """
     low, high = ORDINARY
     fitting = [x for x in points(p, q) if all(y == 0 or low <= abs(y) <= high for y in x) and not _on_a_kink(p, q, x)]
     rng = np.random.default_rng(seed)
     chosen = [fitting[i] for i in rng.choice(len(fitting), min(count, len(fitting)), replace=False)]
+    chosen += [x[: width(p)] * 2 for x in chosen[:2] if p == q]
     columns = np.array(chosen).reshape(-1, width(p) + width(q)).T
     moves = rng.normal(size=columns.shape) * np.where(columns == 0.0, 1.0, np.abs(columns))
     fixed = set(range(len(columns))) - set(places(p, q))
