@@ -330,18 +330,20 @@ def test_second_derivatives_in_bits_by_one_side_alone():
 
 def test_second_derivatives_by_numbers_and_of_no_distributions():
     loc, scale = (torch.tensor(x, dtype=torch.float64, requires_grad=True) for x in (0.5, 2.0))
+    leaves, ways = [loc, scale], [loc.detach(), scale.detach()]
     for family in (T.Normal, T.Gumbel, T.Gamma):
-        made = lambda family=family: (family(loc, scale), family(1.0, 1.0))  # noqa: E731
-        ways = [loc.detach(), scale.detach()]
-        expected = products(T.kl_divergence, made, [loc, scale], ways)
-        for x, y in zip(products(kl.kl_divergence, made, [loc, scale], ways), expected, strict=True):
+
+        def made(family=family):
+            return family(loc, scale), family(1.0, 1.0)
+
+        expected = products(T.kl_divergence, made, leaves, ways)
+        for x, y in zip(products(kl.kl_divergence, made, leaves, ways), expected, strict=True):
             torch.testing.assert_close(x, y, rtol=1e-7, atol=0.0)
     for family in (T.Normal, T.Gumbel):
         for shape in ((0,), (0, 3), (3, 0)):
             none = torch.zeros(shape, requires_grad=True)
-            (first,) = torch.autograd.grad(
-                kl.kl_divergence(family(none, 1.0), family(0.0, 1.0)).sum(), none, create_graph=True
-            )
+            value = kl.kl_divergence(family(none, 1.0), family(0.0, 1.0)).sum()
+            (first,) = torch.autograd.grad(value, none, create_graph=True)
             assert torch.autograd.grad(first.sum(), none)[0].shape == shape
 
 
