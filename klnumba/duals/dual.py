@@ -233,7 +233,7 @@ def _larger(x: Any, y: Any) -> Any:
     """Of 0 and a number that moves the number, unless it is below: formulas take 0 for what rounding made negative."""
     for number, other in ((x, y), (y, x)):
         if isinstance(number, Dual) and is_moving(number.value) and not isinstance(other, Dual) and other == 0.0:
-            return _select(Choice(number.value.hi > -CLEARLY), Choice(False), number, other)
+            return _select(Choice(~(number.value.hi <= -CLEARLY)), Choice(False), number, other)
     return _select(y > x, y == x, y, x)
 
 

@@ -131,6 +131,16 @@ def test_equal_numbers_that_part_are_ordered_by_their_moves():
     assert least(one, faster).value.move.hi[0] == 1.0
 
 
+def test_the_larger_of_0_and_a_number():
+    """That is the number where rounding made it negative, or it is none; of plain ones it is 0."""
+    found = largest(dual([-1e-30, -1.0, math.nan, 2.0], 1.0), 0.0)
+    np.testing.assert_array_equal(found.value.hi, [-1e-30, 0.0, math.nan, 2.0])
+    np.testing.assert_array_equal(found.slopes.hi, [[1.0, 0.0, 1.0, 1.0]])
+    np.testing.assert_array_equal(found.value.move.hi, [1.0, 0.0, 1.0, 1.0])
+    resting = Dual(Twofold(np.array([-1e-30])), Twofold(np.ones((1, 1))))
+    assert largest(0.0, resting).value.hi[0] == 0.0
+
+
 def test_the_absolute_value_of_a_zero_that_moves():
     found = abs(dual([0.0, 0.0, 0.0], [1.0, -1.0, 0.0]))
     np.testing.assert_array_equal(found.slopes.hi, [[1.0, -1.0, 0.0]])
