@@ -136,14 +136,15 @@ def along(p, q, moves):
 def test_numbers_that_rounding_makes_negative():
     """Whose last steps have `max(x, 0.0)`: at p = q, one rounding from there, and where a part of the sum is 0."""
     places = [(side, name) for side in "pq" for name in ("concentration1", "concentration0")]
+    ways = np.random.default_rng(0).normal(size=(4, 40))
     for above in (0.0, 2.0**-51):
-        p, q = Beta(1.0, 3.0), Beta(1.0 + above, 3.0)
-        for moves in np.random.default_rng(0).normal(size=(40, 4)):
-            a, b = moves[0] - moves[2], moves[1] - moves[3]
-            both = 0.2838229557371153 * (a + b)  # trigamma(4)
-            by_p = 1.6449340668482264 * a - both, 0.3949340668482264 * b - both
-            expected = [*by_p, -by_p[0], -by_p[1]]
-            np.testing.assert_allclose(along(p, q, dict(zip(places, moves, strict=True))), expected, atol=1e-12)
+        p, q = Beta(np.ones(40), 3.0), Beta(1.0 + above, 3.0)
+        product = hessian(p, q)(divergence(p, q), 1.0, dict(zip(places, ways, strict=True)))._asdict()
+        a, b = ways[0] - ways[2], ways[1] - ways[3]
+        both = 0.2838229557371153 * (a + b)  # trigamma(4)
+        by_p = 1.6449340668482264 * a - both, 0.3949340668482264 * b - both
+        for (side, name), expected in zip(places, (*by_p, -by_p[0], -by_p[1]), strict=True):
+            np.testing.assert_allclose(product[side][name], expected, atol=1e-12)
     moves = {("p", "concentration"): 1.0, ("p", "rate"): 0.0, ("q", "scale"): 0.0, ("q", "concentration"): 0.3}
     found = along(Gamma(1.0, 2.0), Weibull(0.5, 1.0), moves)
     step = 1e-4
