@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -24,11 +24,11 @@ from klnumba.distributions.gradient import (
     of_rows,
     scalar_formula,
 )
+from klnumba.distributions.normal_hessian import Moves
 from klnumba.distributions.registry import find
 from klnumba.duals.twin import slopes_along
 
 LEAST = 2.0**-24  # the part of its terms that a quick one may be before it is worked out in more digits
-Moves = Mapping[tuple[str, str], np.ndarray]  # "p" or "q" and a name: how that parameter moves; what is not named rests
 Product = Callable[[Any, Any, Moves], Gradient]  # from the divergence, a factor a distribution, and moves
 
 

@@ -19,13 +19,12 @@ from klnumba.distributions.positive_definite import transposed
 
 Array = Any  # NumPy's products of arrays are typed as anything
 Normal = MultivariateNormal | LowRankMultivariateNormal
-Moves = Mapping[tuple[str, str], np.ndarray]
+Moves = Mapping[tuple[str, str], np.ndarray]  # "p" or "q" and a name: how that parameter moves; what is not named rests
 
 
 def along(p: Normal, q: Normal, shape: tuple[int, ...], moves: Moves) -> tuple[dict[str, Array], dict[str, Array]]:
     """What the derivatives by what p and q were given by change by as that moves, for a batch of this shape."""
-    first, second = (_Side(x, shape, {name: m for (s, name), m in moves.items() if s == side}) for x, side in
-                     ((p, "p"), (q, "q")))  # fmt: skip
+    first, second = _Side(p, "p", shape, moves), _Side(q, "q", shape, moves)
     apart, more = first.loc - second.loc, first.move_of_loc - second.move_of_loc
     inverse, bend = second.inverse, second.move_of_inverse
     spread = first.covariance + _outer(apart, apart)
@@ -43,11 +42,13 @@ def along(p: Normal, q: Normal, shape: tuple[int, ...], moves: Moves) -> tuple[d
 class _Side:
     """A distribution as it moves."""
 
-    def __init__(self, x: Normal, shape: tuple[int, ...], moves: Mapping[str, np.ndarray]) -> None:
+    def __init__(self, x: Normal, side: str, shape: tuple[int, ...], moves: Moves) -> None:
         self.form = x.form if isinstance(x, MultivariateNormal) else "cov_factor"
         numbers = {name: np.asarray(value, np.float64) for name, value in x._given.items()}
         self.numbers = {name: np.broadcast_to(a, shape + _own(x, name, a.shape)) for name, a in numbers.items()}
-        self.steps = {name: np.broadcast_to(moves.get(name, 0.0), value.shape) for name, value in self.numbers.items()}
+        self.steps = {
+            name: np.broadcast_to(moves.get((side, name), 0.0), value.shape) for name, value in self.numbers.items()
+        }
         self.loc, self.move_of_loc = self.numbers["loc"], self.steps["loc"]
         scale = x.scale_of_covariance()
         narrow = np.linalg.inv(scale)

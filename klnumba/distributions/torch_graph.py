@@ -11,8 +11,9 @@ import numpy as np
 from klnumba.derivatives import summed_to
 from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.gradient import Asked, Gradient, Rule, is_count, rule
-from klnumba.distributions.hessian import LEAST, Moves, hessian
+from klnumba.distributions.hessian import LEAST, hessian
 from klnumba.distributions.independent import Independent, sum_of_last, without
+from klnumba.distributions.normal_hessian import Moves
 from klnumba.distributions.registry import common_shape
 from klnumba.distributions.registry import divergence as closed
 from klnumba.distributions.transformed_distribution import TransformedDistribution

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import klnumba as kl
-from klnumba.distributions import MultivariateNormal, kl_divergence_grad
+from klnumba.distributions import LowRankMultivariateNormal, MultivariateNormal, kl_divergence_grad
 
 FORMS = ("covariance_matrix", "precision_matrix", "scale_tril")
 
@@ -100,6 +100,17 @@ def test_batches_against_pytorch():
         slopes = mine.p["loc"], mine.p["scale_tril"], mine.q["loc"], mine.q["scale_tril"]
         for own, tensor in zip(slopes, tensors, strict=True):
             np.testing.assert_allclose(own[i, j], np.tril(tensor.grad) if own.ndim == 4 else tensor.grad, rtol=1e-9)
+
+
+def test_low_rank_next_to_each_other():
+    """By the difference of the parameters, where the covariances differ by a few roundings."""
+    above = 2.0**-42
+    p, q = (LowRankMultivariateNormal([0.0], [[1.5]], [x]) for x in (2.0 + above, 2.0))
+    _, gradient = kl_divergence_grad(p, q)
+    by_p = 0.5 * above / ((4.25 + above) * 4.25)
+    np.testing.assert_allclose(gradient.p["cov_diag"], [by_p], rtol=1e-14)
+    np.testing.assert_allclose(gradient.p["cov_factor"], [[3.0 * by_p]], rtol=1e-14)
+    np.testing.assert_allclose(gradient.q["cov_diag"], [-0.5 * above / 4.25**2], rtol=1e-14)
 
 
 def test_float32():
