@@ -10,6 +10,7 @@ import numpy as np
 
 from klnumba import arrays, fixed_point, labelled, tensors
 from klnumba.arrays import compute_dtype, one_of, take
+from klnumba.engine import NAMES
 from klnumba.gpu.borders import any_on_device
 from klnumba.kernels import cpu, threads
 from klnumba.labels import ALIGN
@@ -56,7 +57,7 @@ def pointwise(
         raise ValueError(f"out: shape {target.shape}, but the result has shape {shape}")
     kind = arrays.FLOAT64 if arrays.is_wide(dtype) else compute_dtype(first, second)
     result = np.empty(shape, kind if dtype is None else arrays.float_dtype(dtype)) if target is None else target
-    loop = cpu.cells_pointwise(name, kind.name)
+    loop = cpu.cells_pointwise(name, NAMES[kind.char])
     plain = _is_plain(first, second, shape, kind)
     apart = target is None or not any(np.may_share_memory(target, a) for a in (first, second))
     if (
@@ -99,7 +100,7 @@ def total(name: str, first: np.ndarray, second: np.ndarray) -> tuple[int, float]
     Threads share arrays that a loop can read as they are; others go through the iterator, on one.
     """
     shape, kind = arrays.common_shape(first, second), compute_dtype(first, second)
-    loop = cpu.cells_pointwise(name, kind.name)
+    loop = cpu.cells_pointwise(name, NAMES[kind.char])
     if not _is_plain(first, second, shape, kind):
         pieces = _pieces(np.asarray(first), np.asarray(second), kind)
         return fixed_point.sum_of(_computed(loop, x, y, kind).astype(np.float64, copy=False) for x, y in pieces)

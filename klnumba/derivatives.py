@@ -158,7 +158,8 @@ class OfCells:
         sides = _taken(p, q, self.names)
         wide = self.dtype is not None and np.dtype(self.dtype) == FLOAT64
         kind = FLOAT64 if wide else compute_dtype(*sides)
-        found = _cells(cpu.slope_cells(self.name, kind.name, by), sides, self._factors(upstream, *sides), kind, by)
+        loop = cpu.slope_cells(self.name, NAMES[kind.char], by)
+        found = _cells(loop, sides, self._factors(upstream, *sides), kind, by)
         return _as_arguments(found, sides)
 
     def slopes_along(self, p: Any, q: Any, moves: Moves) -> Any:
@@ -191,7 +192,9 @@ class OfCells:
 
     def _factors(self, upstream: Any, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """The derivatives by the result of each cell, none where it does not count."""
-        factors = np.where(np.asarray(self.where), np.asarray(upstream, np.float64) / self.count, 0.0)
+        factors = np.asarray(np.asarray(upstream, np.float64) / self.count)
+        if self.where is not True:
+            factors = np.where(np.asarray(self.where), factors, 0.0)
         for side in (x, y):
             if isinstance(side, np.ma.MaskedArray):
                 factors = np.where(np.ma.getmaskarray(side), 0.0, factors)
@@ -349,9 +352,10 @@ def _cells(
     loop: Any, given: Sequence[np.ndarray], factors: np.ndarray, kind: np.dtype[Any], by: By = (True, True)
 ) -> Found:
     """What a loop finds by one of two numbers or both, each times its factor, where all that are given broadcast to."""
-    shape = np.broadcast_shapes(*{side.shape for side in (*given, factors)})
-    sides = [_flat(side, shape, kind) for side in given]
-    one_of_all, size = not factors.ndim, math.prod(shape)
+    one_of_all = not factors.ndim
+    shapes = {side.shape for side in (given if one_of_all else (*given, factors))}
+    shape = shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
+    sides, size = [_flat(side, shape, kind) for side in given], math.prod(shape)
     scale = _flat(factors, () if one_of_all else shape, FLOAT64)
     found = [np.empty(size if wanted else 0, kind) for wanted in by]
 

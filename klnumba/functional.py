@@ -75,8 +75,13 @@ def _loss(input: Any, target: Any, over_cells: str, per_row: bool, log_target: b
     if tensors.asks_gradient(input, target):
         from klnumba import autograd
 
-        value = partial(_loss, over_cells=over_cells, per_row=per_row, log_target=log_target)
+        value = partial(_value, over_cells=over_cells, per_row=per_row, log_target=log_target)
         return autograd.loss(value, _formula(log_target), input, target, over_cells, per_row)
+    return _value(input, target, over_cells, per_row, log_target)
+
+
+def _value(input: Any, target: Any, over_cells: str, per_row: bool, log_target: bool) -> Any:  # noqa: A002
+    """`_loss` of what nobody differentiates."""
     if any_on_device(input, target):
         return _loss_on_device(input, target, over_cells, per_row, log_target)
     model, give_back = arrays.take(input, "input")

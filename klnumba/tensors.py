@@ -11,7 +11,16 @@ def asks_gradient(*values: Any) -> bool:
     torch = sys.modules.get("torch")
     if torch is None:
         return False
-    return any(isinstance(x, torch.Tensor) and _is_followed(x, torch) for x in values)
+    for x in values:  # noqa: SIM110, a generator takes longer than what it asks
+        if isinstance(x, torch.Tensor) and _is_followed(x, torch):
+            return True
+    return False
+
+
+def is_recorded(*arguments: Any) -> bool:
+    """Whether PyTorch is to know what is done with arguments of which some are tensors: derivatives of derivatives."""
+    torch: Any = sys.modules["torch"]
+    return torch.is_grad_enabled() or transforms_around() or asks_gradient(*arguments)
 
 
 def _is_followed(x: Any, torch: Any) -> bool:
@@ -65,10 +74,16 @@ def _transforms(torch: Any) -> Any:
     return getattr(getattr(torch, "_C", None), "_functorch", None)
 
 
+def transforms_around() -> bool:
+    """Whether a transform of ``torch.func`` is at work."""
+    torch = sys.modules.get("torch")
+    return torch is not None and bool(torch._C._are_functorch_transforms_active())
+
+
 def mask(where: Any) -> Any:
     """The argument `where`, of which no derivative is taken, outside of what follows derivatives."""
     torch = sys.modules.get("torch")
-    if torch is None or not isinstance(where, torch.Tensor) or not torch._C._are_functorch_transforms_active():
+    if torch is None or not isinstance(where, torch.Tensor) or not transforms_around():
         return where
     transforms = torch._C._functorch
     while transforms.is_functorch_wrapped_tensor(where):

@@ -11,10 +11,11 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
+from klnumba import tensors
 from klnumba.derivatives import By, OfCells, OfRows
 
 torch: Any = importlib.import_module("torch")  # whoever comes here has a tensor
@@ -23,9 +24,28 @@ F = TypeVar("F", bound=Callable[..., Any])
 NO_MORE = "klnumba computes first and second derivatives: products of the second are not differentiated further"
 
 
+class _Bound:
+    """Arguments of a call, as a signature binds them."""
+
+    kwargs: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, args: tuple[Any, ...]) -> None:
+        self.args = args
+
+    def apply_defaults(self) -> None:
+        """There are none."""
+
+
+class _ByPlace(inspect.Signature):
+    """The signature of a function that is called with all its arguments by place."""
+
+    def bind(self, *args: Any) -> Any:
+        return _Bound(args)
+
+
 def _described(forward: F) -> F:
-    """PyTorch asks for the signature of a node at every call, which takes longer than many a call: here it lies."""
-    forward.__signature__ = inspect.signature(forward)  # type: ignore[attr-defined]
+    """PyTorch binds the arguments of a node at every call, which takes longer than many a call: these are bound."""
+    forward.__signature__ = _ByPlace(list(inspect.signature(forward).parameters.values()))  # type: ignore[attr-defined]
     return forward
 
 
@@ -47,7 +67,7 @@ class Value(torch.autograd.Function):  # type: ignore[misc]
     def backward(ctx: Any, upstream: Any) -> Any:
         if upstream is None:
             return (None,) * 3
-        found = _by_sides(Slopes.apply, ctx.needs_input_grad[:2], *_saved(ctx), upstream, ctx.call)
+        found = _by_sides(Slopes, ctx.needs_input_grad[:2], *_saved(ctx), upstream, ctx.call)
         return *found, None
 
     @staticmethod
@@ -78,7 +98,7 @@ class Slopes(torch.autograd.Function):  # type: ignore[misc]
             return (None,) * 5
         p, q, factors = _saved(ctx)
         moves, wanted = _in_places(upstream, ctx.by), ctx.needs_input_grad
-        found = _by_sides(HessianProduct.apply, wanted[:2], p, q, factors, *moves, ctx.call)
+        found = _by_sides(HessianProduct, wanted[:2], p, q, factors, *moves, ctx.call)
         along = SlopesAlong.apply(p, q, *moves, ctx.call, factors.dtype) if wanted[2] else None
         return *found, along, None, None
 
@@ -116,8 +136,8 @@ class SlopesAlong(torch.autograd.Function):  # type: ignore[misc]
             return (None,) * 6
         p, q, *moves = _saved(ctx)
         wanted = ctx.needs_input_grad
-        found = _by_sides(HessianProduct.apply, wanted[:2], p, q, upstream, *moves, ctx.call)
-        along = _by_sides(Slopes.apply, wanted[2:4], p, q, upstream, ctx.call)
+        found = _by_sides(HessianProduct, wanted[:2], p, q, upstream, *moves, ctx.call)
+        along = _by_sides(Slopes, wanted[2:4], p, q, upstream, ctx.call)
         return *found, *along, None, None
 
     @staticmethod
@@ -186,9 +206,9 @@ class HessianAlong(Last):
 
 def _save(ctx: Any, arguments: Any) -> None:
     """Keep arguments for the derivatives, of which those that nobody asks for come as None."""
-    tensors = [x if isinstance(x, torch.Tensor) else None for x in arguments]
-    ctx.save_for_backward(*tensors)
-    ctx.save_for_forward(*tensors)
+    kept_tensors = [x if isinstance(x, torch.Tensor) else None for x in arguments]
+    ctx.save_for_backward(*kept_tensors)
+    ctx.save_for_forward(*kept_tensors)
     ctx.others = [None if isinstance(x, torch.Tensor) else x for x in arguments]
     ctx.set_materialize_grads(False)
 
@@ -230,9 +250,15 @@ def _as_tensor(found: Any) -> Any:
     return torch.from_numpy(np.asarray(found, order="C")) if isinstance(found, np.ndarray) else found
 
 
-def _by_sides(node: Callable[..., Any], by: By, *arguments: Any) -> list[Any]:
-    """What a node finds by the sides that are wanted, None in the places of the others."""
-    return _in_places(node(*arguments, by), by) if any(by) else [None, None]
+def _by_sides(node: Any, by: By, *arguments: Any) -> list[Any]:
+    """What a node finds by the sides that are wanted, None in the places of the others.
+
+    Where nothing is recorded there is no node to be made, which takes longer than many a call.
+    """
+    if not any(by):
+        return [None, None]
+    run = node.apply if tensors.is_recorded(*arguments) else node.forward
+    return _in_places(run(*arguments, by), by)
 
 
 def _in_places(found: Any, by: By) -> list[Any]:

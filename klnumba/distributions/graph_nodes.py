@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from klnumba.distributions.torch_graph import Call, Place
+from klnumba.tensors import is_recorded
 
 torch: Any = importlib.import_module("torch")  # whoever comes here has a tensor
 NO_MORE = "klnumba computes first and second derivatives: those of closed forms are not differentiated further"
@@ -25,9 +26,14 @@ class Divergence(torch.autograd.Function):  # type: ignore[misc]
 
     @staticmethod
     def backward(ctx: Any, upstream: Any) -> Any:
-        wanted = _wanted(ctx.call, ctx.needs_input_grad[2:])
-        found = dict(zip(wanted, Slopes.apply(upstream, ctx.call, wanted, *ctx.saved_tensors), strict=True))
-        return None, None, *(found.get(place) for place in ctx.call.tensors)
+        call, wanted = ctx.call, _wanted(ctx.call, ctx.needs_input_grad[2:])
+        tensors = ctx.saved_tensors  # looked for also where they are not needed: PyTorch finds those that have changed
+        if is_recorded(upstream, *tensors):
+            slopes = Slopes.apply(upstream, call, wanted, *tensors)
+        else:
+            slopes = _slopes(upstream, call, wanted)
+        found = dict(zip(wanted, slopes, strict=True))
+        return None, None, *(found.get(place) for place in call.tensors)
 
 
 class Slopes(torch.autograd.Function):  # type: ignore[misc]
@@ -38,7 +44,7 @@ class Slopes(torch.autograd.Function):  # type: ignore[misc]
         ctx.call, ctx.wanted = call, wanted
         ctx.save_for_backward(upstream, *tensors)
         ctx.set_materialize_grads(False)
-        return _as_tensors(call.slopes(upstream.resolve_neg().numpy(), wanted), call, wanted)
+        return _slopes(upstream, call, wanted)
 
     @staticmethod
     def backward(ctx: Any, *directions: Any) -> Any:
@@ -77,6 +83,10 @@ class Along(Last):
     def forward(ctx: Any, call: Call, moving: list[Place], upstream: Any, *others: Any) -> Any:
         moves = dict(zip(moving, map(_numbers, others), strict=False))
         return torch.from_numpy(np.array(call.along(moves, tuple(upstream.shape)))).to(upstream.dtype)
+
+
+def _slopes(upstream: Any, call: Call, wanted: list[Place]) -> tuple[Any, ...]:
+    return _as_tensors(call.slopes(upstream.resolve_neg().numpy(), wanted), call, wanted)
 
 
 def _wanted(call: Call, needed: Any) -> list[Place]:

@@ -139,7 +139,7 @@ def log_pareto_moment(alpha: float, z: float) -> float:
     """log E exp(-z*(X - 1)) of a Pareto variable of scale 1, z > 0.
 
     With I(a) = int exp(-a*u - z*(exp(u) - 1)) du, u > 0, the moment is alpha*I(alpha), or 1 - z*I(alpha - 1) by parts:
-    the second keeps the digits of a moment near 1. Of alpha near 1 its integrand ends as if cut off, where nodes miss it.
+    the second keeps the digits of a moment near 1. Of alpha near 1 its integrand ends as if cut off, and nodes miss it.
     """
     near_1 = alpha > 1.5 and z < alpha - 1.0
     a = alpha - 1.0 if near_1 else alpha
