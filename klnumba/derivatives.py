@@ -119,14 +119,15 @@ class OfRows:
     def _threads(self, rows: Rows) -> int:
         return threads.choose(self.threads, rows.n * rows.d)
 
-    def by_row(self, shape: tuple[int, ...]) -> bool:
-        """Whether the result has a place for each row of arguments of this shape, and nothing is added up over it."""
-        where = () if self.where is None else np.shape(self.where)
-        return bool(self.reduction == "none" and shape and np.broadcast_shapes(shape, where) == shape)
+    def behind_a_batch(self, shape: tuple[int, ...]) -> OfRows | None:
+        """The call with arguments of one axis more, before those of this shape.
 
-    def behind_a_batch(self, ndim: int) -> OfRows:
-        """The call with arguments of one axis more, before the others."""
-        return replace(self, axis=tuple(k + 1 for k in arrays.axes(self.axis, ndim)))
+        None where the result has no place for each row of the arguments, or something is added up over rows.
+        """
+        where = () if self.where is None else np.shape(self.where)
+        if self.reduction != "none" or not shape or np.broadcast_shapes(shape, where) != shape:
+            return None
+        return replace(self, axis=tuple(k + 1 for k in arrays.axes(self.axis, len(shape))))
 
     def task(self) -> Task:
         """What is computed of a row."""
@@ -200,13 +201,9 @@ class OfCells:
                 factors = np.where(np.ma.getmaskarray(side), 0.0, factors)
         return factors
 
-    def by_row(self, shape: tuple[int, ...]) -> bool:
+    def behind_a_batch(self, shape: tuple[int, ...]) -> OfCells | None:
         """As that of rows, of cells."""
-        return not self.summed and np.broadcast_shapes(shape, np.shape(self.where)) == shape
-
-    def behind_a_batch(self, ndim: int) -> OfCells:
-        """As that of rows."""
-        return self
+        return None if self.summed or np.broadcast_shapes(shape, np.shape(self.where)) != shape else self
 
 
 def _on_the_cpu(p: Any, q: Any) -> None:

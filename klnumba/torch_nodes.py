@@ -1,27 +1,58 @@
 """The nodes of PyTorch's graph that stand for a call, and for its derivatives.
 
-A result is bent by p and q, and linear in the directions of its derivatives: so five nodes are enough. `Value` leads to
-`Slopes` in reverse mode and to `SlopesAlong` a direction in forward mode, both of these to `HessianProduct` or
+A result is bent by its arguments, and linear in the directions of its derivatives: so five nodes are enough. `Value`
+leads to `Slopes` in reverse mode and to `SlopesAlong` a direction in forward mode, both of these to `HessianProduct` or
 `HessianAlong` two directions, and these nowhere. Each is a node of its own, since only the arguments of those does
-PyTorch unwrap where transforms of ``torch.func`` stand around a call.
+PyTorch unwrap where transforms of ``torch.func`` stand around a call. A node is given the call, what is no tensor, the
+derivatives by the result if it needs them, the arguments, and moves of these.
 """
 
 from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Callable
-from typing import Any, ClassVar, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
 from klnumba import tensors
-from klnumba.derivatives import By, OfCells, OfRows
 
 torch: Any = importlib.import_module("torch")  # whoever comes here has a tensor
-Call = OfRows | OfCells
+By = tuple[bool, ...]  # by which arguments derivatives are wanted
 F = TypeVar("F", bound=Callable[..., Any])
 NO_MORE = "klnumba computes first and second derivatives: products of the second are not differentiated further"
+
+
+class Call(Protocol):
+    """A function of some arguments, which come before all else that is given; what it finds are arrays.
+
+    Moves are the directions in which arguments move, None for one that stays; found by the arguments that are not
+    wanted is None.
+    """
+
+    @property
+    def value(self) -> Callable[..., Any]:
+        """The result, in PyTorch's tensors, of the arguments."""
+
+    @property
+    def slopes(self) -> Callable[..., Any]:
+        """Derivatives by the arguments, from those by the result, and which are wanted."""
+
+    @property
+    def slopes_along(self) -> Callable[..., Any]:
+        """The derivative of the result, from moves."""
+
+    @property
+    def hessian_product(self) -> Callable[..., Any]:
+        """What `slopes` change by, from derivatives by the result, moves, and which are wanted."""
+
+    @property
+    def hessian_along(self) -> Callable[..., Any]:
+        """The second derivative of the result, from moves, and others."""
+
+    def behind_a_batch(self, shape: tuple[int, ...]) -> Call | None:
+        """The call of arguments that broadcast to this shape, and have the axis of a batch before; None if none is."""
 
 
 class _Bound:
@@ -54,29 +85,29 @@ class Value(torch.autograd.Function):  # type: ignore[misc]
 
     @staticmethod
     @_described
-    def forward(p: Any, q: Any, call: Call) -> Any:
-        assert call.value is not None
-        return call.value(p, q)
+    def forward(call: Call, *arguments: Any) -> Any:
+        return call.value(*arguments)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        _save(ctx, [x if isinstance(x, torch.Tensor) else kept(x) for x in inputs[:2]])
-        ctx.call, ctx.dtype = inputs[2], output.dtype
+        ctx.call, *arguments = inputs
+        _save(ctx, [x if isinstance(x, torch.Tensor) else kept(x) for x in arguments])
+        ctx.dtype = output.dtype
 
     @staticmethod
     def backward(ctx: Any, upstream: Any) -> Any:
+        _, *wanted = ctx.needs_input_grad
         if upstream is None:
-            return (None,) * 3
-        found = _by_sides(Slopes, ctx.needs_input_grad[:2], *_saved(ctx), upstream, ctx.call)
-        return *found, None
+            return None, *(None for _ in wanted)
+        return None, *_by_sides(Slopes, wanted, ctx.call, upstream, *_saved(ctx))
 
     @staticmethod
-    def jvp(ctx: Any, move_p: Any, move_q: Any, *_: Any) -> Any:
-        return SlopesAlong.apply(*_saved(ctx), move_p, move_q, ctx.call, ctx.dtype)
+    def jvp(ctx: Any, _: Any, *moves: Any) -> Any:
+        return SlopesAlong.apply(ctx.call, ctx.dtype, *_saved(ctx), *moves)
 
     @staticmethod
-    def vmap(info: Any, dims: Any, p: Any, q: Any, call: Call) -> Any:
-        return _mapped(Value.apply, info.batch_size, dims, (p, q), call)
+    def vmap(info: Any, dims: Any, call: Call, *arguments: Any) -> Any:
+        return _mapped(Value.apply, info.batch_size, dims, arguments, slice(len(arguments)), call)
 
 
 class Slopes(torch.autograd.Function):  # type: ignore[misc]
@@ -84,37 +115,38 @@ class Slopes(torch.autograd.Function):  # type: ignore[misc]
 
     @staticmethod
     @_described
-    def forward(p: Any, q: Any, upstream: Any, call: Call, by: By) -> Any:
-        return _wanted(call.slopes(p, q, _numbers(upstream), by), p, q)
+    def forward(call: Call, by: By, upstream: Any, *arguments: Any) -> Any:
+        return _wanted(call.slopes(*arguments, _numbers(upstream), by), arguments)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        _save(ctx, inputs[:3])
-        ctx.call, ctx.by = inputs[3:]
+        ctx.call, ctx.by, *rest = inputs
+        _save(ctx, rest)
 
     @staticmethod
     def backward(ctx: Any, *upstream: Any) -> Any:
+        _, _, of_factors, *wanted = ctx.needs_input_grad
         if all(one is None for one in upstream):
-            return (None,) * 5
-        p, q, factors = _saved(ctx)
-        moves, wanted = _in_places(upstream, ctx.by), ctx.needs_input_grad
-        found = _by_sides(HessianProduct, wanted[:2], p, q, factors, *moves, ctx.call)
-        along = SlopesAlong.apply(p, q, *moves, ctx.call, factors.dtype) if wanted[2] else None
-        return *found, along, None, None
+            return None, None, None, *(None for _ in wanted)
+        factors, *arguments = _saved(ctx)
+        moves = _in_places(upstream, ctx.by)
+        found = _by_sides(HessianProduct, wanted, ctx.call, factors, *arguments, *moves)
+        along = SlopesAlong.apply(ctx.call, factors.dtype, *arguments, *moves) if of_factors else None
+        return None, None, along, *found
 
     @staticmethod
-    def jvp(ctx: Any, move_p: Any, move_q: Any, move: Any, *_: Any) -> Any:
-        p, q, factors = _saved(ctx)
+    def jvp(ctx: Any, _: Any, __: Any, move: Any, *moves: Any) -> Any:
+        factors, *arguments = _saved(ctx)
         found = []
-        if move_p is not None or move_q is not None:
-            found.append(HessianProduct.apply(p, q, factors, move_p, move_q, ctx.call, ctx.by))
+        if _any(moves):
+            found.append(HessianProduct.apply(ctx.call, ctx.by, factors, *arguments, *moves))
         if move is not None:
-            found.append(Slopes.apply(p, q, move, ctx.call, ctx.by))
+            found.append(Slopes.apply(ctx.call, ctx.by, move, *arguments))
         return tuple(map(_sum, zip(*found, strict=True)))
 
     @staticmethod
-    def vmap(info: Any, dims: Any, p: Any, q: Any, upstream: Any, call: Call, by: By) -> Any:
-        return _mapped(Slopes.apply, info.batch_size, dims, (p, q, upstream), call, by)
+    def vmap(info: Any, dims: Any, call: Call, by: By, *given: Any) -> Any:
+        return _mapped(Slopes.apply, info.batch_size, dims, given, slice(1, None), call, by)
 
 
 class SlopesAlong(torch.autograd.Function):  # type: ignore[misc]
@@ -122,37 +154,40 @@ class SlopesAlong(torch.autograd.Function):  # type: ignore[misc]
 
     @staticmethod
     @_described
-    def forward(p: Any, q: Any, move_p: Any, move_q: Any, call: Call, dtype: Any) -> Any:
-        return _result(call.slopes_along(p, q, _moves(move_p, move_q)), dtype)
+    def forward(call: Call, dtype: Any, *given: Any) -> Any:
+        arguments, moves = _parts(given, 2)
+        return _result(call.slopes_along(*arguments, _moves(moves)), dtype)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        _save(ctx, inputs[:4])
-        ctx.call, ctx.dtype = inputs[4:]
+        ctx.call, ctx.dtype, *given = inputs
+        _save(ctx, given)
 
     @staticmethod
     def backward(ctx: Any, upstream: Any) -> Any:
+        _, _, *wanted = ctx.needs_input_grad
         if upstream is None:
-            return (None,) * 6
-        p, q, *moves = _saved(ctx)
-        wanted = ctx.needs_input_grad
-        found = _by_sides(HessianProduct, wanted[:2], p, q, upstream, *moves, ctx.call)
-        along = _by_sides(Slopes, wanted[2:4], p, q, upstream, ctx.call)
-        return *found, *along, None, None
+            return None, None, *(None for _ in wanted)
+        given = _saved(ctx)
+        of_arguments, of_moves = _parts(wanted, 2)
+        found = _by_sides(HessianProduct, of_arguments, ctx.call, upstream, *given)
+        along = _by_sides(Slopes, of_moves, ctx.call, upstream, *_parts(given, 2)[0])
+        return None, None, *found, *along
 
     @staticmethod
-    def jvp(ctx: Any, move_p: Any, move_q: Any, turn_p: Any, turn_q: Any, *_: Any) -> Any:
-        p, q, *moves = _saved(ctx)
+    def jvp(ctx: Any, _: Any, __: Any, *moving: Any) -> Any:
+        given = _saved(ctx)
+        moves, turns = _parts(moving, 2)
         found = []
-        if move_p is not None or move_q is not None:
-            found.append(HessianAlong.apply(p, q, *moves, move_p, move_q, ctx.call, ctx.dtype))
-        if turn_p is not None or turn_q is not None:
-            found.append(SlopesAlong.apply(p, q, turn_p, turn_q, ctx.call, ctx.dtype))
+        if _any(moves):
+            found.append(HessianAlong.apply(ctx.call, ctx.dtype, *given, *moves))
+        if _any(turns):
+            found.append(SlopesAlong.apply(ctx.call, ctx.dtype, *_parts(given, 2)[0], *turns))
         return _sum(found)
 
     @staticmethod
-    def vmap(info: Any, dims: Any, p: Any, q: Any, move_p: Any, move_q: Any, call: Call, dtype: Any) -> Any:
-        return _mapped(SlopesAlong.apply, info.batch_size, dims, (p, q, move_p, move_q), call, dtype)
+    def vmap(info: Any, dims: Any, call: Call, dtype: Any, *given: Any) -> Any:
+        return _mapped(SlopesAlong.apply, info.batch_size, dims, given, slice(len(given) // 2), call, dtype)
 
 
 class Last(torch.autograd.Function):  # type: ignore[misc]
@@ -176,14 +211,13 @@ class HessianProduct(Last):
 
     @staticmethod
     @_described
-    def forward(p: Any, q: Any, upstream: Any, move_p: Any, move_q: Any, call: Call, by: By) -> Any:
-        found = call.hessian_product(p, q, _numbers(upstream), _moves(move_p, move_q), by)
-        return _wanted(found, p, q)
+    def forward(call: Call, by: By, upstream: Any, *given: Any) -> Any:
+        arguments, moves = _parts(given, 2)
+        return _wanted(call.hessian_product(*arguments, _numbers(upstream), _moves(moves), by), arguments)
 
     @staticmethod
-    def vmap(info: Any, dims: Any, p: Any, q: Any, upstream: Any, move_p: Any, move_q: Any, call: Call, by: By) -> Any:
-        arguments = p, q, upstream, move_p, move_q
-        return _mapped(HessianProduct.apply, info.batch_size, dims, arguments, call, by)
+    def vmap(info: Any, dims: Any, call: Call, by: By, *given: Any) -> Any:
+        return _mapped(HessianProduct.apply, info.batch_size, dims, given, slice(1, 1 + len(given) // 2), call, by)
 
 
 class HessianAlong(Last):
@@ -191,14 +225,13 @@ class HessianAlong(Last):
 
     @staticmethod
     @_described
-    def forward(p: Any, q: Any, *rest: Any) -> Any:
-        *moves, call, dtype = rest
-        return _result(call.hessian_along(p, q, _moves(*moves[:2]), _moves(*moves[2:])), dtype)
+    def forward(call: Call, dtype: Any, *given: Any) -> Any:
+        arguments, moves, others = _parts(given, 3)
+        return _result(call.hessian_along(*arguments, _moves(moves), _moves(others)), dtype)
 
     @staticmethod
-    def vmap(info: Any, dims: Any, p: Any, q: Any, *rest: Any) -> Any:
-        *moves, call, dtype = rest
-        return _mapped(HessianAlong.apply, info.batch_size, dims, (p, q, *moves), call, dtype)
+    def vmap(info: Any, dims: Any, call: Call, dtype: Any, *given: Any) -> Any:
+        return _mapped(HessianAlong.apply, info.batch_size, dims, given, slice(len(given) // 3), call, dtype)
 
 
 # --- what a node keeps ------------------------------------------------------------------------------------------------
@@ -232,14 +265,14 @@ def _numbers(upstream: Any) -> Any:
     return upstream if upstream.is_cuda else upstream.resolve_neg().numpy()
 
 
-def _moves(*moves: Any) -> Any:
+def _moves(moves: Any) -> Any:
     """The directions in which arguments move, in float64; None for one that stays."""
     return tuple(None if move is None else move.cpu().double().resolve_neg().numpy() for move in moves)
 
 
-def _wanted(found: Any, p: Any, q: Any) -> tuple[Any, ...]:
+def _wanted(found: Any, arguments: Any) -> tuple[Any, ...]:
     """Derivatives that are there, as tensors of the dtypes of their arguments."""
-    return tuple(_as_tensor(out).to(x.dtype) for out, x in zip(found, (p, q), strict=True) if out is not None)
+    return tuple(_as_tensor(out).to(x.dtype) for out, x in zip(found, arguments, strict=True) if out is not None)
 
 
 def _result(found: Any, dtype: Any) -> Any:
@@ -250,20 +283,31 @@ def _as_tensor(found: Any) -> Any:
     return torch.from_numpy(np.asarray(found, order="C")) if isinstance(found, np.ndarray) else found
 
 
-def _by_sides(node: Any, by: By, *arguments: Any) -> list[Any]:
-    """What a node finds by the sides that are wanted, None in the places of the others.
+def _by_sides(node: Any, wanted: Iterable[bool], call: Call, *given: Any) -> list[Any]:
+    """What a node finds by the arguments that are wanted, None in the places of the others.
 
     Where nothing is recorded there is no node to be made, which takes longer than many a call.
     """
+    by = tuple(wanted)
     if not any(by):
-        return [None, None]
-    run = node.apply if tensors.is_recorded(*arguments) else node.forward
-    return _in_places(run(*arguments, by), by)
+        return [None] * len(by)
+    run = node.apply if tensors.is_recorded(*given) else node.forward
+    return _in_places(run(call, by, *given), by)
 
 
 def _in_places(found: Any, by: By) -> list[Any]:
     left = iter(found)
     return [next(left) if wanted else None for wanted in by]
+
+
+def _parts(given: Any, count: int) -> list[Any]:
+    """So many lists of one length, one after the other."""
+    size = len(given) // count
+    return [given[k * size : (k + 1) * size] for k in range(count)]
+
+
+def _any(moves: Any) -> bool:
+    return any(move is not None for move in moves)
 
 
 def _sum(found: Any) -> Any:
@@ -274,24 +318,32 @@ def _sum(found: Any) -> Any:
 # --- over a batch -----------------------------------------------------------------------------------------------------
 
 
-def _mapped(node: Callable[..., Any], size: int, dims: Any, arguments: tuple[Any, ...], call: Call, *rest: Any) -> Any:
-    """What a node finds for each member of a batch, and along which axis: that of dims in each argument, or None."""
-    dims = [dim if isinstance(dim, int) else None for dim in dims[: len(arguments)]]  # a list has one for each number
+def _mapped(
+    node: Callable[..., Any], size: int, dims: Any, given: tuple[Any, ...], place: slice, call: Call, *rest: Any
+) -> Any:
+    """What a node finds for each member of a batch, and along which axis: that of dims in what is given, or None.
+
+    In that place are the arguments of the call; beside them, derivatives by its result and moves.
+    """
+    dims = [dim if isinstance(dim, int) else None for dim in dims[-len(given) :]]  # a list has one for each number
     if not size:
         raise RuntimeError("torch.func.vmap: the batch is empty, and no call tells the shape of a result")
-    arguments = tuple(map(_on_the_host, arguments))
-    given = [x for x in arguments if x is not None]
+    given = tuple(map(_on_the_host, given))
     if any(getattr(x, "is_cuda", False) for x in given):
         raise NotImplementedError("torch.func.vmap: not of tensors on a CUDA device; give the batch as one more axis")
-    shapes = [_shape_of_one(x, dim) for x, dim in zip(arguments[:2], dims, strict=False) if x is not None]
+    shapes = [_shape_of_one(x, dim) for x, dim in zip(given[place], dims[place], strict=True) if x is not None]
     whole = np.broadcast_shapes(*shapes)
-    expand = len(arguments) > 2  # derivatives by an argument have its shape
-    if all(hasattr(x, "expand") for x in given) and call.by_row(whole) and not (expand and set(shapes) != {whole}):
-        placed = [_in_front(x, dim, size if expand else 0, len(whole)) for x, dim in zip(arguments, dims, strict=True)]
-        found = node(*placed, call.behind_a_batch(len(whole)), *rest)
+    values_alone = len(given[place]) == len(given)
+    alike = values_alone or set(shapes) == {whole}  # derivatives by an argument have its shape
+    placeable = alike and all(hasattr(x, "expand") for x in given if x is not None)
+    one_call = call.behind_a_batch(whole) if placeable else None
+    if one_call is None:
+        members = ([_member(x, dim, k) for x, dim in zip(given, dims, strict=True)] for k in range(size))
+        found = _stacked([node(call, *rest, *member) for member in members])
     else:
-        members = ([_member(x, dim, k) for x, dim in zip(arguments, dims, strict=True)] for k in range(size))
-        found = _stacked([node(*member, call, *rest) for member in members])
+        wide = 0 if values_alone else size
+        placed = [_in_front(x, dim, wide, len(whole)) for x, dim in zip(given, dims, strict=True)]
+        found = node(one_call, *rest, *placed)
     return found, tuple(0 for _ in found) if isinstance(found, tuple) else 0
 
 
