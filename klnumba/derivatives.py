@@ -119,11 +119,12 @@ class OfRows:
     def _threads(self, rows: Rows) -> int:
         return threads.choose(self.threads, rows.n * rows.d)
 
-    def behind_a_batch(self, shape: tuple[int, ...]) -> OfRows | None:
-        """The call with arguments of one axis more, before those of this shape.
+    def behind_a_batch(self, shapes: list[tuple[int, ...]]) -> OfRows | None:
+        """The call with arguments of one axis more, before those of these shapes.
 
         None where the result has no place for each row of the arguments, or something is added up over rows.
         """
+        shape = np.broadcast_shapes(*shapes)
         where = () if self.where is None else np.shape(self.where)
         if self.reduction != "none" or not shape or np.broadcast_shapes(shape, where) != shape:
             return None
@@ -201,8 +202,9 @@ class OfCells:
                 factors = np.where(np.ma.getmaskarray(side), 0.0, factors)
         return factors
 
-    def behind_a_batch(self, shape: tuple[int, ...]) -> OfCells | None:
+    def behind_a_batch(self, shapes: list[tuple[int, ...]]) -> OfCells | None:
         """As that of rows, of cells."""
+        shape = np.broadcast_shapes(*shapes)
         return None if self.summed or np.broadcast_shapes(shape, np.shape(self.where)) != shape else self
 
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import sys
+from collections.abc import Iterator
 from typing import Any
+
+MAPPED = "a tensor inside vmap, that is another for each member of the batch; give the batch as one more axis"
 
 
 def asks_gradient(*values: Any) -> bool:
@@ -80,15 +85,55 @@ def transforms_around() -> bool:
     return torch is not None and bool(torch._C._are_functorch_transforms_active())
 
 
+def outside_transforms() -> Any:
+    """A context in which PyTorch's functions take tensors as they are, whatever transforms are at work."""
+    return sys.modules["torch"]._C._DisableFuncTorch() if transforms_around() else contextlib.nullcontext()
+
+
 def mask(where: Any) -> Any:
     """The argument `where`, of which no derivative is taken, outside of what follows derivatives."""
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(where, torch.Tensor) or not transforms_around():
         return where
-    transforms = torch._C._functorch
-    while transforms.is_functorch_wrapped_tensor(where):
-        if transforms.is_batchedtensor(where):
-            raise RuntimeError("where: a tensor inside vmap, that is another for each member of the batch")
-        where = transforms.get_unwrapped(where)
-    with torch._C._DisableFuncTorch():
-        return where.numpy()
+    with outside_transforms():
+        *_, inside = _layers(where, "where", torch)
+        return inside.numpy()
+
+
+def _layers(x: Any, name: str, torch: Any) -> Iterator[Any]:
+    """A tensor, and what is inside it, layer by layer that a transform of ``torch.func`` has put around it."""
+    transforms = _transforms(torch)
+    yield x
+    while transforms.is_functorch_wrapped_tensor(x):
+        if transforms.is_batchedtensor(x):
+            raise RuntimeError(f"{name}: {MAPPED}")
+        x = transforms.get_unwrapped(x)
+        yield x
+
+
+def is_differentiated(x: Any, name: str) -> bool:
+    """Whether a derivative follows a tensor that `asks_gradient`, which may be a constant inside transforms.
+
+    Raises RuntimeError inside ``vmap``.
+    """
+    torch: Any = sys.modules["torch"]
+    if x.requires_grad or _has_tangent(x, torch):
+        return True
+    if not transforms_around():
+        return False
+    innermost = importlib.import_module("torch._functorch.pyfunctorch").retrieve_current_functorch_interpreter()
+    transforms = _transforms(torch)
+    with innermost.lower():  # which a tensor that comes from further out passes as it is
+        of_this = transforms.maybe_get_level(x) == innermost.level()
+        if of_this and transforms.is_batchedtensor(x):
+            raise RuntimeError(f"{name}: {MAPPED}")
+        return is_differentiated(transforms.get_unwrapped(x) if of_this else x, name)
+
+
+def numbers_of(x: Any, name: str, torch: Any) -> Any:
+    """What `cells_of` gives, also of a tensor that derivatives of ``torch.func`` or forward-mode ones follow.
+
+    The caller sees to these, and is outside of transforms.
+    """
+    *_, inside = _layers(x, name, torch)
+    return cells_of(torch.autograd.forward_ad.unpack_dual(inside).primal, name, torch)

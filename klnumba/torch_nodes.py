@@ -51,8 +51,8 @@ class Call(Protocol):
     def hessian_along(self) -> Callable[..., Any]:
         """The second derivative of the result, from moves, and others."""
 
-    def behind_a_batch(self, shape: tuple[int, ...]) -> Call | None:
-        """The call of arguments that broadcast to this shape, and have the axis of a batch before; None if none is."""
+    def behind_a_batch(self, shapes: list[tuple[int, ...]]) -> Call | None:
+        """The call of arguments of these shapes with the axis of a batch before; None if there is none."""
 
 
 class _Bound:
@@ -262,12 +262,20 @@ def kept(x: Any) -> Any:
 
 def _numbers(upstream: Any) -> Any:
     """The derivatives by a result, as those by the arguments are computed from them."""
-    return upstream if upstream.is_cuda else upstream.resolve_neg().numpy()
+    return upstream if upstream.is_cuda else _array(upstream)
 
 
 def _moves(moves: Any) -> Any:
     """The directions in which arguments move, in float64; None for one that stays."""
-    return tuple(None if move is None else move.cpu().double().resolve_neg().numpy() for move in moves)
+    return tuple(None if move is None else _array(move.cpu().double()) for move in moves)
+
+
+def _array(x: Any) -> np.ndarray:
+    """The numbers of a tensor, of which one that PyTorch knows to be zero has none in memory."""
+    if x._is_zerotensor():
+        return np.zeros(tuple(x.shape))
+    found: np.ndarray = tensors.cells_of(x, "a derivative", torch).resolve_neg().numpy()
+    return found
 
 
 def _wanted(found: Any, arguments: Any) -> tuple[Any, ...]:
@@ -280,7 +288,7 @@ def _result(found: Any, dtype: Any) -> Any:
 
 
 def _as_tensor(found: Any) -> Any:
-    return torch.from_numpy(np.asarray(found, order="C")) if isinstance(found, np.ndarray) else found
+    return torch.from_numpy(np.require(found, requirements=["C", "W"])) if isinstance(found, np.ndarray) else found
 
 
 def _by_sides(node: Any, wanted: Iterable[bool], call: Call, *given: Any) -> list[Any]:
@@ -332,17 +340,16 @@ def _mapped(
     if any(getattr(x, "is_cuda", False) for x in given):
         raise NotImplementedError("torch.func.vmap: not of tensors on a CUDA device; give the batch as one more axis")
     shapes = [_shape_of_one(x, dim) for x, dim in zip(given[place], dims[place], strict=True) if x is not None]
-    whole = np.broadcast_shapes(*shapes)
     values_alone = len(given[place]) == len(given)
-    alike = values_alone or set(shapes) == {whole}  # derivatives by an argument have its shape
+    alike = values_alone or len(set(shapes)) == 1  # derivatives by an argument have its shape
     placeable = alike and all(hasattr(x, "expand") for x in given if x is not None)
-    one_call = call.behind_a_batch(whole) if placeable else None
+    one_call = call.behind_a_batch(shapes) if placeable else None
     if one_call is None:
         members = ([_member(x, dim, k) for x, dim in zip(given, dims, strict=True)] for k in range(size))
         found = _stacked([node(call, *rest, *member) for member in members])
     else:
         wide = 0 if values_alone else size
-        placed = [_in_front(x, dim, wide, len(whole)) for x, dim in zip(given, dims, strict=True)]
+        placed = [_in_front(x, dim, wide, max(map(len, shapes))) for x, dim in zip(given, dims, strict=True)]
         found = node(one_call, *rest, *placed)
     return found, tuple(0 for _ in found) if isinstance(found, tuple) else 0
 

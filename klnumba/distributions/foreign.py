@@ -14,7 +14,7 @@ from klnumba.distributions.registry import find
 from klnumba.distributions.scipy_objects import Placed, family, placed
 from klnumba.gpu.borders import is_on_device
 from klnumba.parametric import Parametric, library_of
-from klnumba.tensors import asks_gradient, strided
+from klnumba.tensors import asks_gradient, is_differentiated, numbers_of, outside_transforms
 
 # torch.distributions: the attributes that are our parameters, under the same names.
 TORCH: dict[str, tuple[str, ...]] = {
@@ -252,18 +252,19 @@ def _numbers(x: Any) -> Any:
     """The numbers of a tensor; where a gradient would be lost unseen, an error."""
     if not hasattr(x, "detach"):
         return x
-    if asks_gradient(x):
+    if asks_gradient(x) and is_differentiated(x, "a parameter"):
         raise RuntimeError(
             "no gradient is computed by the parameters of transforms, nor by those of GeneralizedPareto, but one "
             "requires it: detach it or compute under torch.no_grad()"
         )
-    x = strided(x, "a parameter", sys.modules["torch"])
-    if is_on_device(x):
-        return x
-    if x.is_meta:
-        raise ValueError("a parameter is a tensor on the device 'meta', which holds no numbers")
-    there = x.cpu()
-    return (there.float() if str(there.dtype) == "torch.bfloat16" else there).numpy()
+    with outside_transforms():
+        x = numbers_of(x, "a parameter", sys.modules["torch"])
+        if is_on_device(x):
+            return x
+        if x.is_meta:
+            raise ValueError("a parameter is a tensor on the device 'meta', which holds no numbers")
+        there = x.cpu()
+        return (there.float() if str(there.dtype) == "torch.bfloat16" else there).numpy()
 
 
 def _as_it_is(result: Any) -> Any:

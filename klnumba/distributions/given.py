@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from klnumba.gpu.borders import is_on_device
-from klnumba.tensors import asks_gradient, cells_of
+from klnumba.tensors import asks_gradient, is_differentiated, numbers_of, outside_transforms
 
 
 def tensors_of(owner: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters that are tensors of which PyTorch wants the gradient."""
-    found = {name: value for name, value in given.items() if asks_gradient(value)}
+    asking = {name: value for name, value in given.items() if asks_gradient(value)}
+    found = {name: value for name, value in asking.items() if is_differentiated(value, f"{owner}: {name}")}
     for name, value in found.items():
         if is_on_device(value):
             raise RuntimeError(
@@ -28,9 +29,15 @@ def tensors_of(owner: str, given: Mapping[str, Any]) -> dict[str, Any]:
 def number_array(owner: str, name: str, value: Any) -> Any:
     """A copy that cannot be written to, float32 if it comes as such, else float64; on a device, the array itself."""
     torch = sys.modules.get("torch")
-    if torch is not None and isinstance(value, torch.Tensor):
-        value = cells_of(value, f"{owner}: {name}", torch)
+    if torch is None or not isinstance(value, torch.Tensor):
+        return _array_of(owner, name, value)
+    with outside_transforms():
+        value = numbers_of(value, f"{owner}: {name}", torch)
         value = value.float() if value.dtype == torch.bfloat16 and not value.is_cuda else value
+        return _array_of(owner, name, value)
+
+
+def _array_of(owner: str, name: str, value: Any) -> Any:
     if is_on_device(value):
         from klnumba.gpu.parameters import Numbers
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,59 +55,94 @@ def _keep_apart(p: TransformedDistribution, q: TransformedDistribution) -> bool:
     return p.transforms == q.transforms and all(p.injective()) and all(q.injective())
 
 
-class Call(NamedTuple):
-    """A divergence of which PyTorch wants the gradient."""
+@dataclass(frozen=True, eq=False)
+class Call:
+    """A divergence of which PyTorch wants derivatives by the tensors at some places, as `torch_nodes.Call`.
+
+    The tensors are given once more by its methods' callers: the numbers are those that the distributions keep.
+    """
 
     found: Inner
-    of_parts: Any  # the divergence of these; None where it is not known yet
+    numbers: np.ndarray  # the divergence itself
+    of_parts: Any  # that of the parts; None where it is not known yet
     derivatives: Rule
     unit: float
-    tensors: dict[Place, Any]
+    shapes: dict[Place, tuple[int, ...]]  # of the tensors, in their order
 
-    def slopes(self, upstream: np.ndarray, wanted: list[Place]) -> Iterator[np.ndarray]:
+    def value(self, *_: Any) -> Any:
+        """The divergence as a tensor."""
+        return sys.modules["torch"].from_numpy(np.array(self.numbers))
+
+    def slopes(self, *given: Any) -> Sequence[np.ndarray | None]:
         """The derivatives by tensors of what is made of the value, given those by the value itself."""
+        *_, upstream, by = given
         of_parts, factors = self._parts(upstream)
-        found = self.derivatives(of_parts, Asked(factors, LEAST, wanted))
-        return self._by_tensors(found, factors, wanted)
+        wanted = [place for place, want in zip(self.shapes, by, strict=True) if want]
+        return self._by_tensors(self.derivatives(of_parts, Asked(factors, LEAST, wanted)), factors, by)
 
-    def hessian_product(self, upstream: np.ndarray, moves: Moves, wanted: list[Place]) -> Iterator[np.ndarray]:
-        """What these change by as the tensors move."""
+    def slopes_along(self, *given: Any) -> np.ndarray:
+        """The derivative of the value in a direction."""
+        *_, moves = given
+        of_parts, factors = self._ones()
+        places = [place for place, move in zip(self.shapes, moves, strict=True) if move is not None]
+        return self._along(self.derivatives(of_parts, Asked(factors, LEAST, places)), moves, np.shape(of_parts))
+
+    def hessian_product(self, *given: Any) -> Sequence[np.ndarray | None]:
+        """What the slopes change by as the tensors move."""
+        *_, upstream, moves, by = given
         of_parts, factors = self._parts(np.asarray(upstream, np.float64))
         found = hessian(*self.found[:2])(of_parts, factors, self._of_batch(moves, np.ndim(of_parts)))
-        return self._by_tensors(found, factors, wanted)
+        return self._by_tensors(found, factors, by)
 
-    def along(self, moves: Moves, shape: tuple[int, ...]) -> np.ndarray:
-        """The derivative of the value, of this shape, in that direction."""
-        of_parts, _ = self._parts(np.ones(shape))
-        each = Asked(np.full(np.shape(of_parts), 1.0 / self.unit), LEAST, list(moves))
-        slopes = self.derivatives(of_parts, each)._asdict()
-        total = np.zeros(np.shape(of_parts))
+    def hessian_along(self, *given: Any) -> np.ndarray:
+        """The second derivative of the value in two directions."""
+        *_, moves, others = given
+        of_parts, factors = self._ones()
+        found = hessian(*self.found[:2])(of_parts, factors, self._of_batch(others, np.ndim(of_parts)))
+        return self._along(found, moves, np.shape(of_parts))
+
+    def behind_a_batch(self, shapes: list[tuple[int, ...]]) -> None:
+        """None: a batch of directions is a call each."""
+
+    def _ones(self) -> tuple[Any, np.ndarray]:
+        """The divergences of the parts, and what each of them counts in the value."""
+        of_parts = closed(*self.found[:2]) if self.of_parts is None else self.of_parts
+        return of_parts, np.full(np.shape(of_parts), 1.0 / self.unit)
+
+    def _along(self, found: Gradient, moves: Sequence[Any], shape: tuple[int, ...]) -> np.ndarray:
+        """Derivatives of the parts, of this shape, times moves, added up to the shape of the value."""
+        slopes, total = found._asdict(), np.zeros(shape)
         for (side, name), move in self._of_batch(moves, total.ndim).items():
             term = _zero_where(move == 0.0, np.asarray(slopes[side][name], np.float64) * move)
             total = total + term.sum(tuple(range(total.ndim, term.ndim)))
         last = tuple(range(total.ndim - self.found.summed, total.ndim))
-        return np.broadcast_to(total.sum(last), shape)
+        return np.broadcast_to(total.sum(last), self.numbers.shape)
 
     def _parts(self, upstream: np.ndarray) -> tuple[Any, np.ndarray]:
         """The divergences of the parts, and the derivatives by each of them."""
-        p, q, summed = self.found
-        of_parts = closed(p, q) if self.of_parts is None else self.of_parts
+        of_parts = closed(*self.found[:2]) if self.of_parts is None else self.of_parts
         in_nats = upstream if self.unit == 1.0 else upstream / upstream.dtype.type(self.unit)
-        return of_parts, _over(in_nats, summed, np.shape(of_parts))
+        return of_parts, _over(in_nats, self.found.summed, np.shape(of_parts))
 
-    def _by_tensors(self, found: Gradient, factors: np.ndarray, wanted: list[Place]) -> Iterator[np.ndarray]:
-        """The derivatives in the shapes of the tensors, none where nothing uses a divergence."""
+    def _by_tensors(self, found: Gradient, factors: np.ndarray, by: Sequence[bool]) -> Sequence[np.ndarray | None]:
+        """The derivatives in the shapes of the tensors, zero where nothing uses a divergence."""
         unused = None if _is_used(factors) else factors == 0.0
-        for side, name in wanted:
-            slopes = np.asarray((found.p if side == "p" else found.q)[name])
-            used = slopes if unused is None else _zero_where(unused, slopes)
-            yield summed_to(used, tuple(self.tensors[side, name].shape))
+        slopes = found._asdict()
 
-    def _of_batch(self, moves: Moves, ndim: int) -> Moves:
-        """The moves of parameters, their axes behind those of the batch of the parts."""
+        def in_place(place: Place) -> np.ndarray:
+            side, name = place
+            own = np.asarray(slopes[side][name])
+            return summed_to(own if unused is None else _zero_where(unused, own), self.shapes[place])
+
+        return [in_place(place) if wanted else None for place, wanted in zip(self.shapes, by, strict=True)]
+
+    def _of_batch(self, moves: Sequence[Any], ndim: int) -> Moves:
+        """The moves of the parameters that move, their axes behind those of the batch of the parts."""
         families = {"p": type(self.found.p), "q": type(self.found.q)}
         found = {}
-        for (side, name), move in moves.items():
+        for (side, name), move in zip(self.shapes, moves, strict=True):
+            if move is None:
+                continue
             batch, own = getattr(families[side], name).split(move.shape)
             found[side, name] = move.reshape((1,) * (ndim - len(batch)) + batch + own)
         return found
@@ -143,11 +180,11 @@ def divergence(p: Distribution, q: Distribution, base: float | None) -> Any:
     with torch.no_grad():
         value, of_parts = _values(p, q, base, found)
     tensors = {place: x for side, one in zip("pq", found[:2], strict=True) for place, x in _tensors(one, side)}
-    from klnumba.distributions import graph_nodes  # which loads PyTorch
+    shapes = {place: tuple(x.shape) for place, x in tensors.items()}
+    call = Call(found, np.asarray(value), of_parts, _rule(found), unit_of(base), shapes)
+    from klnumba.torch_nodes import Value  # which loads PyTorch
 
-    return graph_nodes.Divergence.apply(
-        value, Call(found, of_parts, _rule(found), unit_of(base), tensors), *tensors.values()
-    )
+    return Value.apply(call, *tensors.values())
 
 
 def _values(p: Distribution, q: Distribution, base: float | None, found: Inner) -> tuple[Any, Any]:

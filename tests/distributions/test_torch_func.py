@@ -1,0 +1,174 @@
+"""Closed forms between distributions inside ``torch.func``, and in forward mode."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import klnumba as kl
+from klnumba import distributions as D
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
+from tests.functional.test_transforms import same  # noqa: E402
+
+T, forward_ad = torch.distributions, torch.autograd.forward_ad
+grad, jvp, vjp, jacrev, jacfwd, hessian, vmap = (
+    getattr(torch.func, name) for name in ("grad", "jvp", "vjp", "jacrev", "jacfwd", "hessian", "vmap")
+)
+EYE, FIXED = torch.eye(3, dtype=torch.float64), torch.tensor([0.3, 0.5, 0.8], dtype=torch.float64)
+# p and q of real numbers x of the shape (2, 3) and positive ones s of 3.
+PAIRS = {
+    "normal": lambda x, s: (T.Normal(x, s), T.Normal(x[0], 2.0)),
+    "made inside": lambda x, s: (T.Normal(x * s, x.exp()), T.Normal(torch.zeros(3).double(), s + s)),
+    "gamma": lambda x, s: (T.Gamma(x.exp(), s), T.Gamma(s, 1.5)),
+    "bernoulli": lambda x, s: (T.Bernoulli(logits=x), T.Bernoulli(FIXED.expand(2, 3))),
+    "binomial": lambda x, s: (T.Binomial(3, logits=x), T.Binomial(3, logits=s)),
+    "categorical": lambda x, s: (T.Categorical(logits=x), T.Categorical(logits=s)),
+    "categories": lambda x, s: (T.Categorical(FIXED), T.Categorical(logits=x)),
+    "dirichlet": lambda x, s: (T.Dirichlet(x.exp()), T.Dirichlet(s)),
+    "vectors": lambda x, s: (
+        T.MultivariateNormal(x, scale_tril=torch.diag(s) + 0.1 * EYE[[2, 0, 1]].tril()),
+        T.MultivariateNormal(s, 2.0 * EYE + s[:, None] * s),
+    ),
+    "independent": lambda x, s: (T.Independent(T.Normal(x, s), 1), T.Independent(T.Normal(s, x[0].exp()), 1)),
+    "transformed": lambda x, s: tuple(
+        T.TransformedDistribution(base, [T.TanhTransform(), T.AffineTransform(1.0, 2.0)])
+        for base in (T.Normal(x, s), T.Normal(s, s))
+    ),
+}
+WAYS = {
+    "grad": lambda f, x, s: grad(lambda *given: f(*given).sum(), argnums=(0, 1))(x, s),
+    "vjp": lambda f, x, s: vjp(f, x, s)[1](torch.full_like(f(x, s), 0.5)),
+    "jvp": lambda f, x, s: jvp(f, (x, s), (x.cos(), s.sin())),
+    "one side of jvp": lambda f, x, s: jvp(lambda x: f(x, s), (x,), (x.cos(),)),
+    "jacrev": lambda f, x, s: jacrev(f, argnums=(0, 1))(x, s),
+    "jacfwd": lambda f, x, s: jacfwd(f, argnums=(0, 1))(x, s),
+    "hessian": lambda f, x, s: hessian(f, argnums=(0, 1))(x, s),
+    "forward twice": lambda f, x, s: jacfwd(jacfwd(f))(x, s),
+    "reverse twice": lambda f, x, s: jacrev(jacrev(f, argnums=1), argnums=1)(x, s),
+    "forward, then reverse": lambda f, x, s: jacrev(jacfwd(f, argnums=1))(x, s),
+}
+
+
+TWICE = {"hessian", "forward twice", "reverse twice", "forward, then reverse"}
+LONG = {"gamma", "bernoulli", "binomial", "dirichlet"}  # whose second derivatives are made in more digits, or by rows
+CASES = [
+    pytest.param(name, way, marks=pytest.mark.slow if name in LONG and way in TWICE else ())
+    for name in PAIRS
+    for way in WAYS
+]
+
+
+def numbers():
+    rng = np.random.default_rng(3)
+    return torch.tensor(rng.normal(size=(2, 3))), torch.tensor(rng.uniform(0.5, 2.0, size=3))
+
+
+def close(a, b):
+    return torch.allclose(a, b, rtol=1e-6, atol=1e-8)  # PyTorch's polygamma has 8 digits
+
+
+@pytest.mark.parametrize(("name", "way"), CASES)
+def test_as_pytorch_has_them(name, way):
+    found, expected = (
+        WAYS[way](lambda x, s, k=k: k(*PAIRS[name](x, s)), *numbers()) for k in (kl.kl_divergence, T.kl_divergence)
+    )
+    assert same(found, expected, close)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_forward_mode(name):
+    x, s = numbers()
+    found = []
+    for k in (kl.kl_divergence, T.kl_divergence):
+        with forward_ad.dual_level():
+            found.append(tuple(forward_ad.unpack_dual(k(*PAIRS[name](forward_ad.make_dual(x, x.cos()), s)))))
+    assert same(*found, close)
+    assert found[0][1].abs().max() > 0.01
+
+
+def test_checks_of_pytorch():
+    def divergence(x, s):
+        return kl.kl_divergence(T.Gamma(x, s), T.Gamma(s, x))
+
+    given = [x.exp().requires_grad_() for x in numbers()]
+    assert torch.autograd.gradcheck(divergence, given, check_forward_ad=True)
+    assert torch.autograd.gradgradcheck(divergence, given, check_fwd_over_rev=True, check_rev_over_rev=True)
+
+
+def test_distributions_of_klnumba_and_units():
+    x, s = numbers()
+    found = jvp(lambda x: kl.kl_divergence(D.Normal(x, 1.0), D.Normal(s, 2.0), base=2), (x,), (x,))
+    nats = jvp(lambda x: kl.kl_divergence(T.Normal(x, 1.0), T.Normal(s, 2.0)), (x,), (x,))
+    assert same(found, [one / np.log(2.0) for one in nats], torch.allclose)
+    slopes = grad(lambda x: kl.jeffreys_divergence(D.Gumbel(x, s), D.Gumbel(s, 1.0)).sum())(x)
+    leaf = x.clone().requires_grad_()
+    kl.jeffreys_divergence(D.Gumbel(leaf, s), D.Gumbel(s, 1.0)).sum().backward()
+    assert torch.equal(slopes, leaf.grad)
+
+
+def test_a_graph_around_a_transform():
+    """The transform sees one of two parameters, and a loss around it the other."""
+    x, s = numbers()
+
+    def loss(k, s):
+        return grad(lambda x: k(T.Normal(x, s), T.Normal(0.5, 1.0)).sum())(x).square().sum() + s.sum()
+
+    found = []
+    for k in (kl.kl_divergence, T.kl_divergence):
+        leaf = s.clone().requires_grad_()
+        loss(k, leaf * 2.0).backward()
+        found.append(leaf.grad)
+    assert torch.allclose(*found)
+
+
+def test_a_constant_in_a_transform_is_none_to_differentiate_by():
+    """PyTorch wraps every tensor that is made there: a count is no reason to refuse, nor is a transform's scale."""
+    x, _ = numbers()
+    five = torch.tensor(5.0)
+
+    def binomial(x):
+        return kl.kl_divergence(T.Binomial(five + 0.0, logits=x), T.Binomial(five.clone(), logits=0.5 * x)).sum()
+
+    def moved(x):
+        chain = [T.AffineTransform(torch.zeros(3), torch.ones(3) * 2.0)]
+        return kl.kl_divergence(*(T.TransformedDistribution(T.Normal(x * k, 1.0), chain) for k in (1.0, 0.5))).sum()
+
+    for function in (binomial, moved):
+        leaf = x.clone().requires_grad_()
+        function(leaf).backward()
+        assert torch.equal(grad(function)(x), leaf.grad)
+        assert torch.allclose(jvp(function, (x,), (x,))[1], (leaf.grad * x).sum())
+        assert torch.allclose(jvp(lambda x: jvp(function, (x,), (x,))[0], (x,), (x,))[1], (leaf.grad * x).sum())  # noqa: B023
+
+
+@pytest.mark.parametrize("around", [grad, lambda f: lambda x: jvp(f, (x,), (x,)), lambda f: vmap(f)])
+def test_what_has_no_derivative_says_so(around):
+    """Also inside transforms no gradient is lost unseen."""
+    _, s = numbers()
+    calls = {
+        "total_count|vmap": lambda n: kl.kl_divergence(T.Binomial(n, logits=s), T.Binomial(3, logits=s)).sum(),
+        "parameters of transforms|vmap": lambda scale: kl.kl_divergence(
+            T.TransformedDistribution(T.Normal(0.0, 1.0), [T.AffineTransform(0.0, scale)]), T.Normal(0.0, 1.0)
+        ).sum(),
+        "carries no gradient|vmap": lambda s: kl.cross_entropy(T.Normal(0.0, s), T.Normal(0.0, 1.0)).sum(),
+    }
+    for text, call in calls.items():
+        with pytest.raises((RuntimeError, NotImplementedError), match=text):
+            around(call)(torch.full((2, 3), 3.0))
+
+
+def test_a_batch_of_parameters_is_refused():
+    x, _ = numbers()
+    with pytest.raises(RuntimeError, match=r"p: Normal: loc: a tensor inside vmap.* give the batch as one more axis"):
+        vmap(lambda x: kl.kl_divergence(T.Normal(x, 1.0, validate_args=False), T.Normal(0.0, 1.0)))(x)
+    with pytest.raises(RuntimeError, match="Normal: loc: a tensor inside vmap"):
+        vmap(grad(lambda x: kl.kl_divergence(D.Normal(x, 1.0), D.Normal(0.0, 1.0)).sum()))(x)
+    with pytest.raises(RuntimeError, match="Normal: loc: a tensor inside vmap"):
+        grad(lambda x: vmap(lambda x: kl.kl_divergence(D.Normal(x, 1.0), D.Normal(0.0, 1.0)))(x).sum())(x)
+
+
+def test_third_derivatives_are_refused():
+    x, s = numbers()
+    with pytest.raises(RuntimeError, match="first and second derivatives"):
+        jacfwd(hessian(lambda x: kl.kl_divergence(T.Normal(x, s), T.Normal(0.0, 1.0)).sum()))(x)
