@@ -44,9 +44,9 @@ $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "klnumba needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
 
-# the stem is a list of extras, such as `test,peers,demo`
+# the stem is a list of extras, such as `test,peers,demo`; what is imported of them is compiled then, not all of it now
 $(VENV)/.with-%: setup.cfg pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable ".[$*]"
+	$(BIN)/python -m pip install --quiet --no-compile --editable ".[$*]"
 	@touch $@
 
 clean:

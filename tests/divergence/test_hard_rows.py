@@ -5,7 +5,7 @@ import pytest
 from tests.reference.hard_rows import HARD, largest, load
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(3)
 @pytest.mark.parametrize("case", HARD, ids=lambda case: case.name)
 def test_fresh_rows(case):
     assert largest(case, seed=7, pairs=25 if case.greatest < 256 else 6) <= case.limit

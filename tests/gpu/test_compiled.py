@@ -43,6 +43,7 @@ def test_kernel(kernel):
     assert found.get("wide loads") == recorded.get("wide loads")
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("store", ["float32", "bfloat16", "float16"])
 @pytest.mark.parametrize("kind", ["prob", "log"])
 def test_float32_loops_use_float64_to_add_up_alone(kind, store):
@@ -69,6 +70,7 @@ def test_loads_are_wide_and_one_read_divides_once_a_cell(store):
 DIVISIONS = {"kl": 3, "js": 6, "jeffreys": 2, "cross_entropy": 1, "entropy": 1, "max_log_ratio": 1}
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("name", compiled.NAMES)
 def test_divisions_of_the_second_read(name):
     (kernel,) = [kernel for kernel in ALL if kernel.name == f"{name}-prob-normalized-float64"]

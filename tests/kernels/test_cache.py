@@ -211,6 +211,7 @@ DAMAGES = {
 }
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(
     ("suffix", "damage"), [(".nbi", "empty"), (".nbi", "noise"), (".nbc", "truncated"), (".nbc", "noise")]
 )

@@ -152,6 +152,7 @@ def test_names_that_never_come_again(start):
     assert (found["kl_new"] > 0.1).all() == bool(start)
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize(
     ("names", "power", "before", "after", "columns"),
     [(300, 0.0, 1000, 1000, 400), (5000, 0.0, 3000, 2000, 200), (5000, 0.0, 30_000, 30_000, 20),

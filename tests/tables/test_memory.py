@@ -163,6 +163,7 @@ compare = functools.partial(compare, weights={name})
 """
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(
     ("weights", "name"),
     [("0", None), ("np.arange(rows) % 2.0", "w"), ("np.arange(rows, dtype=np.int32) % 2", "w"), ("np.int8(3)", "w")],

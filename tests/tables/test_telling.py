@@ -35,6 +35,7 @@ LAWS = {
 }
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("law", LAWS)
 def test_a_profile_that_goes_on_raises_no_alarm(law):
     draw, first, batches, rows = LAWS[law]
