@@ -15,9 +15,9 @@ from klnumba.distributions.normal import Normal
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import exp, expm1, log, log1p
 from klnumba.formulas.primitives import fma
-from klnumba.formulas.quick import Slopes, with_quick_slopes
+from klnumba.formulas.quick import Slopes, with_quick_bends, with_quick_slopes
 from klnumba.formulas.ranges import FAR, difference_over, excess_over_square, ratio_of_products
-from klnumba.formulas.slopes_of_pairs import sized_three
+from klnumba.formulas.slopes_of_pairs import NONE, sized, sized_three
 from klnumba.formulas.special import HALF_LOG_2PI, excess_of_products, exp_excess, log_of_products
 
 
@@ -79,7 +79,15 @@ def exponential_exponential_slopes(rate_p: float, rate_q: float) -> Slopes:
     return (d / rate_p / rate_p, 0.0), (-d / rate_p / rate_q, 0.0)
 
 
+def exponential_exponential_bends(rate_p: float, rate_q: float, move_p: float, move_q: float) -> Slopes:
+    """By rate_p move_p*(2*rate_q/rate_p - 1)/rate_p**2 - move_q/rate_p**2, by rate_q the like of 1/rate_q**2."""
+    u, v = 1.0 / rate_p, 1.0 / rate_q
+    grown, other, own = move_p * u * u, move_q * u * u, move_q * v * v
+    return sized_three(2.0 * (rate_q * u) * grown, -grown, -other), sized(own, -grown), NONE, NONE
+
+
 @register_kl(Exponential, Exponential, compiled=True)
+@with_quick_bends(exponential_exponential_bends)
 @with_quick_slopes(exponential_exponential_slopes)
 def exponential_exponential(rate_p: float, rate_q: float) -> float:
     """The excess of the ratio rate_q/rate_p."""

@@ -26,6 +26,7 @@ from klnumba.formulas.quick import (
     excess_of_ordinary_products,
     is_ordinary,
     quick_beyond_means,
+    with_quick_bends,
     with_quick_form,
     with_quick_slopes,
 )
@@ -39,7 +40,17 @@ from klnumba.formulas.ranges import (
     times_excess,
     times_exp_excess,
 )
-from klnumba.formulas.slopes_of_pairs import digamma_rise, log_of_moved, sized_three, trigamma_beyond
+from klnumba.formulas.slopes_of_pairs import (
+    NONE,
+    digamma_rise,
+    log_of_moved,
+    sized_five,
+    sized_four,
+    sized_three,
+    tetragamma_of,
+    trigamma_beyond,
+    trigamma_of,
+)
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
     difference_of_products,
@@ -131,7 +142,26 @@ def gamma_gamma_slopes(a: float, b: float, c: float, e: float) -> Slopes:
     return by_a, (-off / b / b, 0.0), by_c, (off / (b * e), 0.0)
 
 
+def gamma_gamma_bends(
+    a: float, b: float, c: float, e: float, move_a: float, move_b: float, move_c: float, move_e: float
+) -> Slopes:
+    """By a and b of p, shape and rate, (a - c)*trigamma(a) + e/b - 1 and c/b - a*e/b**2 change, and those of q."""
+    u, v = 1.0 / b, 1.0 / e
+    slope, other_slope, way_b, way_e = trigamma_of(a), trigamma_of(c), move_b * u, move_e * v
+    ratio = e * u
+    by_a = sized_five(
+        slope * move_a, (a - c) * tetragamma_of(a) * move_a, -slope * move_c, -ratio * way_b, ratio * way_e
+    )
+    by_b = sized_five(
+        2.0 * a * ratio * way_b * u, -c * way_b * u, -ratio * move_a * u, move_c * u, -a * ratio * way_e * u
+    )
+    by_c = sized_four(other_slope * move_c, -slope * move_a, way_b, -way_e)
+    by_e = sized_four(c * way_e * v, move_a * u, -a * u * way_b, -move_c * v)
+    return by_a, by_b, by_c, by_e, NONE, NONE, NONE, NONE
+
+
 @register_kl(Gamma, Gamma, compiled=True)
+@with_quick_bends(gamma_gamma_bends)
 @with_quick_slopes(gamma_gamma_slopes)
 @with_quick_form(quick_gamma_gamma)
 def gamma_gamma(shape_p: float, rate_p: float, shape_q: float, rate_q: float) -> float:

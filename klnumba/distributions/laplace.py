@@ -14,15 +14,19 @@ from klnumba.formulas.elementary import exp, expm1, log
 from klnumba.formulas.exponents import difference_over_twofold
 from klnumba.formulas.log_cells import remainder
 from klnumba.formulas.primitives import fma
-from klnumba.formulas.quick import Slopes, with_quick_slopes
+from klnumba.formulas.quick import Slopes, with_quick_bends, with_quick_slopes
 from klnumba.formulas.ranges import FAR, in_range
 from klnumba.formulas.slopes_of_pairs import (
+    FULL,
+    NONE,
     WIDE,
     exp_excess_below,
     gamma_share,
     plus_narrow,
     products_apart,
     sized,
+    sized_four,
+    sized_three,
     square_of_difference,
 )
 from klnumba.formulas.special import HALF_LOG_2PI, LN2, excess_of_products
@@ -117,7 +121,30 @@ def laplace_laplace_slopes(loc_p: float, scale_p: float, loc_q: float, scale_q: 
     return (by_loc, 0.0), by_scale_p, (-by_loc, 0.0), (-(second + apart), abs(second) + apart)
 
 
+def laplace_laplace_bends(
+    loc_p: float, scale_p: float, loc_q: float, scale_q: float, move_p: float, more_p: float, move_q: float,
+    more_q: float,
+) -> Slopes:  # fmt: skip
+    """Of a = abs(loc_p - loc_q), which grows by e; r = a/scale_p, s = exp(-r), and u = 1/scale_q.
+
+    By a u*[s*(e - r*more_p)/scale_p - (1 - s)*u*more_q], by scale_p u*s*r*(r*more_p - e)/scale_p + more_p/scale_p**2
+    - (1 + r)*s*u**2*more_q, and by scale_q u**2*[(2*u*(a + scale_p*s) - 1)*more_q - (1 - s)*e - (1 + r)*s*more_p].
+    """
+    u, v, d = 1.0 / scale_q, 1.0 / scale_p, loc_p - loc_q
+    a, e = abs(d), math.copysign(1.0, d) * (move_p - move_q)
+    r = a * v
+    s = exp(-min(r, FULL)) if r < FULL else math.nan  # beyond, the rounding of r shows
+    near, narrow, less = s * u * (e * v), s * u * r * (more_p * v), expm1(-r) * u * u
+    wide, own = (1.0 + r) * s * u * u, more_q * u * u
+    by_loc, size = sized_three(near, -narrow, less * more_q)
+    by_scale_p = sized_four(r * narrow, -r * near, more_p * v * v, -wide * more_q)
+    by_scale_q, size_q = sized_four(2.0 * (u * (a + scale_p * s)) * own, -own, less * e, -wide * more_p)
+    by_loc = math.copysign(1.0, d) * by_loc
+    return (by_loc, size), by_scale_p, (-by_loc, size), (by_scale_q, size_q), NONE, NONE, NONE, NONE
+
+
 @register_kl(Laplace, Laplace, compiled=True)
+@with_quick_bends(laplace_laplace_bends)
 @with_quick_slopes(laplace_laplace_slopes)
 def laplace_laplace(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """excess of r + r*(a + exp(-a) - 1) for r = scale_p/scale_q, a = abs(loc_p - loc_q)/scale_p."""

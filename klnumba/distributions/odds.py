@@ -24,8 +24,16 @@ from klnumba.distributions.registry import ByForm, Chosen
 from klnumba.formulas.divergences import bregman, generalized_kl
 from klnumba.formulas.elementary import exp, expm1, log, log1p, two_sum
 from klnumba.formulas.primitives import fma
-from klnumba.formulas.quick import Slopes, with_quick_form, with_quick_slopes
-from klnumba.formulas.slopes_of_pairs import WIDE, expm1_of_difference, signed_log1p, unless_lost
+from klnumba.formulas.quick import Slopes, with_quick_bends, with_quick_form, with_quick_slopes
+from klnumba.formulas.slopes_of_pairs import (
+    NONE,
+    WIDE,
+    expm1_of_difference,
+    signed_log1p,
+    sized,
+    sized_three,
+    unless_lost,
+)
 from klnumba.formulas.special import HALF_LOG_2PI, LN2, excess, exp_excess, log_of_products, stirling
 from klnumba.formulas.twofold import plus
 
@@ -137,6 +145,15 @@ def two_outcomes_slopes(p: float, q: float) -> Slopes:
     return (signed_log1p(d, q * (1.0 - p), p * (1.0 - q)), 0.0), (-d / (q * (1.0 - q)), 0.0)
 
 
+def two_outcomes_bends(p: float, q: float, move_p: float, move_q: float) -> Slopes:
+    """move_p/(p*(1 - p)) - move_q/(q*(1 - q)), and move_q*[p/q**2 + (1 - p)/(1 - q)**2] - move_p/(q*(1 - q))."""
+    rest_p, rest_q = 1.0 - p, 1.0 - q
+    u, v = 1.0 / q, 1.0 / rest_q
+    by_q = sized_three(p * u * (move_q * u), rest_p * v * (move_q * v), -move_p * u * v)
+    return sized(move_p / p / rest_p, -move_q * u * v), by_q, NONE, NONE
+
+
+@with_quick_bends(two_outcomes_bends)
 @with_quick_slopes(two_outcomes_slopes)
 def two_outcomes(p: float, q: float) -> float:
     """p*log(p/q) + (1 - p)*log((1 - p)/(1 - q))."""
@@ -215,6 +232,14 @@ def two_outcomes_logits_slopes(a: float, b: float) -> Slopes:
     return (unless_lost(d * spread, spread), 0.0), (unless_lost(-gap if up else gap, size), 0.0)
 
 
+def two_outcomes_logits_bends(a: float, b: float, move_a: float, move_b: float) -> Slopes:
+    """With v = p*(1 - p): v*[move_a*(1 + (1 - 2*p)*(a - b)) - move_b], and q*(1 - q)*move_b - v*move_a."""
+    p, rest = sigmoid(a), sigmoid(-a)
+    v, w = p * rest, sigmoid(b) * sigmoid(-b)
+    near, other, own = unless_lost(v * move_a, v), v * move_b, unless_lost(w * move_b, w)
+    return sized_three(near, (rest - p) * (a - b) * near, -other), sized(own, -near), NONE, NONE
+
+
 def quick_two_outcomes_logits(a: float, b: float) -> tuple[float, bool]:
     """`two_outcomes_logits` of ordinary log-odds: that of the probabilities, whose difference is a product."""
     d = a - b
@@ -224,6 +249,7 @@ def quick_two_outcomes_logits(a: float, b: float) -> tuple[float, bool]:
     return bregman(p, q, gap, 0.0) + bregman(rest_p, rest_q, -gap, 0.0), (abs(a) <= WIDE) & (abs(b) <= WIDE)
 
 
+@with_quick_bends(two_outcomes_logits_bends)
 @with_quick_slopes(two_outcomes_logits_slopes)
 @with_quick_form(quick_two_outcomes_logits)
 def two_outcomes_logits(a: float, b: float, a_low: float = 0.0, b_low: float = 0.0) -> float:

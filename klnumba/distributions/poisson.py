@@ -14,8 +14,13 @@ from klnumba.distributions.registry import register_kl
 from klnumba.formulas.divergences import bregman, generalized_kl
 from klnumba.formulas.elementary import log, log1p, two_sum
 from klnumba.formulas.primitives import fma
-from klnumba.formulas.quick import Slopes, with_quick_slopes
-from klnumba.formulas.slopes_of_pairs import log_of_ordinary_ratio, sized, unless_lost
+from klnumba.formulas.quick import Slopes, with_quick_bends, with_quick_slopes
+from klnumba.formulas.slopes_of_pairs import (
+    NONE,
+    log_of_ordinary_ratio,
+    sized,
+    unless_lost,
+)
 
 
 class Poisson(Distribution):
@@ -72,7 +77,15 @@ def poisson_slopes(p: float, q: float) -> Slopes:
     return (by_p, 0.0), (-d / q, 0.0)
 
 
-register_kl(Poisson, Poisson, compiled=True)(with_quick_slopes(poisson_slopes)(generalized_kl))
+def poisson_bends(p: float, q: float, move_p: float, move_q: float) -> Slopes:
+    """move_p/p - move_q/q, and (p*move_q/q - move_p)/q; nowhere finite at a rate of 0."""
+    u = 1.0 / q
+    return sized(move_p / p, -move_q * u), sized(p * u * (move_q * u), -move_p * u), NONE, NONE
+
+
+register_kl(Poisson, Poisson, compiled=True)(
+    with_quick_bends(poisson_bends)(with_quick_slopes(poisson_slopes)(generalized_kl))
+)
 
 
 def bernoulli_poisson_probs_slopes(p: float, rate: float) -> Slopes:

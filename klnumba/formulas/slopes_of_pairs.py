@@ -111,6 +111,19 @@ def sized_three(x: float, y: float, z: float) -> tuple[float, float]:
     return (x + y) + z, (abs(x) + abs(y)) + abs(z)
 
 
+def sized_four(w: float, x: float, y: float, z: float) -> tuple[float, float]:
+    """The same of four terms."""
+    return (w + x) + (y + z), (abs(w) + abs(x)) + (abs(y) + abs(z))
+
+
+def sized_five(v: float, w: float, x: float, y: float, z: float) -> tuple[float, float]:
+    """The same of five terms."""
+    return ((v + w) + (x + y)) + z, ((abs(v) + abs(w)) + (abs(x) + abs(y))) + abs(z)
+
+
+NONE = (0.0, 0.0)  # in the places of moves among quick bends
+
+
 # --- digamma and trigamma -------------------------------------------------------------------------------------------
 
 
@@ -143,6 +156,31 @@ def trigamma_beyond(x: float) -> float:
 def trigamma_of(x: float) -> float:
     """The second derivative of log-gamma."""
     return 1.0 / x + trigamma_beyond(x)
+
+
+def tetragamma_of(x: float) -> float:
+    """The third derivative of log-gamma: with -2/(x + n)**3 for each step up, from 4 on, where the series has it."""
+    small = x < FROM + 1.0
+    start = x if small else 1.0
+    u, v, w = 1.0 / start, 1.0 / (start + 1.0), 1.0 / (start + 2.0)
+    steps = 2.0 * (u * u * u + (v * v * v + w * w * w))
+    y = 1.0 / (start + 3.0 if small else x)
+    z = y * y
+    tail = 17550.0 * SERIES[12]
+    tail = fma(tail, z, 13800.0 * SERIES[11])
+    tail = fma(tail, z, 10626.0 * SERIES[10])
+    tail = fma(tail, z, 7980.0 * SERIES[9])
+    tail = fma(tail, z, 5814.0 * SERIES[8])
+    tail = fma(tail, z, 4080.0 * SERIES[7])
+    tail = fma(tail, z, 2730.0 * SERIES[6])
+    tail = fma(tail, z, 1716.0 * SERIES[5])
+    tail = fma(tail, z, 990.0 * SERIES[4])
+    tail = fma(tail, z, 504.0 * SERIES[3])
+    tail = fma(tail, z, 210.0 * SERIES[2])
+    tail = fma(tail, z, 60.0 * SERIES[1])
+    tail = fma(tail, z, 6.0 * SERIES[0])
+    beyond = z * fma(z, tail, 1.0 + y)
+    return -(beyond + steps) if small else -beyond
 
 
 def next_of_quotient(upper: float, lower: float, value: float, slope: float, term: float) -> tuple[float, float]:

@@ -51,7 +51,7 @@ WAYS = {
 
 
 TWICE = {"hessian", "forward twice", "reverse twice", "forward, then reverse"}
-LONG = {"gamma", "bernoulli", "binomial", "dirichlet"}  # whose second derivatives are made in more digits, or by rows
+LONG = {"binomial", "dirichlet"}  # whose second derivatives are made in more digits, or by rows
 CASES = [
     pytest.param(name, way, marks=pytest.mark.slow if name in LONG and way in TWICE else ())
     for name in PAIRS
