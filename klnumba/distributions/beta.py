@@ -34,6 +34,7 @@ from klnumba.formulas.quick import (
 from klnumba.formulas.ranges import FAR, TINY, difference_over, product, times_excess
 from klnumba.formulas.slopes_of_pairs import (
     NONE,
+    beta_bends,
     beta_slopes_by_p,
     beta_slopes_by_q,
     by_normal,
@@ -41,7 +42,6 @@ from klnumba.formulas.slopes_of_pairs import (
     log_of_ordinary_ratio,
     sized,
     sized_three,
-    tetragamma_of,
     towards_normal,
     trigamma_of,
 )
@@ -182,34 +182,13 @@ def beta_beta_slopes(a: float, b: float, c: float, d: float) -> Slopes:
     )
 
 
-def beta_bends_by_p(
-    a: float, slope: float, both: float, bent: float, first: float, second: float, move: float, rise: float,
-    other: float,
-) -> tuple[float, float]:  # fmt: skip
-    """What (a - c)*trigamma(a) - (s - t)*trigamma(s) changes by, as a moves and a - c and b - d rise."""
-    near, size = sized_three(slope * rise, first * tetragamma_of(a) * move, -both * rise)
-    rest, more = sized_three(-both * other, -first * bent, -second * bent)
-    return near + rest, size + more
-
-
 def beta_beta_bends(
     a: float, b: float, c: float, d: float, move_a: float, move_b: float, move_c: float, move_d: float
 ) -> Slopes:
-    """Those of a and b, and what digamma(c) - digamma(a) - [digamma(t) - digamma(s)] and the like of d change by."""
-    s, t = a + b, c + d
-    one, other, both, wide = trigamma_of(a), trigamma_of(b), trigamma_of(s), move_a + move_b
-    bent = tetragamma_of(s) * wide
-    rise, climb = move_a - move_c, move_b - move_d
-    of_sums, size = sized(both * wide, -trigamma_of(t) * (move_c + move_d))
-    by_c, size_c = sized(trigamma_of(c) * move_c, -one * move_a)
-    by_d, size_d = sized(trigamma_of(d) * move_d, -other * move_b)
-    return (
-        beta_bends_by_p(a, one, both, bent, a - c, b - d, move_a, rise, climb),
-        beta_bends_by_p(b, other, both, bent, b - d, a - c, move_b, climb, rise),
-        (by_c + of_sums, size_c + size),
-        (by_d + of_sums, size_d + size),
-        NONE, NONE, NONE, NONE,
-    )  # fmt: skip
+    """Those by a and c, and by symmetry the others."""
+    by_a, by_c = beta_bends(a, b, c, d, b - d, move_a, move_b, move_c, move_d, move_b - move_d)
+    by_b, by_d = beta_bends(b, a, d, c, a - c, move_b, move_a, move_d, move_c, move_a - move_c)
+    return by_a, by_b, by_c, by_d, NONE, NONE, NONE, NONE
 
 
 @register_kl(Beta, Beta, compiled=True)

@@ -15,7 +15,7 @@ from klnumba.distributions.multivariate import Multivariate
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import log, split_exponent, two_sum
 from klnumba.formulas.quick import Slopes, quick_difference, quick_log_gamma_bregman, with_quick_form
-from klnumba.formulas.slopes_of_pairs import beta_slopes_by_p, beta_slopes_by_q
+from klnumba.formulas.slopes_of_pairs import NONE, beta_bends, beta_slopes_by_p, beta_slopes_by_q
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
     difference_of_products,
@@ -156,6 +156,15 @@ def part_slopes(a: float, b: float, c: float, d: float, other: float) -> Slopes:
     by_q, sizes = beta_slopes_by_q(a, b, c, d, rise, other, off)
     cancelled = abs(rise) / a * (b / (a + b)) + abs(other) / (a + b)
     return (by_p, terms + cancelled), (0.0, 0.0), (by_q, sizes + cancelled), (0.0, 0.0), (0.0, 0.0)
+
+
+def part_bends(
+    a: float, b: float, c: float, d: float, gap: float, move: float, rest: float, other_move: float,
+    other_rest: float, climb: float,
+) -> Slopes:  # fmt: skip
+    """What `part_slopes` change by, with gap = b - d and the moves of a, b, c and d, climb that of b - d."""
+    by_p, by_q = beta_bends(a, b, c, d, gap, move, rest, other_move, other_rest, climb)
+    return by_p, NONE, by_q, NONE, NONE, NONE, NONE, NONE, NONE, NONE
 
 
 def _beta_columns(distribution: Beta | Dirichlet) -> list[np.ndarray]:

@@ -128,9 +128,21 @@ def _of_both_forms(p: Categories, q: Categories, value: Any, factors: Any, moves
 
 
 def _of_dirichlet(p: Dirichlet, q: Dirichlet, value: Any, factors: Any, moves: Moves) -> Gradient:
-    name = "concentration"
-    steps = [moves.get((side, name)) for side in "pq"]
+    """Quick ones, and by the twofold rule those of the distributions with a concentration that these do not serve."""
+    name, shape = "concentration", (*np.shape(value), p.event_shape[0])
+    rates = np.broadcast_to(factors, np.shape(value)).reshape(-1)
+    a, c = (_rows(x._given[name], shape) for x in (p, q))
+    steps = [_rows(moves.get((side, name), 0.0), shape) for side in "pq"]
+    found, left = vector_gradients.quick_dirichlet_along(a, c, steps, rates, LEAST)
+    rows = np.unique(left // shape[-1])
     with np.errstate(all="ignore"):
-        found = [x * np.asarray(factors)[..., None] for x in vector_gradients.dirichlet_along(p, q, value, steps)]
+        exact = vector_gradients.dirichlet_along(a[rows], c[rows], [step[rows] for step in steps])
+        for slopes, more in zip(found, exact, strict=True):
+            slopes.reshape(a.shape)[rows] = more * rates[rows, None]
     known = np.isfinite(value)[..., None]
-    return Gradient(*(MappingProxyType({name: np.where(known, x, math.nan)}) for x in found))
+    return Gradient(*(MappingProxyType({name: np.where(known, x.reshape(shape), math.nan)}) for x in found))
+
+
+def _rows(x: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Vectors of distributions of this shape, one after the other."""
+    return np.broadcast_to(np.asarray(x, np.float64), shape).reshape(-1, shape[-1])

@@ -264,6 +264,23 @@ def beta_slopes_by_p(a: float, b: float, rise: float, other: float, off: float) 
     return means + (one - both), abs(means) + (abs(one) + abs(both))
 
 
+def beta_bends(
+    a: float, b: float, c: float, d: float, gap: float, move: float, rest: float, other_move: float,
+    other_rest: float, climb: float,
+) -> tuple[tuple[float, float], tuple[float, float]]:  # fmt: skip
+    """What the slopes by a of p and c of q change by as a, b, c and d move; gap = b - d, climb = rest - other_rest.
+
+    These are (a - c)*trigamma(a) - (s - t)*trigamma(s), s = a + b, t = c + d, and digamma(c) - digamma(a) less the same
+    of t and s.
+    """
+    s, wide, rise, off = a + b, move + rest, move - other_move, a - c
+    one, both, bent = trigamma_of(a), trigamma_of(s), tetragamma_of(s) * wide
+    near, size = sized_three(one * rise, off * tetragamma_of(a) * move, -both * rise)
+    far, more = sized_three(-both * climb, -off * bent, -gap * bent)
+    own, of_sums = trigamma_of(c) * other_move, trigamma_of(c + d) * (other_move + other_rest)
+    return (near + far, size + more), sized_four(own, -one * move, both * wide, -of_sums)
+
+
 def beta_slopes_by_q(
     a: float, b: float, c: float, d: float, rise: float, other: float, off: float
 ) -> tuple[float, float]:
