@@ -15,7 +15,7 @@ import numpy as np
 
 from klnumba.kernels import cpu
 from klnumba.parametric import Parametric
-from klnumba.tensors import strided
+from klnumba.tensors import refuse_lists, strided
 
 BLOCK = 1 << 17  # cells a block at least: what a thread copies, or does, at a time
 MOST = 1 << 21  # cells of a block of rows that are used where they lie, so that Ctrl-C is heard
@@ -71,6 +71,7 @@ def take(x: Any, name: str) -> tuple[np.ndarray, Back]:
 
 def from_python(x: Any, name: str) -> np.ndarray:
     """The array of numbers, sequences of them, and whatever else NumPy takes."""
+    refuse_lists(x, name)
     try:
         return np.asarray(x)
     except ValueError as error:

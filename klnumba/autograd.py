@@ -30,6 +30,8 @@ def of(call: OfRows | OfCells, p: Any, q: Any) -> Any:
     """The result of a call, with a way back for PyTorch's derivatives."""
     if any_on_device(p, q) and {type(x).__module__.partition(".")[0] for x in (p, q) if x is not None} != {"torch"}:
         raise TypeError("a tensor on a device that requires grad goes with tensors alone: give torch.as_tensor(...)")
+    for x, name in zip((p, q), call.names, strict=True):
+        tensors.refuse_lists(x, name)
     return torch_nodes.Value.apply(call, p, q)
 
 

@@ -6,7 +6,7 @@ import math
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -46,6 +46,7 @@ class OfRows:
     stream: Any = None
     keepdims: bool = False
     invalid: str = "nan"
+    names: ClassVar[tuple[str, str]] = ("p", "q")
 
     def value(self, p: Any, q: Any) -> Any:
         """The result itself."""

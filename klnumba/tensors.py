@@ -107,8 +107,16 @@ def _layers(x: Any, name: str, torch: Any) -> Iterator[Any]:
     while transforms.is_functorch_wrapped_tensor(x):
         if transforms.is_batchedtensor(x):
             raise RuntimeError(f"{name}: {MAPPED}")
+        if transforms.is_functionaltensor(x):  # whose derivatives would be those of a constant
+            raise RuntimeError(f"{name}: a tensor inside torch.func.functionalize, that follows no call")
         x = transforms.get_unwrapped(x)
         yield x
+
+
+def is_in_forward_mode() -> bool:
+    """Whether tensors may have tangents, which PyTorch computes also where no graph is recorded."""
+    torch: Any = sys.modules.get("torch")
+    return torch is not None and getattr(torch.autograd.forward_ad, "_current_level", -1) >= 0
 
 
 def is_differentiated(x: Any, name: str) -> bool:
@@ -136,4 +144,18 @@ def numbers_of(x: Any, name: str, torch: Any) -> Any:
     The caller sees to these, and is outside of transforms.
     """
     *_, inside = _layers(x, name, torch)
-    return cells_of(torch.autograd.forward_ad.unpack_dual(inside).primal, name, torch)
+    return cells_of(torch.autograd.forward_ad.unpack_dual(inside).primal, name, torch).resolve_neg()
+
+
+def refuse_lists(x: Any, name: str) -> None:
+    """An error where a list holds a tensor that a derivative follows: NumPy reads its number alone."""
+    if type(x) in (list, tuple) and "torch" in sys.modules and any(map(asks_gradient, _flat(x))):
+        raise TypeError(f"{name}: a list with a tensor that a derivative follows; give torch.stack of its parts")
+
+
+def _flat(x: Any) -> Iterator[Any]:
+    for one in x:
+        if type(one) in (list, tuple):
+            yield from _flat(one)
+        else:
+            yield one

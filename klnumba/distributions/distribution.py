@@ -15,6 +15,7 @@ from klnumba.distributions.constraint import Constraint, shown
 from klnumba.distributions.evaluate import column_of_one, evaluate
 from klnumba.distributions.given import number_array, tensors_of
 from klnumba.parametric import Parametric, library_of
+from klnumba.tensors import is_in_forward_mode
 
 
 def on_device(value: Any) -> bool:
@@ -38,11 +39,15 @@ def _outside_graphs(of_one: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def refuse_graphs(what: str, *distributions: Distribution) -> None:
-    """An error where PyTorch wants a gradient of what has none here."""
-    if any(x._in_graph for x in distributions) and sys.modules["torch"].is_grad_enabled():
+    """An error where PyTorch wants a derivative of what has none here."""
+    if not any(x._in_graph for x in distributions):
+        return
+    if sys.modules["torch"].is_grad_enabled():
         raise RuntimeError(
             f"{what} carries no gradient, but a parameter requires one: detach it or compute under torch.no_grad()"
         )
+    if is_in_forward_mode():
+        raise RuntimeError(f"{what} carries no tangent of forward mode, but a parameter may have one: give its primal")
 
 
 class Support(NamedTuple):
@@ -327,6 +332,7 @@ class Distribution(Parametric):
         """The same distribution, frozen, from ``scipy.stats``."""
         from scipy import stats
 
+        refuse_graphs(f"{type(self).__name__}.to_scipy", self)
         shapes, loc, scale = self._scipy_arguments()
         make = getattr(stats, self.scipy_name)
         return make(*shapes, loc=loc) if scale is None else make(*shapes, loc=loc, scale=scale)

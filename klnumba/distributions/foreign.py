@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from klnumba.distributions import scipy_objects
-from klnumba.distributions.distribution import Distribution
+from klnumba.distributions.distribution import Distribution, refuse_graphs
 from klnumba.distributions.registry import find
 from klnumba.distributions.scipy_objects import Placed, family, placed
 from klnumba.gpu.borders import is_on_device
@@ -147,6 +147,15 @@ def _apart(p: Any, q: Any) -> str:
 
 
 def _moved(p: Any, q: Any) -> Both | None:
+    """Both as one of the views has them, if one does; their parameters are no tensors then."""
+    found = _first_of_views(p, q)
+    if found is not None:
+        beside = [ours(x, name) for x, name in ((p, "p"), (q, "q")) if library_of(x) != "scipy"]
+        refuse_graphs("a location or scale of SciPy's that is taken off both", *beside)
+    return found
+
+
+def _first_of_views(p: Any, q: Any) -> Both | None:
     """The first of the views that is of our families, one with a closed form if there is."""
     first = None
     for one, other in _views(p, q):

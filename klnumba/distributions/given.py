@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from klnumba.gpu.borders import is_on_device
-from klnumba.tensors import asks_gradient, is_differentiated, numbers_of, outside_transforms
+from klnumba.tensors import asks_gradient, is_differentiated, numbers_of, outside_transforms, refuse_lists
 
 
 def tensors_of(owner: str, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -61,6 +61,7 @@ def memory_array(owner: str, name: str, value: Any) -> np.ndarray:
 
 def _read(owner: str, name: str, value: Any) -> np.ndarray:
     """The array of any dtype that a value makes; long integers and fractions become float64."""
+    refuse_lists(value, f"{owner}: {name}")
     try:
         array = np.asarray(value)
     except ValueError:

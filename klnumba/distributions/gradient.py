@@ -40,6 +40,7 @@ from klnumba.distributions.poisson import Poisson
 from klnumba.distributions.registry import ByForm, Pair, divergence, find
 from klnumba.duals.twin import slopes, twin
 from klnumba.formulas.quick import Slopes, quick_bends, quick_slopes
+from klnumba.tensors import is_in_forward_mode, transforms_around
 
 NORMALS = (MultivariateNormal, LowRankMultivariateNormal)  # whose derivatives are by hand
 CLEAR = 0.125  # a quick derivative is right to its last digits if it is no smaller part of its terms
@@ -123,6 +124,10 @@ def kl_divergence_grad(p: Distribution, q: Distribution) -> tuple[Any, Gradient]
     for name, x in (("p", p), ("q", q)):
         if not isinstance(x, Distribution):
             raise TypeError(f"{name}: a distribution of klnumba.distributions, not {type(x).__name__}")
+    if (p._in_graph or q._in_graph) and (transforms_around() or is_in_forward_mode()):
+        raise RuntimeError(
+            "kl_divergence_grad: arrays, which no transform of PyTorch follows; take klnumba.kl_divergence"
+        )
     value = divergence(p, q)
     return value, rule(p, q)(value, Asked())
 

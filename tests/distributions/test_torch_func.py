@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
+from scipy import stats
 
 import klnumba as kl
 from klnumba import distributions as D
@@ -11,6 +14,7 @@ from klnumba import distributions as D
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
 from tests.functional.test_transforms import same  # noqa: E402
 
+kl_div = functools.partial(kl.functional.kl_div, reduction="sum")
 T, forward_ad = torch.distributions, torch.autograd.forward_ad
 grad, jvp, vjp, jacrev, jacfwd, hessian, vmap = (
     getattr(torch.func, name) for name in ("grad", "jvp", "vjp", "jacrev", "jacfwd", "hessian", "vmap")
@@ -172,3 +176,88 @@ def test_third_derivatives_are_refused():
     x, s = numbers()
     with pytest.raises(RuntimeError, match="first and second derivatives"):
         jacfwd(hessian(lambda x: kl.kl_divergence(T.Normal(x, s), T.Normal(0.0, 1.0)).sum()))(x)
+
+
+LOST = {
+    "taken off both": (
+        "that is taken off both carries no",
+        lambda x: kl.kl_divergence(T.Normal(x, 1.0), stats.gumbel_l(0, 1)).sum(),
+    ),
+    "entropy": ("entropy carries no", lambda x: D.Normal(0.0, x.exp()).entropy().sum()),
+    "of parts": ("entropy carries no", lambda x: D.Independent(D.Normal(x, 1.0), 1).entropy().sum()),
+    "cross entropy": ("entropy carries no", lambda x: kl.cross_entropy(T.Normal(x, 1.0), T.Normal(0.0, 1.0)).sum()),
+    "pairwise": ("pairwise_kl carries no", lambda x: D.pairwise_kl(D.Normal(x, 1.0)).sum()),
+    "bounds": (
+        "carries no",
+        lambda x: kl.kl_divergence(D.Normal(x, 1.0), D.Normal(0.0, 1.0), method="quadrature").sum(),
+    ),
+    "SciPy": ("Normal.to_scipy carries no", lambda x: torch.as_tensor(D.Normal(x, 1.0).to_scipy().mean()).sum()),
+    "a list": (
+        "p: a list with a tensor",
+        lambda x: kl.kl_divergence([x[0, 0], x[0, 1]], torch.tensor([0.5, 0.5]), kind="logit"),
+    ),
+    "a list in a distribution": (
+        "Normal: loc: a list with a tensor",
+        lambda x: kl.kl_divergence(D.Normal([x[0, 0], 1.0], x[0, 1].exp()), D.Normal(0.0, 1.0)).sum(),
+    ),
+    "functionalize": (
+        "inside torch.func.functionalize",
+        lambda x: torch.func.functionalize(lambda y: kl.kl_divergence(T.Normal(y, 1.0), T.Normal(0.0, 1.0)).sum())(x),
+    ),
+}
+AROUND = {
+    "a leaf": lambda f, x: f(x.clone().requires_grad_()),
+    "grad": lambda f, x: grad(f)(x),
+    "jvp": lambda f, x: jvp(f, (x,), (x,)),
+    "jvp of no graph": lambda f, x: torch.no_grad()(jvp)(f, (x,), (x,)),
+}
+
+
+@pytest.mark.parametrize("around", AROUND)
+@pytest.mark.parametrize("name", LOST)
+def test_no_derivative_is_lost_unseen(name, around):
+    text, call = LOST[name]
+    with pytest.raises((RuntimeError, TypeError), match=text):
+        AROUND[around](call, numbers()[0])
+
+
+@pytest.mark.parametrize("around", ["grad", "jvp", "jvp of no graph"])
+def test_numbers_are_no_tensors_inside_transforms(around):
+    """Outside, one knows that arrays are none of a graph."""
+
+    def gradient(x):
+        return torch.as_tensor(D.kl_divergence_grad(D.Normal(x, 1.0), D.Normal(0.0, 1.0))[0]).sum()
+
+    assert not gradient(numbers()[0].requires_grad_()).requires_grad
+    with pytest.raises(RuntimeError, match="kl_divergence_grad: arrays, which no transform"):
+        AROUND[around](gradient, numbers()[0])
+
+
+@pytest.mark.parametrize("function", [kl.kl_divergence, kl.js_divergence, kl.rel_entr, kl_div])
+def test_lists_of_tensors(function):
+    x = torch.tensor(0.2, dtype=torch.float64, requires_grad=True)
+    name = "input" if function is kl_div else "p"
+    for q in (torch.stack([x, 1.0 - x]), np.array([0.5, 0.5])):
+        with pytest.raises(TypeError, match=f"{name}: a list with a tensor that a derivative follows"):
+            function([x, 1.0 - x], q)
+    with torch.no_grad():
+        assert np.isfinite(np.asarray(function([x, 1.0 - x], np.array([0.5, 0.5])))).all()
+
+
+def test_one_made_outside_a_transform():
+    x, s = numbers()
+    p = D.Normal(s, 1.0)
+    found, expected = (
+        grad(lambda x, p=p: kl.kl_divergence(p, D.Normal(x, 1.0)).sum())(x) for p in (p, T.Normal(s, 1.0))
+    )
+    assert torch.equal(found, expected)
+    assert torch.allclose(found, x - s)
+
+
+def test_a_parameter_with_a_negative_bit():
+    z = torch.complex(numbers()[0], numbers()[0]).conj().imag
+    assert z.is_neg()
+    q = D.Normal(0.0, 1.0)
+    np.testing.assert_array_equal(kl.kl_divergence(D.Normal(z, 1.0), q), kl.kl_divergence(D.Normal(z.clone(), 1.0), q))
+    value = kl.kl_divergence(T.Normal(z, 1.0), T.Normal(0.0, 1.0))
+    np.testing.assert_array_equal(value, kl.kl_divergence(D.Normal(z, 1.0), q))
