@@ -143,8 +143,10 @@ def numbers_of(x: Any, name: str, torch: Any) -> Any:
 
     The caller sees to these, and is outside of transforms.
     """
-    *_, inside = _layers(x, name, torch)
-    return cells_of(torch.autograd.forward_ad.unpack_dual(inside).primal, name, torch).resolve_neg()
+    if transforms_around() or is_in_forward_mode():
+        *_, inside = _layers(x, name, torch)
+        x = torch.autograd.forward_ad.unpack_dual(inside).primal
+    return cells_of(x, name, torch).resolve_neg()
 
 
 def refuse_lists(x: Any, name: str) -> None:
