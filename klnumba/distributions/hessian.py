@@ -135,10 +135,11 @@ def _of_dirichlet(p: Dirichlet, q: Dirichlet, value: Any, factors: Any, moves: M
     steps = [_rows(moves.get((side, name), 0.0), shape) for side in "pq"]
     found, left = vector_gradients.quick_dirichlet_along(a, c, steps, rates, LEAST)
     rows = np.unique(left // shape[-1])
-    with np.errstate(all="ignore"):
-        exact = vector_gradients.dirichlet_along(a[rows], c[rows], [step[rows] for step in steps])
-        for slopes, more in zip(found, exact, strict=True):
-            slopes.reshape(a.shape)[rows] = more * rates[rows, None]
+    if rows.size:
+        with np.errstate(all="ignore"):
+            exact = vector_gradients.dirichlet_along(a[rows], c[rows], [step[rows] for step in steps])
+            for slopes, more in zip(found, exact, strict=True):
+                slopes.reshape(a.shape)[rows] = more * rates[rows, None]
     known = np.isfinite(value)[..., None]
     return Gradient(*(MappingProxyType({name: np.where(known, x.reshape(shape), math.nan)}) for x in found))
 
