@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import itertools
 import sys
 from collections.abc import Iterator
 from typing import Any
 
 MAPPED = "a tensor inside vmap, that is another for each member of the batch; give the batch as one more axis"
+
+LISTS = (list, tuple)
 
 
 def asks_gradient(*values: Any) -> bool:
@@ -141,23 +144,27 @@ def is_differentiated(x: Any, name: str) -> bool:
 def numbers_of(x: Any, name: str, torch: Any) -> Any:
     """What `cells_of` gives, also of a tensor that derivatives of ``torch.func`` or forward-mode ones follow.
 
-    The caller sees to these, and is outside of transforms.
+    The caller sees to these, and is outside of transforms. bfloat16, which NumPy does not have, becomes float32.
     """
     if transforms_around() or is_in_forward_mode():
         *_, inside = _layers(x, name, torch)
         x = torch.autograd.forward_ad.unpack_dual(inside).primal
-    return cells_of(x, name, torch).resolve_neg()
+    found = cells_of(x, name, torch).resolve_neg()
+    return found.float() if found.dtype == torch.bfloat16 and not found.is_cuda else found
 
 
 def refuse_lists(x: Any, name: str) -> None:
     """An error where a list holds a tensor that a derivative follows: NumPy reads its number alone."""
-    if type(x) in (list, tuple) and "torch" in sys.modules and any(map(asks_gradient, _flat(x))):
+    torch = sys.modules.get("torch")
+    if torch is not None and type(x) in LISTS and _holds_followed(x, torch):
         raise TypeError(f"{name}: a list with a tensor that a derivative follows; give torch.stack of its parts")
 
 
-def _flat(x: Any) -> Iterator[Any]:
-    for one in x:
-        if type(one) in (list, tuple):
-            yield from _flat(one)
-        else:
-            yield one
+def _holds_followed(x: Any, torch: Any) -> bool:
+    """Whether a list, or one inside it, holds such a tensor; of numbers the types are looked at, level by level."""
+    while x:
+        kinds = set(map(type, x))
+        if any(issubclass(kind, torch.Tensor) for kind in kinds) and asks_gradient(*x):
+            return True
+        x = [] if kinds.isdisjoint(LISTS) else list(itertools.chain(*(one for one in x if type(one) in LISTS)))
+    return False

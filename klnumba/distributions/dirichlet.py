@@ -155,7 +155,7 @@ def part_slopes(a: float, b: float, c: float, d: float, other: float) -> Slopes:
     by_p, terms = beta_slopes_by_p(a, b, rise, other, off)
     by_q, sizes = beta_slopes_by_q(a, b, c, d, rise, other, off)
     cancelled = abs(rise) / a * (b / (a + b)) + abs(other) / (a + b)
-    return (by_p, terms + cancelled), (0.0, 0.0), (by_q, sizes + cancelled), (0.0, 0.0), (0.0, 0.0)
+    return (by_p, terms + cancelled), NONE, (by_q, sizes + cancelled), NONE, NONE
 
 
 def part_bends(

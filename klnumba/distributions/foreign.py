@@ -272,8 +272,7 @@ def _numbers(x: Any) -> Any:
             return x
         if x.is_meta:
             raise ValueError("a parameter is a tensor on the device 'meta', which holds no numbers")
-        there = x.cpu()
-        return (there.float() if str(there.dtype) == "torch.bfloat16" else there).numpy()
+        return x.cpu().numpy()
 
 
 def _as_it_is(result: Any) -> Any:

@@ -32,9 +32,7 @@ def number_array(owner: str, name: str, value: Any) -> Any:
     if torch is None or not isinstance(value, torch.Tensor):
         return _array_of(owner, name, value)
     with outside_transforms():
-        value = numbers_of(value, f"{owner}: {name}", torch)
-        value = value.float() if value.dtype == torch.bfloat16 and not value.is_cuda else value
-        return _array_of(owner, name, value)
+        return _array_of(owner, name, numbers_of(value, f"{owner}: {name}", torch))
 
 
 def _array_of(owner: str, name: str, value: Any) -> Any:

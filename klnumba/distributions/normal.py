@@ -19,7 +19,7 @@ from klnumba.formulas.quick import (
     with_quick_slopes,
 )
 from klnumba.formulas.ranges import in_range
-from klnumba.formulas.slopes_of_pairs import plus_narrow, square_of_difference, squares_apart
+from klnumba.formulas.slopes_of_pairs import NONE, plus_narrow, square_of_difference, squares_apart
 from klnumba.formulas.special import HALF_LOG_2PI, excess_of_products
 
 
@@ -92,9 +92,8 @@ def normal_normal_bends(
     grown, narrow, wide = 2.0 * (d * e), 2.0 * (r * (more_p * u)), 3.0 * (r * r + d * d)
     by_scale_q = (f * (wide - 1.0) - grown - narrow) * u
     size_q = (abs(f) * (wide + 1.0) + abs(grown) + abs(narrow)) * u
-    none = 0.0, 0.0
     by_scale_p = first - second, abs(first) + abs(second)
-    return (by_loc, size), by_scale_p, (-by_loc, size), (by_scale_q, size_q), none, none, none, none
+    return (by_loc, size), by_scale_p, (-by_loc, size), (by_scale_q, size_q), NONE, NONE, NONE, NONE
 
 
 @register_kl(Normal, Normal, compiled=True)

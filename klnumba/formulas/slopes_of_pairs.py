@@ -121,7 +121,7 @@ def sized_five(v: float, w: float, x: float, y: float, z: float) -> tuple[float,
     return ((v + w) + (x + y)) + z, ((abs(v) + abs(w)) + (abs(x) + abs(y))) + abs(z)
 
 
-NONE = (0.0, 0.0)  # in the places of moves among quick bends
+NONE = (0.0, 0.0)  # in the places of what nobody wants, as of moves among quick bends
 
 
 # --- digamma and trigamma -------------------------------------------------------------------------------------------

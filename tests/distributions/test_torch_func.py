@@ -56,6 +56,7 @@ WAYS = {
 
 TWICE = {"hessian", "forward twice", "reverse twice", "forward, then reverse"}
 LONG = {"binomial", "dirichlet"}  # whose second derivatives are made in more digits, or by rows
+POLYGAMMA = {"gamma", "dirichlet"}  # of which PyTorch has no more digits
 CASES = [
     pytest.param(name, way, marks=pytest.mark.slow if name in LONG and way in TWICE else ())
     for name in PAIRS
@@ -68,8 +69,10 @@ def numbers():
     return torch.tensor(rng.normal(size=(2, 3))), torch.tensor(rng.uniform(0.5, 2.0, size=3))
 
 
-def close(a, b):
-    return torch.allclose(a, b, rtol=1e-6, atol=1e-8)  # PyTorch's polygamma has 8 digits
+def close(name):
+    """Whether two tensors are equal but for so much of the largest number; found: 1.5e-15, and 5e-10 of polygamma."""
+    most = 1e-9 if name in POLYGAMMA else 5e-15
+    return lambda a, b: bool((a - b).abs().max() <= most * (b.abs().max() or 1.0))
 
 
 @pytest.mark.parametrize(("name", "way"), CASES)
@@ -77,7 +80,7 @@ def test_as_pytorch_has_them(name, way):
     found, expected = (
         WAYS[way](lambda x, s, k=k: k(*PAIRS[name](x, s)), *numbers()) for k in (kl.kl_divergence, T.kl_divergence)
     )
-    assert same(found, expected, close)
+    assert same(found, expected, close(name))
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -87,7 +90,7 @@ def test_forward_mode(name):
     for k in (kl.kl_divergence, T.kl_divergence):
         with forward_ad.dual_level():
             found.append(tuple(forward_ad.unpack_dual(k(*PAIRS[name](forward_ad.make_dual(x, x.cos()), s)))))
-    assert same(*found, close)
+    assert same(*found, close(name))
     assert found[0][1].abs().max() > 0.01
 
 
@@ -187,7 +190,7 @@ LOST = {
     "of parts": ("entropy carries no", lambda x: D.Independent(D.Normal(x, 1.0), 1).entropy().sum()),
     "cross entropy": ("entropy carries no", lambda x: kl.cross_entropy(T.Normal(x, 1.0), T.Normal(0.0, 1.0)).sum()),
     "pairwise": ("pairwise_kl carries no", lambda x: D.pairwise_kl(D.Normal(x, 1.0)).sum()),
-    "bounds": (
+    "estimates": (
         "carries no",
         lambda x: kl.kl_divergence(D.Normal(x, 1.0), D.Normal(0.0, 1.0), method="quadrature").sum(),
     ),
@@ -235,11 +238,13 @@ def test_numbers_are_no_tensors_inside_transforms(around):
 
 @pytest.mark.parametrize("function", [kl.kl_divergence, kl.js_divergence, kl.rel_entr, kl_div])
 def test_lists_of_tensors(function):
+    """Also a list in a list, beside numbers."""
     x = torch.tensor(0.2, dtype=torch.float64, requires_grad=True)
     name = "input" if function is kl_div else "p"
     for q in (torch.stack([x, 1.0 - x]), np.array([0.5, 0.5])):
-        with pytest.raises(TypeError, match=f"{name}: a list with a tensor that a derivative follows"):
-            function([x, 1.0 - x], q)
+        for p in ([x, 1.0 - x], [[0.5, 0.5], (0.5, x)]):
+            with pytest.raises(TypeError, match=f"{name}: a list with a tensor that a derivative follows"):
+                function(p, q)
     with torch.no_grad():
         assert np.isfinite(np.asarray(function([x, 1.0 - x], np.array([0.5, 0.5])))).all()
 
