@@ -1,6 +1,7 @@
 """A part of the cases of a test, always the same; the whole would take too long, and runs with the slow tests.
 
-``@pytest.mark.part(3)`` leaves a third of the cases of a test, drawn by their names, and marks the others slow. Where a
+``@pytest.mark.part(3)`` leaves a third of the cases of a test and marks the others slow. They are drawn by the names of
+their parameters alone: several tests of the same pairs are left with the same, whose loops are compiled once. Where a
 parameter has the same value in many cases, as a family has in many pairs, at least one case of each value is left.
 """
 
@@ -22,7 +23,7 @@ def left_out(items: Iterable[Any], count: int) -> list[Any]:
 
 def _less_some(cases: list[Any], count: int) -> Iterator[Any]:
     """Those of one test."""
-    kept = [case for case in cases if zlib.crc32(case.nodeid.encode()) % count == 0] or cases[:1]
+    kept = [case for case in cases if zlib.crc32(_name(case).encode()) % count == 0] or cases[:1]
     often = Counter(value for case in cases for value in _values(case))
     few = Counter(name for name, _ in often)  # the values that a parameter has
     seen = {value for case in kept for value in _values(case)}
@@ -32,6 +33,11 @@ def _less_some(cases: list[Any], count: int) -> Iterator[Any]:
             seen |= more
         else:
             yield case
+
+
+def _name(case: Any) -> str:
+    """That of a case without that of its test."""
+    return str(case.nodeid.partition("[")[2])
 
 
 def _values(case: Any) -> set[tuple[str, str]]:

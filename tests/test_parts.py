@@ -15,6 +15,14 @@ def test_one_in_so_many_is_left():
     assert not left_out(CASES, 1)
 
 
+def test_tests_of_the_same_cases_are_left_with_the_same():
+    out = left_out(CASES, 3)
+    first, *others = (
+        {case.nodeid.partition("[")[2] for case in out if f"test_{name}[" in case.nodeid} for name in "abc"
+    )
+    assert all(one == first for one in others)
+
+
 def test_a_test_is_never_left_out_whole():
     for count in (3, 10**9):
         out = left_out([*CASES, ALONE], count)

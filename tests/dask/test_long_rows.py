@@ -37,7 +37,7 @@ def assert_bits(lazily, directly):
     assert np.asarray(found).tobytes() == np.ascontiguousarray(directly).tobytes()
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(5)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("name", ["kl_divergence", "cross_entropy", "js_divergence", "jeffreys_divergence"])
@@ -47,7 +47,7 @@ def test_probabilities(name, normalize, seed):
         assert_bits(found, getattr(kl, name)(P, q, normalize=normalize))
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(5)
 @pytest.mark.parametrize("options", [
     {"kind": "logit", "temperature": 2.0}, {"kind": "logit"}, {"kind": "log_prob"},
     {"kind": "log_prob", "normalize": False},

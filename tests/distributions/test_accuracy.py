@@ -129,6 +129,7 @@ def test_float32_parameters(p, q):
     np.testing.assert_array_equal(result, expected)
 
 
+@pytest.mark.part(3)
 @PAIR
 def test_parameters_broadcast(p, q):
     """(2,) with (3, 1)."""
@@ -252,6 +253,7 @@ MIXED = {
 }
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("name", MIXED)
 def test_mixed_forms_of_a_probability(name):
     """One side as a probability, the other as log-odds that are close to it or not; at most 5.7e-14 was found.

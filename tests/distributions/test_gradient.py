@@ -105,7 +105,7 @@ def test_digits_are_lost_at_extreme_parameters_only():
         assert r["lost"] == 0 or is_extreme(r["p"], r["q"], r["lost_at"])
 
 
-@pytest.mark.part(6)
+@pytest.mark.part(9)
 @PAIR_UNLESS_SLOW
 def test_some_derivatives_are_as_exact_as_recorded(p, q):
     known = recorded(p, q)

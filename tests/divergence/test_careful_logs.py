@@ -41,7 +41,7 @@ def error(function, p, q, value):
     return mp.ulp_error(value, truth)
 
 
-@pytest.mark.part(4)
+@pytest.mark.part(6)
 @pytest.mark.parametrize("family", FAMILIES)
 @CASE
 def test_accuracy(function, family):

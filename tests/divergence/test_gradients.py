@@ -182,7 +182,7 @@ SERVED += [
 ]
 
 
-@pytest.mark.part(5)
+@pytest.mark.part(8)
 @pytest.mark.parametrize(("function", "kind", "side"), SERVED)
 @pytest.mark.parametrize("dtype", QUICK)
 def test_what_serves_most_rows(function, kind, side, dtype, monkeypatch):

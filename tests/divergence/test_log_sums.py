@@ -107,7 +107,7 @@ FAMILIES = {
 }
 
 
-@pytest.mark.part(4)
+@pytest.mark.part(6)
 @pytest.mark.parametrize("dtype", BOUND)
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("function", FUNCTIONS)

@@ -52,7 +52,7 @@ FAMILIES = {
 }
 
 
-@pytest.mark.part(4)
+@pytest.mark.part(6)
 @pytest.mark.parametrize("dtype", LIMITS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_accuracy(quick_alone, family, dtype):

@@ -122,6 +122,7 @@ print("fine")
 """
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("layer", ["omp", "tbb", "workqueue"])
 def test_four_callers_beside_a_threading_layer(process, tmp_path, layer):
     if not layer_available(layer, tmp_path):

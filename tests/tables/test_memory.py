@@ -62,6 +62,7 @@ def beyond(prepare, warm, folder):
     return float(done.stdout)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(("rows", "columns"), [(100_000, 24), (500_000, 2)])
 def test_columns_of_different_names(rows, columns, tmp_path):
     prepare = NAMES.format(rows=rows, columns=columns)
@@ -144,6 +145,7 @@ compare = functools.partial(compare, weights="w")
 MAKE = {"pandas": "pandas.DataFrame(numbers, copy=False)", "polars": "polars.DataFrame(numbers)"}
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("library", MAKE)
 def test_rows_of_weight_0_are_left_out_without_copies_of_the_others(library, tmp_path, monkeypatch):
     """The half that has a weight takes 160 MiB on each side."""
@@ -163,7 +165,7 @@ compare = functools.partial(compare, weights={name})
 """
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(3)
 @pytest.mark.parametrize(
     ("weights", "name"),
     [("0", None), ("np.arange(rows) % 2.0", "w"), ("np.arange(rows, dtype=np.int32) % 2", "w"), ("np.int8(3)", "w")],
