@@ -47,6 +47,7 @@ class OfRows:
     keepdims: bool = False
     invalid: str = "nan"
     names: ClassVar[tuple[str, str]] = ("p", "q")
+    by_last_axes: ClassVar[bool] = True
 
     def value(self, p: Any, q: Any) -> Any:
         """The result itself."""
@@ -143,6 +144,8 @@ class OfRows:
 @dataclass(frozen=True)
 class OfCells:
     """A call of a function of single cells."""
+
+    by_last_axes: ClassVar[bool] = True
 
     name: str
     where: Any = True

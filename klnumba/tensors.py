@@ -122,11 +122,21 @@ def is_in_forward_mode() -> bool:
     return torch is not None and getattr(torch.autograd.forward_ad, "_current_level", -1) >= 0
 
 
-def is_differentiated(x: Any, name: str) -> bool:
-    """Whether a derivative follows a tensor that `asks_gradient`, which may be a constant inside transforms.
+def is_mapped(x: Any) -> bool:
+    """Whether a tensor is another for each member of a batch that ``vmap`` goes through."""
+    torch: Any = sys.modules.get("torch")
+    if torch is None or not isinstance(x, torch.Tensor) or not transforms_around():
+        return False
+    transforms = _transforms(torch)
+    while transforms.is_functorch_wrapped_tensor(x):
+        if transforms.is_batchedtensor(x):
+            return True
+        x = transforms.get_unwrapped(x)
+    return False
 
-    Raises RuntimeError inside ``vmap``.
-    """
+
+def is_differentiated(x: Any) -> bool:
+    """Whether a derivative follows a tensor that `asks_gradient`, which may be a constant inside transforms."""
     torch: Any = sys.modules["torch"]
     if x.requires_grad or _has_tangent(x, torch):
         return True
@@ -136,9 +146,7 @@ def is_differentiated(x: Any, name: str) -> bool:
     transforms = _transforms(torch)
     with innermost.lower():  # which a tensor that comes from further out passes as it is
         of_this = transforms.maybe_get_level(x) == innermost.level()
-        if of_this and transforms.is_batchedtensor(x):
-            raise RuntimeError(f"{name}: {MAPPED}")
-        return is_differentiated(transforms.get_unwrapped(x) if of_this else x, name)
+        return is_differentiated(transforms.get_unwrapped(x) if of_this else x)
 
 
 def numbers_of(x: Any, name: str, torch: Any) -> Any:

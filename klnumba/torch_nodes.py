@@ -32,6 +32,10 @@ class Call(Protocol):
     """
 
     @property
+    def by_last_axes(self) -> bool:
+        """Whether arguments of several shapes broadcast with each other as arrays do."""
+
+    @property
     def value(self) -> Callable[..., Any]:
         """The result, in PyTorch's tensors, of the arguments."""
 
@@ -341,14 +345,15 @@ def _mapped(
         raise NotImplementedError("torch.func.vmap: not of tensors on a CUDA device; give the batch as one more axis")
     shapes = [_shape_of_one(x, dim) for x, dim in zip(given[place], dims[place], strict=True) if x is not None]
     values_alone = len(given[place]) == len(given)
-    alike = values_alone or len(set(shapes)) == 1  # derivatives by an argument have its shape
+    # derivatives by an argument have its shape
+    alike = values_alone or not call.by_last_axes or len(set(shapes)) == 1
     placeable = alike and all(hasattr(x, "expand") for x in given if x is not None)
     one_call = call.behind_a_batch(shapes) if placeable else None
     if one_call is None:
         members = ([_member(x, dim, k) for x, dim in zip(given, dims, strict=True)] for k in range(size))
         found = _stacked([node(call, *rest, *member) for member in members])
     else:
-        wide = 0 if values_alone else size
+        wide = int(not call.by_last_axes) if values_alone else size
         placed = [_in_front(x, dim, wide, max(map(len, shapes))) for x, dim in zip(given, dims, strict=True)]
         found = node(one_call, *rest, *placed)
     return found, tuple(0 for _ in found) if isinstance(found, tuple) else 0

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from klnumba.distributions.mapped import Mapped
+
 
 @dataclass(frozen=True)
 class Interval:
@@ -69,6 +71,8 @@ def first_place(name: str, bad: np.ndarray) -> tuple[tuple[int, ...], str]:
 
 def shown(value: Any) -> str:
     """A number or an array in one line, a long array shortened."""
+    if isinstance(value, Mapped):
+        return repr(value)
     array = np.asarray(value)
     if array.ndim == 0:
         return f"{array[()]}"

@@ -14,13 +14,19 @@ import numpy as np
 from klnumba.distributions.constraint import Constraint, shown
 from klnumba.distributions.evaluate import column_of_one, evaluate
 from klnumba.distributions.given import number_array, tensors_of
+from klnumba.distributions.mapped import Mapped
 from klnumba.parametric import Parametric, library_of
-from klnumba.tensors import is_in_forward_mode
+from klnumba.tensors import MAPPED, is_in_forward_mode
 
 
 def on_device(value: Any) -> bool:
     """Whether a parameter lies on a CUDA device; nothing looks at its numbers before a formula does."""
     return not isinstance(value, np.ndarray | np.generic | float) and hasattr(value, "taken")
+
+
+def at_hand(value: Any) -> bool:
+    """Whether the numbers of a parameter can be looked at."""
+    return not isinstance(value, Mapped) and not on_device(value)
 
 
 # What a distribution keeps of its numbers, and of the tensors that these are of.
@@ -42,6 +48,8 @@ def refuse_graphs(what: str, *distributions: Distribution) -> None:
     """An error where PyTorch wants a derivative of what has none here."""
     if not any(x._in_graph for x in distributions):
         return
+    if any(x._is_mapped for x in distributions):
+        raise RuntimeError(f"{what}: of {MAPPED}")
     if sys.modules["torch"].is_grad_enabled():
         raise RuntimeError(
             f"{what} carries no gradient, but a parameter requires one: detach it or compute under torch.no_grad()"
@@ -120,6 +128,7 @@ class Distribution(Parametric):
     _tensors: Mapping[str, Any] = MappingProxyType({})  # the parameters of which PyTorch wants the gradient
     _versions: Mapping[str, int] = MappingProxyType({})  # how often these had been changed in place
     _in_graph = False  # whether it has such, or what it is made of, or made from
+    _is_mapped = False  # whether such a tensor is another for each member of a batch that vmap goes through
     _unchecked = False
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -141,6 +150,8 @@ class Distribution(Parametric):
             versions = {name: x._version for name, x in tensors.items()}
             self.__dict__.update(_tensors=tensors, _versions=versions, _in_graph=True)
         values = {name: number_array(owner, name, value) for name, value in given.items()}
+        if any(isinstance(value, Mapped) for value in values.values()):
+            self.__dict__["_is_mapped"] = True
         self.__dict__.update(_given=values, batch_shape=self._batch_shape(values))
         self.__dict__["event_shape"] = self._event_shape()
         if not (validate_args is None or validate_args):  # PyTorch's None is its default, which checks
@@ -148,13 +159,13 @@ class Distribution(Parametric):
         else:
             for name, value in values.items():
                 parameter: Parameter = getattr(type(self), name)
-                if not on_device(value):
+                if at_hand(value):
                     parameter.constraint.check(owner, name, value)
-            if not any(map(on_device, values.values())):
+            if all(map(at_hand, values.values())):
                 self._validate()
         for name, value in values.items():
             kept = getattr(type(self), name).constraint.kept
-            if kept is not None and not on_device(value):
+            if kept is not None and at_hand(value):
                 values[name] = kept(value)
 
     def _batch_shape(self, values: dict[str, np.ndarray]) -> tuple[int, ...]:
@@ -405,10 +416,11 @@ class Distribution(Parametric):
 
     def _column(self, name: str) -> np.ndarray:
         """A parameter as it was given, before it is broadcast, or as the family derives it."""
-        found: np.ndarray | None = self._given.get(name)
-        if found is None:
+        found: Any = self._given.get(name)
+        if found is None or isinstance(found, Mapped):
             return np.asarray(getattr(self, name))
-        return self._without_broken(name, found) if self._unchecked and not on_device(found) else found
+        column: np.ndarray = self._without_broken(name, found) if self._unchecked and at_hand(found) else found
+        return column
 
     def _without_broken(self, name: str, values: np.ndarray) -> np.ndarray:
         """NaN in place of the numbers that break a rule: a formula may count up to them."""

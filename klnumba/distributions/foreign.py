@@ -14,7 +14,7 @@ from klnumba.distributions.registry import find
 from klnumba.distributions.scipy_objects import Placed, family, placed
 from klnumba.gpu.borders import is_on_device
 from klnumba.parametric import Parametric, library_of
-from klnumba.tensors import asks_gradient, is_differentiated, numbers_of, outside_transforms
+from klnumba.tensors import MAPPED, asks_gradient, is_differentiated, is_mapped, numbers_of, outside_transforms
 
 # torch.distributions: the attributes that are our parameters, under the same names.
 TORCH: dict[str, tuple[str, ...]] = {
@@ -261,7 +261,9 @@ def _numbers(x: Any) -> Any:
     """The numbers of a tensor; where a gradient would be lost unseen, an error."""
     if not hasattr(x, "detach"):
         return x
-    if asks_gradient(x) and is_differentiated(x, "a parameter"):
+    if is_mapped(x):
+        raise RuntimeError(f"a parameter of transforms, or of GeneralizedPareto: {MAPPED}")
+    if asks_gradient(x) and is_differentiated(x):
         raise RuntimeError(
             "no gradient is computed by the parameters of transforms, nor by those of GeneralizedPareto, but one "
             "requires it: detach it or compute under torch.no_grad()"

@@ -9,14 +9,23 @@ from typing import Any
 
 import numpy as np
 
+from klnumba.distributions.mapped import Mapped
 from klnumba.gpu.borders import is_on_device
-from klnumba.tensors import asks_gradient, is_differentiated, numbers_of, outside_transforms, refuse_lists
+from klnumba.tensors import (
+    MAPPED,
+    asks_gradient,
+    is_differentiated,
+    is_mapped,
+    numbers_of,
+    outside_transforms,
+    refuse_lists,
+)
 
 
 def tensors_of(owner: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters that are tensors of which PyTorch wants the gradient."""
     asking = {name: value for name, value in given.items() if asks_gradient(value)}
-    found = {name: value for name, value in asking.items() if is_differentiated(value, f"{owner}: {name}")}
+    found = {name: value for name, value in asking.items() if is_mapped(value) or is_differentiated(value)}
     for name, value in found.items():
         if is_on_device(value):
             raise RuntimeError(
@@ -31,6 +40,8 @@ def number_array(owner: str, name: str, value: Any) -> Any:
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(value, torch.Tensor):
         return _array_of(owner, name, value)
+    if is_mapped(value):
+        return Mapped(f"{owner}: {name}", value)
     with outside_transforms():
         return _array_of(owner, name, numbers_of(value, f"{owner}: {name}", torch))
 
@@ -60,6 +71,8 @@ def memory_array(owner: str, name: str, value: Any) -> np.ndarray:
 def _read(owner: str, name: str, value: Any) -> np.ndarray:
     """The array of any dtype that a value makes; long integers and fractions become float64."""
     refuse_lists(value, f"{owner}: {name}")
+    if is_mapped(value):
+        raise RuntimeError(f"{owner}: {name}: {MAPPED}")
     try:
         array = np.asarray(value)
     except ValueError:

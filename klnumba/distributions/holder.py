@@ -20,6 +20,8 @@ class Holder(Distribution):
             self.__dict__["_unchecked"] = True
         if any(part._in_graph for part in self._parts()):
             self.__dict__["_in_graph"] = True
+        if any(part._is_mapped for part in self._parts()):
+            self.__dict__["_is_mapped"] = True
 
     def _parts(self) -> list[Distribution]:
         """The distributions that it is made of."""

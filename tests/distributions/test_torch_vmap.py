@@ -1,0 +1,207 @@
+"""``torch.func.vmap`` over the parameters of distributions: each member of a batch as if it were alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import klnumba as kl
+from klnumba import distributions as D
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
+from tests.distributions.test_torch_func import EYE, FIXED, LONG, PAIRS  # noqa: E402
+from tests.functional.test_transforms import same  # noqa: E402
+
+T = torch.distributions
+grad, jvp, jacrev, jacfwd, hessian, vmap = (
+    getattr(torch.func, name) for name in ("grad", "jvp", "jacrev", "jacfwd", "hessian", "vmap")
+)
+SIZE = 4
+OURS = {
+    "weibull": lambda x, s: (D.Weibull(s, 2.0), D.Weibull([1.0, 2.0, 3.0], s)),
+    "low rank": lambda x, s: (
+        D.LowRankMultivariateNormal(x, s[:, None], s),
+        D.LowRankMultivariateNormal(s, torch.ones(3, 1).double(), FIXED),
+    ),
+    "vectors": lambda x, s: (
+        D.MultivariateNormal(x, scale_tril=torch.diag(s) + 0.1 * EYE[[2, 0, 1]].tril()),
+        D.MultivariateNormal(s, 2.0 * EYE + s[:, None] * s),
+    ),
+    "wishart": lambda x, s: (D.Wishart(4.0, EYE * s), D.Wishart(s[0] + 4.0, EYE + s[:, None] * s)),
+    "uniform": lambda x, s: (D.Uniform(-s, s), D.Uniform(-s - 1.0, 3.0)),
+    "two normals and a shape between": lambda x, s: (D.Normal(x, 1.0), D.Normal(np.zeros((3, 1, 1)), s)),
+    "of other numbers of axes": lambda x, s: (
+        D.Independent(D.Normal(x, s), 1),
+        D.Independent(D.Normal(np.zeros((3, 2, 3)), s), 1),
+    ),
+    "transformed": lambda x, s: tuple(
+        D.TransformedDistribution(base, D.ExpTransform()) for base in (D.Normal(x, s), D.Normal(0.0, 1.0))
+    ),
+    "mixed families": lambda x, s: (D.Gamma(s, 1.0), D.Exponential(s)),
+    "directions": lambda x, s: (
+        D.VonMisesFisher(s / s.norm(), s[0]),
+        D.VonMisesFisher([0.0, 0.6, 0.8], 2.0),
+    ),
+}
+ALL = {**PAIRS, **OURS}
+WAYS = {
+    "values": lambda f: f,
+    "grad": lambda f: grad(lambda *given: f(*given).sum(), argnums=(0, 1)),
+    "jvp": lambda f: lambda x, s: jvp(f, (x, s), (x.cos(), s.sin())),
+    "jacrev": lambda f: jacrev(f, argnums=1),
+    "jacfwd": lambda f: jacfwd(f, argnums=1),
+    "hessian": lambda f: hessian(f, argnums=1),
+}
+UNBENT = {"uniform", "directions"}  # which have no second derivatives
+CASES = [
+    pytest.param(name, way, marks=pytest.mark.slow if name in LONG and way == "hessian" else ())
+    for name in ALL
+    for way in WAYS
+    if not (name in UNBENT and way == "hessian") and (name != "wishart" or way == "values")
+]
+
+
+def numbers():
+    rng = np.random.default_rng(5)
+    return torch.tensor(rng.normal(size=(SIZE, 2, 3))), torch.tensor(rng.uniform(0.5, 2.0, size=(SIZE, 3)))
+
+
+@pytest.mark.parametrize(("name", "way"), CASES)
+def test_as_member_by_member(name, way):
+    call = WAYS[way](lambda x, s: kl.kl_divergence(*ALL[name](x, s)))
+    x, s = numbers()
+    found = vmap(call)(x, s)
+    alone = [call(x[k], s[k]) for k in range(SIZE)]
+    assert all(same(member(found, k), tensors(one), torch.equal) for k, one in enumerate(alone))
+
+
+def tensors(found):
+    """What is found; an array, where nothing is differentiated, as a tensor."""
+    return found if isinstance(found, tuple) else torch.as_tensor(found)
+
+
+def member(found, k):
+    return tuple(member(x, k) for x in found) if isinstance(found, tuple) else found[k]
+
+
+def normal(x, s):
+    return D.Normal(x, s), D.Normal(0.5, 2.0)
+
+
+def test_batches_inside_batches():
+    """Each of two parameters in a batch of its own, and derivatives by either."""
+    x, s = (given.reshape(-1, 3) for given in numbers())
+
+    def table(k, of):
+        def one(a, b):
+            return k(T.Normal(a, 1.0), T.Normal(b[:, None], 2.0)).sum()
+
+        return vmap(lambda a: vmap(lambda b: of(one)(a, b))(s))(x)
+
+    for of in (lambda f: f, lambda f: grad(f, argnums=(0, 1)), lambda f: hessian(f, argnums=1)):
+        assert same(*(table(k, of) for k in (kl.kl_divergence, T.kl_divergence)), torch.allclose)
+
+
+def test_what_is_the_same_for_all_members():
+    """Gradients of each sample by weights they share, and of all samples, which PyTorch adds up."""
+    x, s = numbers()
+    shared, x = s[0], x[:, 0]
+    alone = torch.stack([x[k] - shared for k in range(SIZE)]) / 4.0
+    each = vmap(grad(lambda w, one: kl.kl_divergence(D.Normal(one, 1.0), D.Normal(w, 2.0)).sum()), in_dims=(None, 0))
+    assert torch.allclose(each(shared, x), -alone)
+    total = grad(lambda w: vmap(lambda one: kl.kl_divergence(D.Normal(one, 1.0), D.Normal(w, 2.0)).sum())(x).sum())
+    assert torch.allclose(total(shared), -alone.sum(0))
+    leaf = shared.clone().requires_grad_()
+    vmap(lambda one: kl.kl_divergence(D.Normal(one, 1.0), D.Normal(leaf, 2.0)))(x).sum().backward()
+    assert torch.allclose(leaf.grad, -alone.sum(0))
+
+
+def test_axes_and_pieces():
+    x = numbers()[0][:, 0]
+    plain = kl.kl_divergence(*normal(x.numpy(), 1.0))
+    assert np.array_equal(vmap(lambda x: kl.kl_divergence(*normal(x, 1.0)), in_dims=1, out_dims=1)(x), plain)
+    assert np.array_equal(vmap(lambda x: kl.kl_divergence(*normal(x, 1.0)), chunk_size=3)(x), plain)
+    assert np.array_equal(
+        vmap(lambda x: kl.jeffreys_divergence(*normal(x, 1.0)))(x), kl.jeffreys_divergence(*normal(x.numpy(), 1.0))
+    )
+    assert np.array_equal(
+        vmap(lambda x: kl.kl_divergence(*normal(x, 1.0), base=2))(x), kl.kl_divergence(*normal(x.numpy(), 1.0), base=2)
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        (torch.float32, torch.float32), (torch.bfloat16, torch.float32), (torch.float16, torch.float32),
+        (torch.float64, torch.float64), (torch.int64, torch.float64), (torch.bool, torch.float64),
+    ],
+)  # fmt: skip
+def test_dtypes(given, found):
+    """As without vmap."""
+    x = torch.tensor([0, 1, 1, 0]).to(given)
+    divergence = vmap(lambda x: kl.kl_divergence(D.Normal(x, x + x + 1), D.Normal(x, x + x + 1 + x)))
+    if given is not torch.bool:
+        assert divergence(x).dtype == found
+    else:
+        assert vmap(lambda x: kl.kl_divergence(D.Normal(x, 1.0), D.Normal(0.0, 1.0)))(x).tolist() == [
+            0.0,
+            0.5,
+            0.5,
+            0.0,
+        ]
+
+
+def test_counts_are_mapped_over_but_not_differentiated_by():
+    counts = torch.arange(1, 5)
+    found = vmap(lambda n: kl.kl_divergence(D.Binomial(n, 0.5), D.Binomial(n, 0.3)))(counts)
+    assert np.array_equal(found, kl.kl_divergence(D.Binomial(counts.numpy(), 0.5), D.Binomial(counts.numpy(), 0.3)))
+    odds = torch.full((4,), 0.5, dtype=torch.float64)
+    slopes = vmap(grad(lambda p, n: kl.kl_divergence(D.Binomial(n, p), D.Binomial(n, 0.3))))(odds, counts)
+    assert torch.allclose(slopes, counts.double() * np.log(0.7 / 0.3))
+    with pytest.raises(NotImplementedError, match="p: Binomial has no derivative by total_count"):
+        vmap(grad(lambda n: kl.kl_divergence(D.Binomial(n, 0.5), D.Binomial(n, 0.3))))(counts.double())
+
+
+def test_what_is_wrong_is_said_with_its_place_in_the_batch():
+    x = torch.tensor([[1.0, 2.0], [3.0, -4.0]])
+    with pytest.raises(ValueError, match=r"Normal: scale must be a finite number > 0, but scale\[1, 1\] is -4.0"):
+        vmap(lambda x: kl.kl_divergence(D.Normal(0.0, x), D.Normal(0.0, 1.0)))(x)
+    with pytest.raises(ValueError, match=r"Uniform: high must be above low, but at \[0, 0\]"):
+        vmap(lambda x: kl.kl_divergence(D.Uniform(x, x), D.Uniform(-9.0, 9.0)))(x)
+    with pytest.raises(ValueError, match=r"do not broadcast: loc \(2,\), scale \(3,\)"):
+        vmap(lambda x: D.Normal(x, [1.0, 2.0, 3.0]).batch_shape)(x)
+    with pytest.raises(TypeError, match=r"Normal: loc must be real numbers, not torch.complex64"):
+        vmap(lambda x: kl.kl_divergence(D.Normal(x, 1.0), D.Normal(0.0, 1.0)))(x + 0j)
+    unchecked = vmap(lambda x: kl.kl_divergence(D.Normal(0.0, x, validate_args=False), D.Normal(0.0, 1.0)))(x)
+    assert unchecked.isnan().tolist() == [[False, False], [False, True]]
+    with pytest.raises(RuntimeError, match="the batch is empty"):
+        vmap(lambda x: kl.kl_divergence(D.Normal(x, 1.0), D.Normal(0.0, 1.0)))(x[:0])
+
+
+HELD = {
+    "a parameter": lambda x: D.Normal(x, 1.0).loc,
+    "entropy": lambda x: D.Normal(0.0, x).entropy(),
+    "mean": lambda x: D.Gamma(x, 1.0).mean,
+    "of parts": lambda x: D.Independent(D.Normal(0.0, x), 1).entropy(),
+    "cross_entropy": lambda x: kl.cross_entropy(D.Normal(0.0, x), D.Normal(0.0, 1.0)),
+    "pairwise": lambda x: D.pairwise_kl(D.Normal(x, 1.0)),
+    "estimates": lambda x: kl.kl_divergence(D.Normal(x, 1.0), D.Normal(0.0, 1.0), method="quadrature"),
+    "one of a batch": lambda x: D.Normal(x, 1.0).one((0,)),
+    "transforms": lambda x: D.TransformedDistribution(D.Normal(0.0, 1.0), D.AffineTransform(x, 1.0)),
+    "SciPy": lambda x: D.Normal(x, 1.0).to_scipy(),
+}
+
+
+@pytest.mark.parametrize("name", HELD)
+@pytest.mark.parametrize("recorded", [True, False])
+def test_numbers_that_are_not_there_are_not_given_out(name, recorded):
+    with torch.set_grad_enabled(recorded), pytest.raises(RuntimeError, match=r"inside vmap.*give the batch"):
+        vmap(HELD[name])(torch.ones(2, 3))
+
+
+def test_one_that_left_vmap_has_no_numbers():
+    kept = []
+    vmap(lambda x: kept.append(D.Normal(x, 1.0)) or x)(torch.ones(2, 3))
+    with pytest.raises(RuntimeError, match="Normal: loc: a tensor inside vmap"):
+        kl.kl_divergence(kept[0], D.Normal(0.0, 1.0))
+    assert repr(kept[0]) == "Normal(loc=<(3,) of each member of a batch>, scale=1.0)"
