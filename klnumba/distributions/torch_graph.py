@@ -231,7 +231,7 @@ class MappedCall:
     def _placed(self, given: Sequence[Any]) -> list[Any]:
         """Tensors, or moves of them, whose batches have as many axes each, behind those that ``vmap`` goes through."""
         families = inner(self.p, self.q)
-        ndim = max(len(one.batch_shape) for one in families[:2])
+        ndim = max(_axes(self.p, families.p), _axes(self.q, families.q))
         found = []
         for (place, own), x in zip(self.shapes.items(), given, strict=True):
             side, name = place
@@ -244,6 +244,14 @@ class MappedCall:
     def _in_shape(self, found: Sequence[np.ndarray | None], arguments: Sequence[Any]) -> list[np.ndarray | None]:
         """Derivatives in the shapes of the tensors as they were given."""
         return [None if out is None else out.reshape(x.shape) for out, x in zip(found, arguments, strict=True)]
+
+
+def _axes(one: Distribution, leaf: Distribution) -> int:
+    """How many axes a batch of a leaf must have, so that those before them stay before all of what is made of it."""
+    if one is leaf:
+        return len(leaf.batch_shape)
+    inside = one.reinterpreted_batch_ndims if isinstance(one, Independent) else 0
+    return max(len(one.batch_shape) + inside, _axes(cast(Any, one).base_distribution, leaf))
 
 
 def _renewed(one: Distribution, leaf: Distribution, numbers: dict[str, Any]) -> Distribution:

@@ -37,6 +37,10 @@ OURS = {
     "transformed": lambda x, s: tuple(
         D.TransformedDistribution(base, D.ExpTransform()) for base in (D.Normal(x, s), D.Normal(0.0, 1.0))
     ),
+    "transforms of more numbers": lambda x, s: tuple(
+        D.Independent(D.TransformedDistribution(D.Normal(base, 1.0), D.AffineTransform(np.zeros((SIZE, 3)), 2.0)), 1)
+        for base in (x[0, 0] * s, s)
+    ),
     "mixed families": lambda x, s: (D.Gamma(s, 1.0), D.Exponential(s)),
     "directions": lambda x, s: (
         D.VonMisesFisher(s / s.norm(), s[0]),
