@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
 import pytest
 
@@ -9,8 +11,11 @@ import klnumba as kl
 from klnumba import distributions as D
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
+from tests.distributions.test_accuracy import PAIR  # noqa: E402
 from tests.distributions.test_torch_func import EYE, FIXED, LONG, PAIRS  # noqa: E402
 from tests.functional.test_transforms import same  # noqa: E402
+from tests.reference.distribution_errors import build, width  # noqa: E402
+from tests.reference.distributions import cases  # noqa: E402
 
 T = torch.distributions
 grad, jvp, jacrev, jacfwd, hessian, vmap = (
@@ -86,6 +91,27 @@ def tensors(found):
 
 def member(found, k):
     return tuple(member(x, k) for x in found) if isinstance(found, tuple) else found[k]
+
+
+@pytest.mark.part(3)
+@PAIR
+def test_every_pair(p, q):
+    """Over all parameters at once, and over each alone, beside the numbers of one case."""
+    columns = np.array(list(islice(cases(p, q), 40)), np.float64).T
+    mapped = [torch.tensor(column) for column in columns]
+
+    def divergence(*numbers):
+        return kl.kl_divergence(build(p, numbers[: width(p)]), build(q, numbers[width(p) :]))
+
+    assert np.array_equal(vmap(divergence)(*mapped), divergence(*columns), equal_nan=True)
+    for k in range(len(columns)):
+        alone = [column[:1] for column in columns]
+        of_one = (np.delete(columns, k, 0) == np.delete(columns, k, 0)[:, :1]).all(0)
+        alone[k] = columns[k, of_one][:, None]
+        given = [torch.tensor(column) if i == k else column for i, column in enumerate(alone)]
+        dims = tuple(0 if i == k else None for i in range(len(columns)))
+        found = vmap(divergence, in_dims=dims)(*given)
+        assert np.array_equal(found, divergence(*alone), equal_nan=True)
 
 
 def normal(x, s):
