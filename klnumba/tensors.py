@@ -41,7 +41,15 @@ def _is_followed(x: Any, torch: Any) -> bool:
 
 def _has_tangent(x: Any, torch: Any) -> bool:
     """Whether a tensor is one of forward-mode derivatives."""
-    return torch.autograd.forward_ad.unpack_dual(x).tangent is not None
+    return _unpacked(x, torch).tangent is not None
+
+
+def _unpacked(x: Any, torch: Any) -> Any:
+    """A tensor and its tangent. PyTorch leaves inference mode where it leaves transforms, and then refuses to tell."""
+    if not x.is_inference():
+        return torch.autograd.forward_ad.unpack_dual(x)
+    with torch.inference_mode():
+        return torch.autograd.forward_ad.unpack_dual(x)
 
 
 def strided(x: Any, name: str, torch: Any) -> Any:
@@ -135,6 +143,11 @@ def is_mapped(x: Any) -> bool:
     return False
 
 
+def version(x: Any) -> int:
+    """How often a tensor has been changed in place; of those of inference mode PyTorch does not count it."""
+    return 0 if x.is_inference() else int(x._version)
+
+
 def is_differentiated(x: Any) -> bool:
     """Whether a derivative follows a tensor that `asks_gradient`, which may be a constant inside transforms."""
     torch: Any = sys.modules["torch"]
@@ -156,7 +169,7 @@ def numbers_of(x: Any, name: str, torch: Any) -> Any:
     """
     if transforms_around() or is_in_forward_mode():
         *_, inside = _layers(x, name, torch)
-        x = torch.autograd.forward_ad.unpack_dual(inside).primal
+        x = _unpacked(inside, torch).primal
     found = cells_of(x, name, torch).resolve_neg()
     return found.float() if found.dtype == torch.bfloat16 and not found.is_cuda else found
 

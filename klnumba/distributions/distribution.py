@@ -16,7 +16,7 @@ from klnumba.distributions.evaluate import column_of_one, evaluate
 from klnumba.distributions.given import number_array, tensors_of
 from klnumba.distributions.mapped import Mapped
 from klnumba.parametric import Parametric, library_of
-from klnumba.tensors import MAPPED, is_in_forward_mode
+from klnumba.tensors import MAPPED, is_in_forward_mode, is_mapped, version
 
 
 def on_device(value: Any) -> bool:
@@ -26,7 +26,7 @@ def on_device(value: Any) -> bool:
 
 def at_hand(value: Any) -> bool:
     """Whether the numbers of a parameter can be looked at."""
-    return not isinstance(value, Mapped) and not on_device(value)
+    return isinstance(value, np.ndarray) or not (isinstance(value, Mapped) or on_device(value))
 
 
 # What a distribution keeps of its numbers, and of the tensors that these are of.
@@ -147,26 +147,23 @@ class Distribution(Parametric):
     def __init__(self, validate_args: bool | None = True, **given: Any) -> None:
         owner = type(self).__name__
         if tensors := tensors_of(owner, given):
-            versions = {name: x._version for name, x in tensors.items()}
-            self.__dict__.update(_tensors=tensors, _versions=versions, _in_graph=True)
+            versions = {name: version(x) for name, x in tensors.items()}
+            mapped = any(map(is_mapped, tensors.values()))
+            self.__dict__.update(_tensors=tensors, _versions=versions, _in_graph=True, _is_mapped=mapped)
         values = {name: number_array(owner, name, value) for name, value in given.items()}
-        if any(isinstance(value, Mapped) for value in values.values()):
-            self.__dict__["_is_mapped"] = True
         self.__dict__.update(_given=values, batch_shape=self._batch_shape(values))
         self.__dict__["event_shape"] = self._event_shape()
+        constraints = {name: getattr(type(self), name).constraint for name, value in values.items() if at_hand(value)}
         if not (validate_args is None or validate_args):  # PyTorch's None is its default, which checks
             self.__dict__["_unchecked"] = True
         else:
-            for name, value in values.items():
-                parameter: Parameter = getattr(type(self), name)
-                if at_hand(value):
-                    parameter.constraint.check(owner, name, value)
-            if all(map(at_hand, values.values())):
+            for name, constraint in constraints.items():
+                constraint.check(owner, name, values[name])
+            if len(constraints) == len(values):
                 self._validate()
-        for name, value in values.items():
-            kept = getattr(type(self), name).constraint.kept
-            if kept is not None and at_hand(value):
-                values[name] = kept(value)
+        for name, constraint in constraints.items():
+            if constraint.kept is not None:
+                values[name] = constraint.kept(values[name])
 
     def _batch_shape(self, values: dict[str, np.ndarray]) -> tuple[int, ...]:
         """The shape to which the batches of the parameters broadcast."""

@@ -92,7 +92,12 @@ class Joint(Holder):
 @register_kl(Joint, Joint)
 def joint_joint(p: Joint, q: Joint) -> Any:
     """The sum of those of the blocks."""
+    return sum(np.asarray(divergence(x, y)) for x, y in blocks(p, q))
+
+
+def blocks(p: Joint, q: Joint) -> Iterable[tuple[Distribution, Distribution]]:
+    """The blocks of p, each with that of q in its place."""
     counts = len(p.distributions), len(q.distributions)
     if counts[0] != counts[1]:
         raise ValueError(f"p, q: a Joint of {counts[0]} blocks and one of {counts[1]}")
-    return sum(np.asarray(divergence(x, y)) for x, y in zip(p.distributions, q.distributions, strict=True))
+    return zip(p.distributions, q.distributions, strict=True)

@@ -9,10 +9,11 @@ import pytest
 
 import klnumba as kl
 from klnumba import distributions as D
+from klnumba.distributions import torch_batch
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
 from tests.distributions.test_accuracy import PAIR  # noqa: E402
-from tests.distributions.test_torch_func import EYE, FIXED, LONG, PAIRS  # noqa: E402
+from tests.distributions.test_torch_func import EYE, FIXED, LONG, PAIRS, close  # noqa: E402
 from tests.functional.test_transforms import same  # noqa: E402
 from tests.reference.distribution_errors import build, width  # noqa: E402
 from tests.reference.distributions import cases  # noqa: E402
@@ -129,7 +130,7 @@ def test_batches_inside_batches():
         return vmap(lambda a: vmap(lambda b: of(one)(a, b))(s))(x)
 
     for of in (lambda f: f, lambda f: grad(f, argnums=(0, 1)), lambda f: hessian(f, argnums=1)):
-        assert same(*(table(k, of) for k in (kl.kl_divergence, T.kl_divergence)), torch.allclose)
+        assert same(*(table(k, of) for k in (kl.kl_divergence, T.kl_divergence)), close("normal"))
 
 
 def test_what_is_the_same_for_all_members():
@@ -138,12 +139,13 @@ def test_what_is_the_same_for_all_members():
     shared, x = s[0], x[:, 0]
     alone = torch.stack([x[k] - shared for k in range(SIZE)]) / 4.0
     each = vmap(grad(lambda w, one: kl.kl_divergence(D.Normal(one, 1.0), D.Normal(w, 2.0)).sum()), in_dims=(None, 0))
-    assert torch.allclose(each(shared, x), -alone)
+    equal = close("normal")
+    assert equal(each(shared, x), -alone)
     total = grad(lambda w: vmap(lambda one: kl.kl_divergence(D.Normal(one, 1.0), D.Normal(w, 2.0)).sum())(x).sum())
-    assert torch.allclose(total(shared), -alone.sum(0))
+    assert equal(total(shared), -alone.sum(0))
     leaf = shared.clone().requires_grad_()
     vmap(lambda one: kl.kl_divergence(D.Normal(one, 1.0), D.Normal(leaf, 2.0)))(x).sum().backward()
-    assert torch.allclose(leaf.grad, -alone.sum(0))
+    assert equal(leaf.grad, -alone.sum(0))
 
 
 def test_axes_and_pieces():
@@ -169,16 +171,47 @@ def test_axes_and_pieces():
 def test_dtypes(given, found):
     """As without vmap."""
     x = torch.tensor([0, 1, 1, 0]).to(given)
-    divergence = vmap(lambda x: kl.kl_divergence(D.Normal(x, x + x + 1), D.Normal(x, x + x + 1 + x)))
-    if given is not torch.bool:
-        assert divergence(x).dtype == found
-    else:
-        assert vmap(lambda x: kl.kl_divergence(D.Normal(x, 1.0), D.Normal(0.0, 1.0)))(x).tolist() == [
-            0.0,
-            0.5,
-            0.5,
-            0.0,
-        ]
+
+    def divergence(x):
+        return kl.kl_divergence(D.Normal(x, x + 1), D.Normal(x, x + x + 1))
+
+    values = vmap(divergence)(x)
+    assert values.dtype == found
+    assert torch.equal(values, torch.as_tensor(divergence(x)))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_all_members_and_directions_are_one_call(way, monkeypatch):
+    """However many there are."""
+    made = []
+    call_of = torch_batch.call_of
+    monkeypatch.setattr(torch_batch, "call_of", lambda *given: made.append(None) or call_of(*given))
+
+    def calls(members, numbers):
+        made.clear()
+        x, s = torch.ones(members, 1, numbers), torch.arange(members * numbers).reshape(members, numbers) + 1.0
+        vmap(WAYS[way](lambda x, s: kl.kl_divergence(*normal(x, s))))(x, s)
+        return len(made)
+
+    few = calls(2, 1)
+    assert 1 <= few <= 5
+    assert few == calls(5, 7)
+
+
+@pytest.mark.parametrize("way", ["values", "grad", "jvp", "jacrev", "hessian"])
+def test_without_a_record(way):
+    """In inference mode, of tensors of that mode and of others, and where no gradients are recorded."""
+    call = WAYS[way](lambda x, s: kl.kl_divergence(*normal(x, s)))
+    x, s = numbers()
+    expected = vmap(call)(x, s)
+    with torch.no_grad():
+        assert same(vmap(call)(x, s), expected)
+    with torch.inference_mode():
+        inside = x.clone(), s.clone()
+        assert same(vmap(call)(x, s), expected)
+        assert same(vmap(call)(*inside), expected)
+        assert same(tensors(call(inside[0][0], inside[1][0])), member(expected, 0))
+    assert same(vmap(call)(*inside), expected)
 
 
 def test_counts_are_mapped_over_but_not_differentiated_by():
@@ -187,7 +220,7 @@ def test_counts_are_mapped_over_but_not_differentiated_by():
     assert np.array_equal(found, kl.kl_divergence(D.Binomial(counts.numpy(), 0.5), D.Binomial(counts.numpy(), 0.3)))
     odds = torch.full((4,), 0.5, dtype=torch.float64)
     slopes = vmap(grad(lambda p, n: kl.kl_divergence(D.Binomial(n, p), D.Binomial(n, 0.3))))(odds, counts)
-    assert torch.allclose(slopes, counts.double() * np.log(0.7 / 0.3))
+    assert close("binomial")(slopes, counts.double() * np.log(0.7 / 0.3))
     with pytest.raises(NotImplementedError, match="p: Binomial has no derivative by total_count"):
         vmap(grad(lambda n: kl.kl_divergence(D.Binomial(n, 0.5), D.Binomial(n, 0.3))))(counts.double())
 
@@ -217,6 +250,9 @@ HELD = {
     "pairwise": lambda x: D.pairwise_kl(D.Normal(x, 1.0)),
     "estimates": lambda x: kl.kl_divergence(D.Normal(x, 1.0), D.Normal(0.0, 1.0), method="quadrature"),
     "one of a batch": lambda x: D.Normal(x, 1.0).one((0,)),
+    "mixtures": lambda x: kl.kl_divergence(
+        D.Mixture(D.Categorical([0.2, 0.3, 0.5]), D.Normal(x, 1.0)), D.Normal(0.0, 1.0)
+    ),
     "transforms": lambda x: D.TransformedDistribution(D.Normal(0.0, 1.0), D.AffineTransform(x, 1.0)),
     "SciPy": lambda x: D.Normal(x, 1.0).to_scipy(),
 }
