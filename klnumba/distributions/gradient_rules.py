@@ -181,6 +181,15 @@ def floor(x: Any) -> Any:
     return Twofold(np.floor(value_of(x).hi))
 
 
+@rule(laplace.mean_distance)
+def mean_distance(y: Any) -> Any:
+    """sqrt(2/pi)*exp(-y**2/2) + y*erf(y/sqrt(2)), with the derivative erf(y/sqrt(2))."""
+    v = value_of(y)
+    half = tf.sqrt(0.5)
+    slope = tf.erf(half * v)
+    return chain(half * tf.TWO_OVER_SQRT_PI * tf.exp(-0.5 * v * v) + v * slope, (y, slope))
+
+
 @rule(laplace.to_laplace)
 def to_laplace(distance: Any, unit: Any, scale: Any, entropy: Any, off: Any) -> Any:
     """With d*u the distance, to which `off` adds nothing: d*u/s + log(2*s/u) less the entropy."""

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-SPLITTER = 134217729.0  # 2**27 + 1
+from klnumba.formulas import pairs
+from klnumba.kernels.universal import universal
 
 
 class Twofold:
@@ -30,11 +31,7 @@ class Twofold:
         self.lo = np.asarray(lo, np.float64)
 
     def __add__(self, other: Any) -> Twofold:
-        other = twofold(other)
-        high, error = _two_sum(self.hi, other.hi)
-        low, error_of_low = _two_sum(self.lo, other.lo)
-        high, error = _fast_two_sum(high, _finite(error + low))
-        return _rounded(high, error + error_of_low)
+        return made(pairs.total, self, twofold(other))
 
     __radd__ = __add__
 
@@ -42,25 +39,18 @@ class Twofold:
         return Twofold(-self.hi, -self.lo)
 
     def __sub__(self, other: Any) -> Twofold:
-        return self + (-twofold(other))
+        return made(pairs.difference, self, twofold(other))
 
     def __rsub__(self, other: Any) -> Twofold:
-        return twofold(other) + (-self)
+        return twofold(other) - self
 
     def __mul__(self, other: Any) -> Twofold:
-        other = twofold(other)
-        high, error = _two_product(self.hi, other.hi)
-        return _rounded(high, error + (self.hi * other.lo + self.lo * other.hi))
+        return made(pairs.product, self, twofold(other))
 
     __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> Twofold:
-        other = twofold(other)
-        first = self.hi / other.hi
-        rest = self - other * first
-        second = _finite(rest.hi / other.hi)
-        rest = rest - other * second
-        return Twofold(*_fast_two_sum(first, second)) + Twofold(_finite(rest.hi / other.hi))
+        return made(pairs.quotient, self, twofold(other))
 
     def __rtruediv__(self, other: Any) -> Twofold:
         return twofold(other) / self
@@ -95,35 +85,14 @@ def scaled(x: Twofold, power: Any) -> Twofold:
     return Moving(found, scaled(x.move, power)) if isinstance(x, Moving) else found
 
 
-def _finite(x: Any) -> Any:
-    return np.where(np.isfinite(x), x, 0.0)
+def made(formula: Callable[..., tuple[float, float]], *numbers: Twofold) -> Twofold:
+    """What a compiled formula makes of such numbers, that do not move."""
+    return Twofold(*universal(formula)(*[part for x in numbers for part in (x.hi, x.lo)]))
 
 
-def _two_sum(a: Any, b: Any) -> tuple[Any, Any]:
-    s = a + b
-    t = s - a
-    return s, (a - (s - t)) + (b - t)
-
-
-def _fast_two_sum(a: Any, b: Any) -> tuple[Any, Any]:
-    s = a + b
-    return s, b - (s - a)
-
-
-def _two_product(a: Any, b: Any) -> tuple[Any, Any]:
-    """Dekker's product: a*b and its rounding error."""
-    ca, cb = SPLITTER * a, SPLITTER * b
-    a_high = ca - (ca - a)
-    b_high = cb - (cb - b)
-    a_low, b_low = a - a_high, b - b_high
-    product = a * b
-    return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
-
-
-def _rounded(high: Any, low: Any) -> Twofold:
-    """The pair in normal form; what overflows has no low part."""
-    s, e = _fast_two_sum(high, _finite(low))
-    return Twofold(s, _finite(e))
+def product_plus(x: Twofold, y: Twofold, z: Twofold) -> Twofold:
+    """x*y + z."""
+    return x * y + z if is_moving(x, y, z) else made(pairs.product_plus, x, y, z)
 
 
 # --- numbers that move ------------------------------------------------------------------------------------------------
@@ -150,6 +119,14 @@ class Moving(Twofold):
 
     __radd__ = __add__
 
+    def __sub__(self, other: Any) -> Moving:
+        other = twofold(other)
+        return Moving(still(self) - still(other), self.move - move_of(other))
+
+    def __rsub__(self, other: Any) -> Moving:
+        other = twofold(other)
+        return Moving(still(other) - still(self), move_of(other) - self.move)
+
     def __neg__(self) -> Moving:
         return Moving(-still(self), -self.move)
 
@@ -175,14 +152,14 @@ def _quotient(x: Twofold, y: Twofold) -> Moving:
 def times(move: Twofold, partial: Twofold) -> Twofold:
     """A derivative times another: 0 where the first is, whatever the other is."""
     x, y = still(move), still(partial)
-    found = where((x.hi == 0.0) & (x.lo == 0.0), 0.0, x * y)
+    found = made(pairs.product_unless_zero, x, y)
     return Moving(found, times(move_of(move), y) + times(x, move_of(partial))) if is_moving(move, partial) else found
 
 
 def over(move: Twofold, below: Twofold) -> Twofold:
     """A derivative divided by a number: 0 where it is, whatever the other is."""
     x, y = still(move), still(below)
-    found = where((x.hi == 0.0) & (x.lo == 0.0), 0.0, x / y)
+    found = made(pairs.quotient_unless_zero, x, y)
     return Moving(found, over(move_of(move) - times(found, move_of(below)), y)) if is_moving(move, below) else found
 
 

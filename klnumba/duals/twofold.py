@@ -9,8 +9,20 @@ from functools import cache
 
 import numpy as np
 
-from klnumba.duals.number import Moving, Number, Twofold, carried, exactly, still, times, twofold, where
+from klnumba.duals.number import (
+    Moving,
+    Number,
+    Twofold,
+    carried,
+    exactly,
+    product_plus,
+    still,
+    times,
+    twofold,
+    where,
+)
 
+ONE = Twofold(1.0)
 LN2 = Twofold(0.6931471805599453, 2.3190468138462996e-17)
 HALF_LOG_2PI = Twofold(0.9189385332046728, -3.878294158067242e-17)
 EULER = Twofold(0.5772156649015329, -4.942915152430645e-18)
@@ -32,7 +44,7 @@ def _small_expm1(r: Twofold) -> Twofold:
     r = r * 2.0**-8
     tail = Twofold(1.0)
     for n in range(12, 1, -1):
-        tail = 1.0 + r * tail * _inverse(n)
+        tail = product_plus(r * tail, _inverse(n), ONE)
     m = r * tail
     for _ in range(8):
         m = m * (2.0 + m)
@@ -113,7 +125,7 @@ def power_series(z: Twofold, coefficients: Sequence[Twofold]) -> Twofold:
     """The sum of coefficients[k]*z**k."""
     total = coefficients[-1]
     for c in coefficients[-2::-1]:
-        total = total * z + c
+        total = product_plus(total, z, c)
     return total
 
 
@@ -309,10 +321,7 @@ def _series(x: Twofold, order: int) -> Twofold:
     y = 1.0 / x
     z = y * y
     terms = _coefficients(order)
-    total = terms[-1]
-    for c in terms[-2::-1]:
-        total = total * z + c
-    total = total * y
+    total = power_series(z, terms) * y
     for _ in range(order):
         total = total * y
     return total

@@ -25,7 +25,7 @@ import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import llvmlite
 import numba
@@ -51,6 +51,7 @@ OPTIONS: dict[str, Any] = {
     "_nrt": False,
     "no_cfunc_wrapper": True,
 }
+OF_C = OPTIONS | {"no_cfunc_wrapper": False, "no_cpython_wrapper": True}
 # Of what only loops call: without the wrapper through which Python would, there is less to compile.
 INNER = OPTIONS | {"no_cpython_wrapper": True, "pipeline_class": registers.Compiler}
 
@@ -168,10 +169,12 @@ def as_written(formula: Callable[..., Any]) -> Any:
     return part(rebuilt(formula, scalar, is_formula))
 
 
-def loop(name: str, function: Callable[..., Any], signature: Any, cached: bool = True) -> Any:
+def loop(
+    name: str, function: Callable[..., Any], signature: Any, cached: bool = True, options: dict[str, Any] = OPTIONS
+) -> Any:
     """Compile a loop for one signature; `name` tells it from every other loop in the cache."""
     function.__qualname__ = name.replace("-", "_")
-    dispatcher: Any = numba.njit(fastmath={"nsz"}, **OPTIONS, pipeline_class=registers.LoopCompiler)(function)
+    dispatcher: Any = numba.njit(fastmath={"nsz"}, **options, pipeline_class=registers.LoopCompiler)(function)
     folder = cache_folder() if cached else None
     if folder is not None:
         dispatcher._cache = _loop_cache(function, name, folder)
@@ -179,6 +182,20 @@ def loop(name: str, function: Callable[..., Any], signature: Any, cached: bool =
         dispatcher.compile(signature)
     dispatcher.disable_compile()
     return dispatcher
+
+
+class CLoop(NamedTuple):
+    """A loop that is called as a function of C."""
+
+    address: int
+    compiled: Any  # as long as this is kept, the machine code is
+
+
+def c_loop(name: str, function: Callable[..., Any], signature: Any) -> CLoop:
+    """The same with a way in for C, and none for Python."""
+    compiled = loop(name, function, signature, options=OF_C)
+    (result,) = compiled.overloads.values()
+    return CLoop(int(result.library.get_pointer_to_function(result.fndesc.llvm_cfunc_wrapper_name)), compiled)
 
 
 @functools.cache
