@@ -338,8 +338,6 @@ def _mapped(
     In that place are the arguments of the call; beside them, derivatives by its result and moves.
     """
     dims = [dim if isinstance(dim, int) else None for dim in dims[-len(given) :]]  # a list has one for each number
-    if not size:
-        raise RuntimeError("torch.func.vmap: the batch is empty, and no call tells the shape of a result")
     given = tuple(map(_on_the_host, given))
     if any(getattr(x, "is_cuda", False) for x in given):
         raise NotImplementedError("torch.func.vmap: not of tensors on a CUDA device; give the batch as one more axis")
@@ -350,10 +348,13 @@ def _mapped(
     placeable = alike and all(hasattr(x, "expand") for x in given if x is not None)
     one_call = call.behind_a_batch(shapes) if placeable else None
     if one_call is None:
+        if not size:
+            raise RuntimeError("torch.func.vmap: the batch is empty, and no call tells the shape of a result")
         members = ([_member(x, dim, k) for x, dim in zip(given, dims, strict=True)] for k in range(size))
         found = _stacked([node(call, *rest, *member) for member in members])
     else:
-        wide = int(not call.by_last_axes) if values_alone else size
+        # An argument without the batch: broadcasts as it is, or from an axis of 1; derivatives by it have the batch.
+        wide = (None if call.by_last_axes else 1) if values_alone else size
         placed = [_in_front(x, dim, wide, max(map(len, shapes))) for x, dim in zip(given, dims, strict=True)]
         found = node(one_call, *rest, *placed)
     return found, tuple(0 for _ in found) if isinstance(found, tuple) else 0
@@ -374,14 +375,18 @@ def _shape_of_one(x: Any, dim: int | None) -> tuple[int, ...]:
     return tuple(n for k, n in enumerate(np.shape(x)) if k != dim)
 
 
-def _in_front(x: Any, dim: int | None, size: int, ndim: int) -> Any:
-    """An argument whose first axis is that of the batch, before `ndim` of its own; one that has none gets `size`."""
-    if x is None or (dim is None and not size):
+def _in_front(x: Any, dim: int | None, wide: int | None, ndim: int) -> Any:
+    """An argument whose first axis is that of the batch.
+
+    One that has none gets an axis of length `wide`. If that is None, it stays as it is, and in the others as many axes
+    of length 1 follow the first as let them broadcast by their last ones, `ndim` in all.
+    """
+    if x is None or (dim is None and wide is None):
         return x
     if dim is None:
-        return x.expand(size, *x.shape)
+        return x.expand(wide, *x.shape)
     first = x.movedim(dim, 0)
-    missing = 0 if size else ndim - (x.ndim - 1)
+    missing = ndim - (x.ndim - 1) if wide is None else 0
     return first.reshape(first.shape[0], *(1,) * missing, *first.shape[1:])
 
 

@@ -25,7 +25,12 @@ from klnumba.tensors import (
 def tensors_of(owner: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters that are tensors of which PyTorch wants the gradient."""
     asking = {name: value for name, value in given.items() if asks_gradient(value)}
-    found = {name: value for name, value in asking.items() if is_mapped(value) or is_differentiated(value)}
+    found = {}
+    for name, value in asking.items():
+        if is_mapped(value):
+            found[name] = value.clone()  # its numbers are asked for later, and may have been changed in place by then
+        elif is_differentiated(value):
+            found[name] = value
     for name, value in found.items():
         if is_on_device(value):
             raise RuntimeError(

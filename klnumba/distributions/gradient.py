@@ -158,7 +158,26 @@ def rule(p: Distribution, q: Distribution) -> Rule:
         if isinstance(p, Dirichlet) and isinstance(q, Dirichlet):
             return partial(_of_dirichlet, p, q)
         return partial(_of_vectors, p, q)
-    return partial(_of_numbers, scalar_formula(find(type(p), type(q)), p, q), p, q)
+    if (pair := find(type(p), type(q))).function is infinite:
+        return partial(_nowhere_finite, p, q)
+    return partial(_of_numbers, scalar_formula(pair, p, q), p, q)
+
+
+def _nowhere_finite(p: Distribution, q: Distribution, value: Any, asked: Asked) -> Gradient:
+    """NaN by each number of a parameter."""
+    return nowhere_finite(p, q, np.shape(value))
+
+
+def nowhere_finite(p: Distribution, q: Distribution, shape: tuple[int, ...]) -> Gradient:
+    """The derivatives of a divergence that is infinite whatever the parameters, of a batch of this shape."""
+
+    def of_side(x: Distribution) -> Mapping[str, Any]:
+        names = (name for name in x._given if not is_count(type(x), name))  # type: ignore[arg-type]
+        shapes = {name: shape + getattr(type(x), name).split(x._given[name].shape)[1] for name in names}
+        dtype = np.result_type(p.dtype, q.dtype)
+        return MappingProxyType({name: np.full(wide, math.nan, dtype)[()] for name, wide in shapes.items()})
+
+    return Gradient(of_side(p), of_side(q))
 
 
 def _of_normals(p: normal_gradient.Normal, q: normal_gradient.Normal, value: Any, asked: Asked) -> Gradient:
@@ -339,8 +358,6 @@ def scalar_formula(pair: Pair, p: Distribution, q: Distribution) -> ScalarFormul
         formula = twin(plain)
     elif pair.function in gradient_of_cauchy.FORMULAS:
         formula, of_p, of_q = gradient_of_cauchy.FORMULAS[pair.function], pair.p.parameters, pair.q.parameters
-    elif pair.function is infinite:
-        formula, of_p, of_q = _nowhere_finite, type(p).parameters, type(q).parameters
     else:
         raise NotImplementedError(
             f"KL({type(p).__name__} || {type(q).__name__}): derivatives are those of scalar formulas, "
@@ -355,10 +372,6 @@ def scalar_formula(pair: Pair, p: Distribution, q: Distribution) -> ScalarFormul
     if plain is None or any(converted):
         return ScalarFormula(run, names_p, names_q)
     return ScalarFormula(run, names_p, names_q, quick_slopes(plain), quick_bends(plain))
-
-
-def _nowhere_finite(*numbers: Any) -> float:
-    return math.inf
 
 
 def _given(x: Distribution, name: str) -> str:

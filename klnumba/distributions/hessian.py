@@ -21,9 +21,11 @@ from klnumba.distributions.gradient import (
     ScalarFormula,
     draws_of,
     named_slopes,
+    nowhere_finite,
     of_rows,
     scalar_formula,
 )
+from klnumba.distributions.infinite import infinite
 from klnumba.distributions.normal_hessian import Moves
 from klnumba.distributions.registry import find
 from klnumba.duals.twin import slopes_along
@@ -49,8 +51,10 @@ def hessian(p: Distribution, q: Distribution) -> Product:
             return partial(_of_dirichlet, p, q)
     elif isinstance(p, NORMALS) and isinstance(q, NORMALS):
         return partial(_of_normals, p, q)
+    elif (pair := find(type(p), type(q))).function is infinite:
+        return partial(_nowhere_finite, p, q)
     else:
-        return partial(_of_numbers, scalar_formula(find(type(p), type(q)), p, q), p, q)
+        return partial(_of_numbers, scalar_formula(pair, p, q), p, q)
     raise NotImplementedError(_refusal(p, q))
 
 
@@ -79,6 +83,10 @@ def _of_numbers(
     return named_slopes(
         p, q, {place: np.where(known, x.reshape(shape), np.nan) for place, x in zip(places, found, strict=True)}
     )
+
+
+def _nowhere_finite(p: Distribution, q: Distribution, value: Any, factors: Any, moves: Moves) -> Gradient:
+    return nowhere_finite(p, q, np.shape(value))
 
 
 def _of_normals(p: normal_hessian.Normal, q: normal_hessian.Normal, value: Any, factors: Any, moves: Moves) -> Gradient:

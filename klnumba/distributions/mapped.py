@@ -27,5 +27,10 @@ class Mapped:
     def __repr__(self) -> str:
         return f"<{self.shape} of each member of a batch>"
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise RuntimeError(f"{self.name}: {MAPPED}")
+
     def __array__(self, *_: Any, **__: Any) -> np.ndarray:
         raise RuntimeError(f"{self.name}: {MAPPED}")

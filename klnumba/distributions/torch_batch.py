@@ -10,7 +10,7 @@ import numpy as np
 
 from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.independent import Independent
-from klnumba.distributions.torch_call import Call, Shapes, call_of, inner, refuse_counts
+from klnumba.distributions.torch_call import Call, Inner, Shapes, call_of, inner, refuse_counts
 from klnumba.distributions.transformed_distribution import TransformedDistribution
 
 
@@ -28,6 +28,7 @@ class BatchCall:
     q: Distribution
     base: float | None
     shapes: Shapes  # of the tensors of one member, in their order
+    kept: bool  # whether the numbers are those that p and q keep, whatever has become of the tensors since
 
     def value(self, *arguments: Any) -> Any:
         """The divergences as a tensor."""
@@ -42,7 +43,7 @@ class BatchCall:
     def slopes_along(self, *given: Any) -> np.ndarray:
         """The derivatives of the values in a direction each."""
         *arguments, moves = given
-        return self._differentiated(arguments, moves).slopes_along(self._placed(moves))
+        return self._moved(arguments, moves).slopes_along(self._placed(moves))
 
     def hessian_product(self, *given: Any) -> Sequence[np.ndarray | None]:
         """What the slopes change by as the tensors move."""
@@ -53,7 +54,7 @@ class BatchCall:
     def hessian_along(self, *given: Any) -> np.ndarray:
         """The second derivatives of the values in two directions each."""
         *arguments, moves, others = given
-        return self._differentiated(arguments, moves).hessian_along(self._placed(moves), self._placed(others))
+        return self._moved(arguments, moves).hessian_along(self._placed(moves), self._placed(others))
 
     def behind_a_batch(self, shapes: list[tuple[int, ...]]) -> BatchCall:
         """Itself: the axes of batches are those that the tensors have beside their own."""
@@ -61,29 +62,52 @@ class BatchCall:
 
     def _call(self, arguments: Sequence[Any]) -> Call:
         """That of the distributions that have these numbers."""
-        numbers: dict[str, dict[str, Any]] = {"p": {}, "q": {}}
-        for (side, name), x in zip(self.shapes, self._placed(arguments), strict=True):
-            numbers[side][name] = x
         leaves = inner(self.p, self.q)
-        p, q = _renewed(self.p, leaves.p, numbers["p"]), _renewed(self.q, leaves.q, numbers["q"])
+        given = self._kept(leaves, arguments) if self.kept else arguments
+        numbers: dict[str, dict[str, Any]] = {"p": {}, "q": {}}
+        for (side, name), x in zip(self.shapes, self._placed(given), strict=True):
+            numbers[side][name] = x
+        try:
+            p, q = _renewed(self.p, leaves.p, numbers["p"]), _renewed(self.q, leaves.q, numbers["q"])
+        except ValueError:
+            self._check(leaves, given)
+            raise
         shapes = {(side, name): tuple(x.shape) for side in "pq" for name, x in numbers[side].items()}
         return call_of(p, q, self.base, inner(p, q), shapes, self)
 
-    def _differentiated(self, arguments: Sequence[Any], by: Sequence[Any]) -> Call:
+    def _kept(self, leaves: Inner, arguments: Sequence[Any]) -> list[Any]:
+        """The numbers that the distributions keep, in the shapes of the arguments."""
+        own = (getattr(leaves, side)._given[name] for side, name in self.shapes)
+        return [np.broadcast_to(numbers, x.shape) for numbers, x in zip(own, arguments, strict=True)]
+
+    def _check(self, leaves: Inner, given: Sequence[Any]) -> None:
+        """An error that names the place of a number that breaks a rule, without the axes that are added here."""
+        for (side, name), x in zip(self.shapes, given, strict=True):
+            family = type(getattr(leaves, side))
+            getattr(family, name).constraint.check(family.__name__, name, np.asarray(x))
+
+    def _differentiated(self, arguments: Sequence[Any], by: Sequence[bool]) -> Call:
         """The same, where derivatives are wanted by some tensors."""
         call = self._call(arguments)
-        wanted = (place for place, one in zip(self.shapes, by, strict=True) if one is not None and one is not False)
-        refuse_counts(call.found, wanted)
+        refuse_counts(call.found, (place for place, one in zip(self.shapes, by, strict=True) if one))
         return call
+
+    def _moved(self, arguments: Sequence[Any], moves: Sequence[Any]) -> Call:
+        """The same, where some tensors move."""
+        return self._differentiated(arguments, [move is not None for move in moves])
 
     def _placed(self, given: Sequence[Any]) -> list[Any]:
         """Tensors, or moves of them, whose batches have as many axes each, behind those that ``vmap`` goes through."""
-        families = inner(self.p, self.q)
-        ndim = max(_axes(self.p, families.p), _axes(self.q, families.q))
+        leaves = inner(self.p, self.q)
+        moving = {side for side, _ in self.shapes}
+        ndim = max(
+            _axes(one, leaf) if side in moving else len(one.batch_shape) + leaves.summed
+            for side, one, leaf in (("p", self.p, leaves.p), ("q", self.q, leaves.q))
+        )
         found = []
         for (place, own), x in zip(self.shapes.items(), given, strict=True):
             side, name = place
-            batch, event = getattr(type(getattr(families, side)), name).split(own)
+            batch, event = getattr(type(getattr(leaves, side)), name).split(own)
             before = () if x is None else tuple(x.shape[: x.ndim - len(own)])
             wide = before + (1,) * (ndim - len(batch)) + batch + event
             found.append(None if x is None else x.reshape(wide))
@@ -103,10 +127,16 @@ def _axes(one: Distribution, leaf: Distribution) -> int:
 
 
 def _renewed(one: Distribution, leaf: Distribution, numbers: dict[str, Any]) -> Distribution:
-    """What is made of a distribution, made of the one that has other numbers."""
+    """What is made of a distribution, made of the one that has other numbers, which are at hand."""
+    if not numbers:
+        return one
     if one is leaf:
-        return leaf._rebuilt({**leaf._given, **numbers}) if numbers else leaf
-    base = _renewed(cast(Any, one).base_distribution, leaf, numbers)
-    if isinstance(one, Independent):
-        return one._like(Independent, base, one.reinterpreted_batch_ndims)
-    return one._like(TransformedDistribution, base, cast(TransformedDistribution, one).transforms)
+        made = leaf._rebuilt({**leaf._given, **numbers})
+    else:
+        base = _renewed(cast(Any, one).base_distribution, leaf, numbers)
+        if isinstance(one, Independent):
+            made = one._like(Independent, base, one.reinterpreted_batch_ndims)
+        else:
+            made = one._like(TransformedDistribution, base, cast(TransformedDistribution, one).transforms)
+    made.__dict__.update(_in_graph=False, _is_mapped=False)
+    return made

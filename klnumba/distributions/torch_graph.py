@@ -32,8 +32,9 @@ def divergence(p: Distribution, q: Distribution, base: float | None) -> Any:
     shapes = {place: tuple(x.shape) for place, x in tensors.items()}
     from klnumba.torch_nodes import Value  # which loads PyTorch
 
-    of_batch = BatchCall(p, q, base, shapes)
-    if (p._is_mapped or q._is_mapped) and transforms_around():
+    mapped = (p._is_mapped or q._is_mapped) and transforms_around()
+    of_batch = BatchCall(p, q, base, shapes, kept=not mapped)
+    if mapped:
         return Value.apply(of_batch, *tensors.values())
     refuse_counts(found, shapes)
     call = call_of(p, q, base, found, shapes, of_batch, rule_of(found))

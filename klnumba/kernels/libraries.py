@@ -10,6 +10,7 @@ of whole pieces, since LLVM meets the operations in another order.
 from __future__ import annotations
 
 import ctypes
+import functools
 import warnings
 from collections.abc import Iterable
 from typing import Any
@@ -25,14 +26,22 @@ NEEDED = (
     "_optimize_final_module",
     "_raise_if_finalized",
     "add_linking_library",
+    "_codegen",
+    "_final_module",
+    "_finalized",
+    "_linking_libraries",
+    "_shared_module",
 )
 
 
-def is_known() -> bool:
-    """Whether this Numba has the parts that are replaced here; else all is compiled as Numba does."""
-    return hasattr(codegen.CPUCodegen, "_pass_builder") and all(
-        hasattr(codegen.JITCodeLibrary, name) for name in NEEDED
-    )
+@functools.lru_cache
+def is_known(generator: Any) -> bool:
+    """Whether this Numba has the parts that are replaced or read here; else all is compiled as Numba does."""
+    try:
+        library = codegen.JITCodeLibrary(generator, "klnumba")
+    except Exception:
+        return False
+    return hasattr(generator, "_pass_builder") and all(hasattr(library, name) for name in NEEDED)
 
 
 class Unengaged:

@@ -51,11 +51,13 @@ def _lowering(name: str, library: Any) -> Any:
             return Lower
 
         def run_pass(self, state: Any) -> bool:
-            if not is_known():
+            generator = state.targetctx.codegen()
+            if is_known(generator):
+                if state.library is None:
+                    state.library = library(generator, state.func_id.func_qualname)
+                    state.library.enable_object_caching()
+            elif library is LoopLibrary:
                 warn_of_the_unknown()
-            elif state.library is None:
-                state.library = library(state.targetctx.codegen(), state.func_id.func_qualname)
-                state.library.enable_object_caching()
             return bool(super().run_pass(state))
 
     return Lowering

@@ -42,6 +42,15 @@ def test_nan_where_the_divergence_is_infinite_for_all_parameters(p, q):
         np.testing.assert_array_equal(slope, [math.nan, math.nan])
 
 
+def test_nan_by_vectors_of_probabilities():
+    """An infinite divergence of categories from what has no atoms has NaN by each of their numbers, and vectors."""
+    p = D.Categorical([[0.2, 0.8], [0.5, 0.5], [1.0, 0.0]])
+    value, gradient = kl_divergence_grad(p, D.Normal(0.0, [[1.0], [2.0]]))
+    np.testing.assert_array_equal(value, np.full((2, 3), math.inf))
+    np.testing.assert_array_equal(gradient.p["probs"], np.full((2, 3, 2), math.nan))
+    np.testing.assert_array_equal(gradient.q["scale"], np.full((2, 3), math.nan))
+
+
 def test_no_derivative_by_what_is_finite_at_single_points():
     value, gradient = kl_divergence_grad(D.Delta([0.0, 1.0, 0.5, 3.0]), D.Poisson(2.0))
     np.testing.assert_array_equal(np.isfinite(value), [True, True, False, True])

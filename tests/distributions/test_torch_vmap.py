@@ -10,6 +10,7 @@ import pytest
 import klnumba as kl
 from klnumba import distributions as D
 from klnumba.distributions import torch_batch
+from klnumba.distributions.constraint import REAL
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
 from tests.distributions.test_accuracy import PAIR  # noqa: E402
@@ -214,6 +215,93 @@ def test_without_a_record(way):
     assert same(vmap(call)(*inside), expected)
 
 
+CHANGES = {
+    "a number": lambda x: x.sub_(0.5),
+    "a part": lambda x: x[0].add_(1.0),
+    "a view": lambda x: x.view(-1).mul_(3.0),
+    "copied": lambda x: x.copy_(x.cos()),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_distribution_keeps_its_numbers(change):
+    """Whatever becomes of the tensor, as without vmap."""
+    x = numbers()[0]
+
+    def before_and_after(x):
+        x = x.clone()
+        p = D.Normal(x, 1.0)
+        CHANGES[change](x)
+        return kl.kl_divergence(p, D.Normal(x, 1.0))
+
+    expected = np.stack([before_and_after(one) for one in x])
+    assert expected.any()
+    assert np.array_equal(vmap(before_and_after)(x), expected)
+    with torch.inference_mode():
+        assert np.array_equal(vmap(before_and_after)(x), expected)
+    rows = np.array([[before_and_after(row) for row in one] for one in x])
+    assert np.array_equal(vmap(lambda x: vmap(before_and_after)(x))(x), rows)
+
+
+def test_directions_are_of_the_numbers_that_were_given():
+    """Though the tensor has been changed since: in one direction, and in many."""
+    x = torch.tensor([1.0, 2.0], dtype=torch.float64)
+    _, back = torch.func.vjp(lambda x: kl.kl_divergence(D.Normal(x, 1.0), D.Normal(0.0, 1.0)), x)
+    x.add_(10.0)
+    assert back(torch.ones(2).double())[0].tolist() == [1.0, 2.0]
+    assert vmap(back)(torch.eye(2).double())[0].tolist() == [[1.0, 0.0], [0.0, 2.0]]
+
+
+def test_parts_of_which_one_side_is_not_mapped():
+    p = D.Independent(D.Normal(np.zeros((2, 3)), 1.0), 2)
+
+    def divergence(x):
+        return kl.kl_divergence(p, D.Independent(D.MultivariateNormal(x, scale_tril=np.eye(3)), 1))
+
+    x = numbers()[0]
+    assert np.array_equal(vmap(divergence)(x), [divergence(one) for one in x])
+
+
+def test_pairs_of_ones_own():
+    """Of functions of the two distributions, which find their numbers there."""
+
+    class Place(D.Distribution):
+        parameters = ("loc",)
+        loc = D.Parameter(REAL)
+
+        def __init__(self, loc):
+            super().__init__(loc=loc)
+
+    @D.register_kl(Place, Place)
+    def between_places(p, q):
+        return (p.loc - q.loc) ** 2
+
+    @D.register_kl(D.Normal, Place)
+    def to_place(p, q):
+        return p.entropy() + kl.kl_divergence(p, D.Normal(q.loc, 1.0))
+
+    x = numbers()[0][:, 0]
+    assert np.array_equal(vmap(lambda x: kl.kl_divergence(Place(x), Place(1.0)))(x), (x - 1.0) ** 2)
+    found = vmap(lambda x: kl.kl_divergence(D.Normal(x, 1.0), Place(x)))(x)
+    assert np.array_equal(found, np.full(x.shape, D.Normal(0.0, 1.0).entropy()))
+    with pytest.raises(NotImplementedError, match="derivatives are those of scalar formulas"):
+        vmap(grad(lambda x: kl.kl_divergence(Place(x), Place(1.0)).sum()))(x)
+
+
+def test_empty_batches():
+    """A call that serves a whole batch serves an empty one, as PyTorch's own do."""
+
+    def divergence(x):
+        return kl.kl_divergence(D.Normal(x, 1.0), D.Normal(0.0, 1.0))
+
+    empty = torch.zeros(0, dtype=torch.float64)
+    assert vmap(divergence)(empty.reshape(0, 3)).shape == (0, 3)
+    assert vmap(grad(lambda x: divergence(x).sum()))(empty.reshape(0, 3)).shape == (0, 3)
+    assert jacrev(divergence)(empty).shape == (0, 0)
+    assert jacfwd(divergence)(empty).shape == (0, 0)
+    assert hessian(lambda x: divergence(x).sum())(empty).shape == (0, 0)
+
+
 def test_counts_are_mapped_over_but_not_differentiated_by():
     counts = torch.arange(1, 5)
     found = vmap(lambda n: kl.kl_divergence(D.Binomial(n, 0.5), D.Binomial(n, 0.3)))(counts)
@@ -233,12 +321,12 @@ def test_what_is_wrong_is_said_with_its_place_in_the_batch():
         vmap(lambda x: kl.kl_divergence(D.Uniform(x, x), D.Uniform(-9.0, 9.0)))(x)
     with pytest.raises(ValueError, match=r"do not broadcast: loc \(2,\), scale \(3,\)"):
         vmap(lambda x: D.Normal(x, [1.0, 2.0, 3.0]).batch_shape)(x)
+    with pytest.raises(ValueError, match=r"Normal: scale must be a finite number > 0, but scale\[1, 1\] is -4.0"):
+        vmap(lambda x: kl.kl_divergence(D.Normal(np.zeros((2, 1, 2)), x), D.Normal(0.0, 1.0)))(x)
     with pytest.raises(TypeError, match=r"Normal: loc must be real numbers, not torch.complex64"):
         vmap(lambda x: kl.kl_divergence(D.Normal(x, 1.0), D.Normal(0.0, 1.0)))(x + 0j)
     unchecked = vmap(lambda x: kl.kl_divergence(D.Normal(0.0, x, validate_args=False), D.Normal(0.0, 1.0)))(x)
     assert unchecked.isnan().tolist() == [[False, False], [False, True]]
-    with pytest.raises(RuntimeError, match="the batch is empty"):
-        vmap(lambda x: kl.kl_divergence(D.Normal(x, 1.0), D.Normal(0.0, 1.0)))(x[:0])
 
 
 HELD = {
@@ -255,6 +343,8 @@ HELD = {
     ),
     "transforms": lambda x: D.TransformedDistribution(D.Normal(0.0, 1.0), D.AffineTransform(x, 1.0)),
     "SciPy": lambda x: D.Normal(x, 1.0).to_scipy(),
+    "another shape": lambda x: D.Normal(x, 1.0).spread(1),
+    "more axes": lambda x: D.Normal(x, 1.0).with_axes(0, 1),
 }
 
 

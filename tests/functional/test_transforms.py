@@ -305,5 +305,7 @@ def test_arrays_and_lists_beside_a_batch(side, monkeypatch):
 
 
 def test_an_empty_batch_is_named():
+    """Where each member would be a call; where all are one, nothing comes of it."""
+    assert vmap(lambda q: kl.kl_divergence([0.5, 0.5], q))(torch.ones(0, 2)).shape == (0,)
     with pytest.raises(RuntimeError, match=r"torch\.func\.vmap: the batch is empty"):
         vmap(lambda q: kl.kl_divergence([0.5, 0.5], q, reduction="mean"))(torch.ones(0, 2))

@@ -9,7 +9,7 @@ import numba
 import pytest
 from numba.core import codegen
 
-from klnumba.kernels import compiler
+from klnumba.kernels import compiler, libraries
 from tests.kernels import sub
 
 # Prints the value, how many loops were compiled and how many came out of the cache, where the cache is, and whether
@@ -123,6 +123,15 @@ def test_bits_come_neither_from_the_cache_nor_from_the_order(tmp_path):
     assert bits(True, "second") == compiled
 
 
+@pytest.fixture
+def unknown():
+    """What is known of this Numba is asked again."""
+    libraries.is_known.cache_clear()
+    yield
+    libraries.is_known.cache_clear()
+
+
+@pytest.mark.usefixtures("unknown")
 def test_a_numba_that_compiles_otherwise_is_told_of(monkeypatch):
     """The loop works; that its pieces are not its own is said. In the place of all steps is the last one alone."""
     library = codegen.CPUCodeLibrary
