@@ -23,7 +23,9 @@ from klnumba.distributions.odds import (
     sigmoid_twofold,
     softplus,
     two_outcomes,
+    two_outcomes_bends,
     two_outcomes_logits,
+    two_outcomes_logits_bends,
     two_outcomes_logits_slopes,
     two_outcomes_slopes,
 )
@@ -34,7 +36,8 @@ from klnumba.formulas.elementary import exp, log, log1p, two_sum
 from klnumba.formulas.integrals import gamma_below
 from klnumba.formulas.log_cells import phi
 from klnumba.formulas.primitives import fma
-from klnumba.formulas.quick import Slopes, with_quick_slopes
+from klnumba.formulas.quick import Slopes, with_quick_bends, with_quick_slopes
+from klnumba.formulas.slopes_of_pairs import NONE
 from klnumba.formulas.special import (
     HALF_LOG_2PI,
     difference_of_products,
@@ -319,6 +322,21 @@ def binomial_probs_slopes(n: float, p: float, m: float, q: float) -> Slopes:
     return (0.0, 0.0), (times * by_p, 0.0), (0.0, 0.0), (times * by_q, 0.0)
 
 
+def binomial_probs_bends(
+    n: float, p: float, m: float, q: float, move_n: float, move_p: float, move_m: float, move_q: float
+) -> Slopes:
+    """So many times those of one draw, of equal counts that stay."""
+    (by_p, size_p), (by_q, size_q), _, _ = two_outcomes_bends(p, q, move_p, move_q)
+    times = _staying(n, m, move_n, move_m)
+    return NONE, (times * by_p, times * size_p), NONE, (times * by_q, times * size_q), NONE, NONE, NONE, NONE
+
+
+def _staying(n: float, m: float, move_n: float, move_m: float) -> float:
+    """A count that both have and keep; NaN if they do not."""
+    return n if (n == m) & (n > 0.0) & (move_n == 0.0) & (move_m == 0.0) else math.nan
+
+
+@with_quick_bends(binomial_probs_bends)
 @with_quick_slopes(binomial_probs_slopes)
 def binomial_probs(n: float, p: float, m: float, q: float) -> float:
     """So many times that of one draw; infinite where p may count beyond q; else a sum over the counts of p."""
@@ -340,6 +358,16 @@ def binomial_logits_slopes(n: float, a: float, m: float, b: float) -> Slopes:
     return (0.0, 0.0), (times * by_a, 0.0), (0.0, 0.0), (times * by_b, 0.0)
 
 
+def binomial_logits_bends(
+    n: float, a: float, m: float, b: float, move_n: float, move_a: float, move_m: float, move_b: float
+) -> Slopes:
+    """The same from log-odds."""
+    (by_a, size_a), (by_b, size_b), _, _ = two_outcomes_logits_bends(a, b, move_a, move_b)
+    times = _staying(n, m, move_n, move_m)
+    return NONE, (times * by_a, times * size_a), NONE, (times * by_b, times * size_b), NONE, NONE, NONE, NONE
+
+
+@with_quick_bends(binomial_logits_bends)
 @with_quick_slopes(binomial_logits_slopes)
 def binomial_logits(n: float, a: float, m: float, b: float, a_low: float = 0.0, b_low: float = 0.0) -> float:
     """`binomial_probs` from log-odds."""

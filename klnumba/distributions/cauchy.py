@@ -9,9 +9,16 @@ from klnumba.distributions.location_scale import LocationScale
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import log, log1p
 from klnumba.formulas.primitives import fma
-from klnumba.formulas.quick import Slopes, with_quick_slopes
+from klnumba.formulas.quick import Slopes, with_quick_bends, with_quick_slopes
 from klnumba.formulas.ranges import in_range
-from klnumba.formulas.slopes_of_pairs import plus_narrow, square_of_difference, squares_apart
+from klnumba.formulas.slopes_of_pairs import (
+    NONE,
+    plus_narrow,
+    sized_four,
+    sized_three,
+    square_of_difference,
+    squares_apart,
+)
 
 LOG_4 = 1.3862943611198906
 LOG_4PI = 2.5310242469692907
@@ -68,7 +75,24 @@ def cauchy_cauchy_slopes(loc_p: float, scale_p: float, loc_q: float, scale_q: fl
     return (by_loc, 0.0), (by_p * of_p, few_p * of_p), (-by_loc, 0.0), (-by_q * of_q, few_q * of_q)
 
 
+def cauchy_cauchy_bends(
+    loc_p: float, scale_p: float, loc_q: float, scale_q: float, move_p: float, more_p: float, move_q: float,
+    more_q: float,
+) -> Slopes:  # fmt: skip
+    """Of 2*d/n, and of 2*(scale_p + scale_q)/n less one over a scale: the two parts of n, which its growth is of."""
+    d, e = loc_p - loc_q, move_p - move_q
+    both, more = scale_p + scale_q, more_p + more_q
+    u = 2.0 / fma(both, both, d * d)
+    of_scales, of_places = both * more * u, d * e * u
+    by_loc, size = sized_three(e * u, -d * u * of_scales, -d * u * of_places)
+    grown, narrow, wide = more * u, -both * u * of_scales, -both * u * of_places
+    by_p = sized_four(grown, narrow, wide, more_p / scale_p / scale_p)
+    by_q = sized_four(grown, narrow, wide, more_q / scale_q / scale_q)
+    return (by_loc, size), by_p, (-by_loc, size), by_q, NONE, NONE, NONE, NONE
+
+
 @register_kl(Cauchy, Cauchy, compiled=True)
+@with_quick_bends(cauchy_cauchy_bends)
 @with_quick_slopes(cauchy_cauchy_slopes)
 def cauchy_cauchy(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """log of [(scale_p + scale_q)**2 + (loc_p - loc_q)**2]/(4*scale_p*scale_q) (Chyzak and Nielsen 2019)."""

@@ -187,7 +187,16 @@ def gamma_exponential_slopes(shape: float, rate_p: float, rate_q: float) -> Slop
     return by_shape, by_rate_p, by_rate_q
 
 
+def gamma_exponential_bends(
+    shape: float, rate_p: float, rate_q: float, move: float, move_p: float, move_q: float
+) -> Slopes:
+    """Those of gamma distributions."""
+    by_shape, by_p, _, by_q, _, _, _, _ = gamma_gamma_bends(shape, rate_p, 1.0, rate_q, move, move_p, 0.0, move_q)
+    return by_shape, by_p, by_q, NONE, NONE, NONE
+
+
 @register_kl(Gamma, Exponential, compiled=True)
+@with_quick_bends(gamma_exponential_bends)
 @with_quick_slopes(gamma_exponential_slopes)
 def gamma_exponential(shape: float, rate_p: float, rate_q: float) -> float:
     """That of gamma distributions, q of shape 1."""
@@ -200,7 +209,16 @@ def exponential_gamma_slopes(rate_p: float, shape: float, rate_q: float) -> Slop
     return by_rate_p, by_shape, by_rate_q
 
 
+def exponential_gamma_bends(
+    rate_p: float, shape: float, rate_q: float, move_p: float, move: float, move_q: float
+) -> Slopes:
+    """Those of gamma distributions."""
+    _, by_p, by_shape, by_q, _, _, _, _ = gamma_gamma_bends(1.0, rate_p, shape, rate_q, 0.0, move_p, move, move_q)
+    return by_p, by_shape, by_q, NONE, NONE, NONE
+
+
 @register_kl(Exponential, Gamma, compiled=True)
+@with_quick_bends(exponential_gamma_bends)
 @with_quick_slopes(exponential_gamma_slopes)
 def exponential_gamma(rate_p: float, shape: float, rate_q: float) -> float:
     """That of gamma distributions, p of shape 1."""

@@ -22,9 +22,18 @@ from klnumba.formulas.exponents import (
 )
 from klnumba.formulas.integrals import entire_exponential_integral, scaled_exponential_integral
 from klnumba.formulas.primitives import fma
-from klnumba.formulas.quick import Slopes, with_quick_slopes
+from klnumba.formulas.quick import Slopes, with_quick_bends, with_quick_slopes
 from klnumba.formulas.ranges import TINY, in_range
-from klnumba.formulas.slopes_of_pairs import NARROW, gumbel_parts, sized, sized_three, squares_apart
+from klnumba.formulas.slopes_of_pairs import (
+    NARROW,
+    NONE,
+    by_normal_along,
+    gumbel_parts,
+    gumbel_parts_along,
+    sized,
+    sized_three,
+    squares_apart,
+)
 from klnumba.formulas.special import (
     EULER,
     HALF_LOG_2PI,
@@ -100,14 +109,36 @@ def gumbel_excess(above: float, below: float, m: float, low: float) -> float:
 def gumbel_gumbel_slopes(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> Slopes:
     """With v as below and r the ratio of scales: by loc_p (1 - exp(v))/scale_q, the rest by the chain rule."""
     m, low = difference_over_twofold(loc_p, loc_q, scale_q)
-    rise, size, by_r, extent = gumbel_parts(scale_p, scale_q, m, low)
+    rise, size, by_r, extent, _ = gumbel_parts(scale_p, scale_q, m, low)
     r = scale_p / scale_q
     u = 1.0 / scale_q
     by_scale_q = (fma(m, rise, -r * by_r) * u, (abs(m) * (abs(rise) + size) + r * extent) * u)
     return (-rise * u, size * u), (by_r * u, extent * u), (rise * u, size * u), by_scale_q
 
 
+def gumbel_gumbel_bends(
+    loc_p: float, scale_p: float, loc_q: float, scale_q: float, move_p: float, more_p: float, move_q: float,
+    more_q: float,
+) -> Slopes:  # fmt: skip
+    """By the chain rule: m changes by (move_p - move_q)/scale_q - m*f and r by more_p/scale_q - r*f, f as scale_q."""
+    m, low = difference_over_twofold(loc_p, loc_q, scale_q)
+    rise, lost, by_r, extent, whole = gumbel_parts(scale_p, scale_q, m, low)
+    u = 1.0 / scale_q
+    r, f = scale_p * u, more_q * u
+    m_grown, of_m = sized((move_p - move_q) * u, -m * f)
+    r_grown, of_r = sized(more_p * u, -r * f)
+    grown, of_grown, bent, of_bent = gumbel_parts_along(r, whole, lost, r_grown, of_r, m_grown, of_m)
+    of_rise, of_by_r = abs(rise) + lost, abs(by_r) + extent
+    by_loc, size = (rise * f - grown) * u, (of_rise * abs(f) + of_grown) * u
+    by_scale_p = (bent - by_r * f) * u, (of_bent + of_by_r * abs(f)) * u
+    by_scale_q = (m_grown * rise + m * grown) - (r_grown * by_r + r * bent) - (m * rise - r * by_r) * f
+    of_moves = (of_m + abs(m * f)) * of_rise + (of_r + abs(r * f)) * of_by_r
+    terms = (by_scale_q * u, (of_moves + abs(m) * of_grown + r * of_bent) * u)
+    return (by_loc, size), by_scale_p, (-by_loc, size), terms, NONE, NONE, NONE, NONE
+
+
 @register_kl(Gumbel, Gumbel, compiled=True)
+@with_quick_bends(gumbel_gumbel_bends)
 @with_quick_slopes(gumbel_gumbel_slopes)
 def gumbel_gumbel(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """exp(v) - 1 - v, v = log-gamma(1 + r) - (loc_p - loc_q)/scale_q, and log-gamma beyond first order from 1 to r."""
@@ -133,7 +164,23 @@ def gumbel_normal_slopes(loc_p: float, scale_p: float, loc_q: float, scale_q: fl
     )
 
 
+def gumbel_normal_bends(
+    loc_p: float, scale_p: float, loc_q: float, scale_q: float, move_p: float, more_p: float, move_q: float,
+    more_q: float,
+) -> Slopes:  # fmt: skip
+    """Of the parts by scale_p, and those of any distribution to a normal one."""
+    u = 1.0 / scale_q
+    t, of_t = sized(loc_p - loc_q, EULER * scale_p)
+    e, of_e = sized(move_p - move_q, EULER * more_p)
+    f, spread = more_q * u, PI_SQUARED_6 * scale_p
+    by_loc, by_scale_q = by_normal_along(spread * scale_p, t, of_t, u, 2.0 * spread * more_p, e, of_e, f)
+    by_scale_p, size = sized_three(PI_SQUARED_6 * more_p * u * u, -2.0 * spread * u * u * f, more_p / scale_p / scale_p)
+    by_scale_p, size = by_scale_p - EULER * by_loc[0], size + EULER * by_loc[1]
+    return (-by_loc[0], by_loc[1]), (by_scale_p, size), by_loc, by_scale_q, NONE, NONE, NONE, NONE
+
+
 @register_kl(Gumbel, Normal, compiled=True)
+@with_quick_bends(gumbel_normal_bends)
 @with_quick_slopes(gumbel_normal_slopes)
 def gumbel_normal(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """The variances' excess, the distance of the means, and the divergence that is left where both agree."""

@@ -13,13 +13,14 @@ from klnumba.distributions.gamma_powers import gamma_root, root_to_gamma
 from klnumba.distributions.laplace import Laplace, mean_distance, to_laplace
 from klnumba.distributions.location_scale import PositiveScale
 from klnumba.distributions.log_normal import LogNormal, log_gamma_normal, to_gamma
+from klnumba.distributions.normal import normal_normal_bends
 from klnumba.distributions.registry import register_kl
 from klnumba.formulas.elementary import log
 from klnumba.formulas.exponents import plus_half_square
 from klnumba.formulas.logarithms import log_less, log_ratio_beyond
-from klnumba.formulas.quick import Slopes, with_quick_slopes
+from klnumba.formulas.quick import Slopes, with_quick_bends, with_quick_slopes
 from klnumba.formulas.ranges import product, times_excess
-from klnumba.formulas.slopes_of_pairs import squares_apart
+from klnumba.formulas.slopes_of_pairs import NONE, squares_apart
 from klnumba.formulas.special import EULER, HALF_LOG_2PI, LN2, excess_of_nearly, excess_of_products
 
 SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
@@ -69,7 +70,14 @@ def half_normal_half_normal_slopes(scale_p: float, scale_q: float) -> Slopes:
     return (spread / scale_p * u * u, 0.0), (-spread * u * u * u, 0.0)
 
 
+def half_normal_half_normal_bends(scale_p: float, scale_q: float, move_p: float, move_q: float) -> Slopes:
+    """Those of normal distributions of one place."""
+    _, by_p, _, by_q, _, _, _, _ = normal_normal_bends(0.0, scale_p, 0.0, scale_q, 0.0, move_p, 0.0, move_q)
+    return by_p, by_q, NONE, NONE
+
+
 @register_kl(HalfNormal, HalfNormal, compiled=True)
+@with_quick_bends(half_normal_half_normal_bends)
 @with_quick_slopes(half_normal_half_normal_slopes)
 def half_normal_half_normal(scale_p: float, scale_q: float) -> float:
     """Half the excess of the ratio of variances."""

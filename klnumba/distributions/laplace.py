@@ -20,6 +20,7 @@ from klnumba.formulas.slopes_of_pairs import (
     FULL,
     NONE,
     WIDE,
+    by_normal_along,
     exp_excess_below,
     gamma_share,
     plus_narrow,
@@ -168,7 +169,20 @@ def laplace_normal_slopes(loc_p: float, scale_p: float, loc_q: float, scale_q: f
     return (by_loc, 0.0), (by_scale_p, 0.0), (-by_loc, 0.0), (-total * u * u * u, few * u * u * u)
 
 
+def laplace_normal_bends(
+    loc_p: float, scale_p: float, loc_q: float, scale_q: float, move_p: float, more_p: float, move_q: float,
+    more_q: float,
+) -> Slopes:  # fmt: skip
+    """Of 2*scale_p/scale_q**2 - 1/scale_p, and those of any distribution to a normal one."""
+    u = 1.0 / scale_q
+    t, e, f = loc_p - loc_q, move_p - move_q, more_q * u
+    by_loc, by_scale_q = by_normal_along(2.0 * scale_p * scale_p, t, abs(t), u, 4.0 * scale_p * more_p, e, abs(e), f)
+    by_scale_p = sized_three(2.0 * more_p * u * u, -4.0 * scale_p * u * u * f, more_p / scale_p / scale_p)
+    return (-by_loc[0], by_loc[1]), by_scale_p, by_loc, by_scale_q, NONE, NONE, NONE, NONE
+
+
 @register_kl(Laplace, Normal, compiled=True)
+@with_quick_bends(laplace_normal_bends)
 @with_quick_slopes(laplace_normal_slopes)
 def laplace_normal(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """The variances' excess, the distance of the means, and the divergence that is left where both agree."""
@@ -191,19 +205,42 @@ def mean_distance(y: float) -> float:
     return SQRT_2_OVER_PI * exp(-0.5 * y * y) * total
 
 
-def normal_laplace_slopes(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> Slopes:
-    """With y the distance over scale_p: erf(y/sqrt(2)) and 2*normal density(y) over scale_q, and 1/scale_q etc."""
+def _place_and_density(loc_p: float, loc_q: float, scale_p: float) -> tuple[float, float]:
+    """The distance in units of scale_p, and twice the standard normal density there."""
     y, low = difference_over_twofold(loc_p, loc_q, scale_p)
     half = 0.5 * y * y
     density = SQRT_2_OVER_PI * exp(-half) * (1.0 - (fma(0.5 * y, y, -half) + y * low))
+    return y, density if half < WIDE else 0.0
+
+
+def normal_laplace_slopes(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> Slopes:
+    """With y the distance over scale_p: erf(y/sqrt(2)) and 2*normal density(y) over scale_q, and 1/scale_q etc."""
+    y, density = _place_and_density(loc_p, loc_q, scale_p)
     u = 1.0 / scale_q
     by_loc = math.erf(SQRT_HALF * y) * u
-    by_scale_p, size = sized(density * u if half < WIDE else 0.0, -1.0 / scale_p)
+    by_scale_p, size = sized(density * u, -1.0 / scale_p)
     distance = scale_p * mean_distance(abs(y)) * u * u
     return (by_loc, 0.0), (by_scale_p, 0.5 * size), (-by_loc, 0.0), (u - distance, 0.5 * u + distance)
 
 
+def normal_laplace_bends(
+    loc_p: float, scale_p: float, loc_q: float, scale_q: float, move_p: float, more_p: float, move_q: float,
+    more_q: float,
+) -> Slopes:  # fmt: skip
+    """With y the distance over scale_p, which changes by e/scale_p - y*more_p/scale_p, and the density at y."""
+    y, density = _place_and_density(loc_p, loc_q, scale_p)
+    u, w = 1.0 / scale_q, 1.0 / scale_p
+    e, f, inside = move_p - move_q, more_q * u, math.erf(SQRT_HALF * y)
+    near, wide = density * (e * w) * u, -density * y * (more_p * w) * u
+    by_loc, size = sized_three(near, wide, -inside * u * f)
+    by_scale_p = sized_four(-y * near, -y * wide, -density * u * f, more_p * w * w)
+    distance = 2.0 * scale_p * mean_distance(abs(y)) * u * u * f
+    by_scale_q = sized_four(-f * u, -inside * e * u * u, -density * more_p * u * u, distance)
+    return (by_loc, size), by_scale_p, (-by_loc, size), by_scale_q, NONE, NONE, NONE, NONE
+
+
 @register_kl(Normal, Laplace, compiled=True)
+@with_quick_bends(normal_laplace_bends)
 @with_quick_slopes(normal_laplace_slopes)
 def normal_laplace(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> float:
     """The excess of E abs(X - loc_q)/scale_q, and what is left where that is 1."""

@@ -167,6 +167,16 @@ def per_success_slopes(p: float, q: float) -> Slopes:
     return (signed_log1p(d, 1.0 - p, 1.0 - q) / p / p, 0.0), (-d / (q * (1.0 - q)) / p, 0.0)
 
 
+def per_success_bends(p: float, q: float, move_p: float, move_q: float) -> Slopes:
+    """Of log((1 - q)/(1 - p))/p**2, and of 1/(p*(1 - q)) - 1/(q*(1 - q))."""
+    rest_p, rest_q, u = 1.0 - p, 1.0 - q, 1.0 / p
+    log_ratio = signed_log1p(p - q, rest_p, rest_q)
+    by_p = sized_three(move_p / rest_p * u * u, -move_q / rest_q * u * u, -2.0 * log_ratio * u * (move_p * u) * u)
+    by_q = sized_three(-move_p * u * u / rest_q, move_q / q / q, move_q * rest_p * u / rest_q / rest_q)
+    return by_p, by_q, NONE, NONE
+
+
+@with_quick_bends(per_success_bends)
 @with_quick_slopes(per_success_slopes)
 def per_success(p: float, q: float) -> float:
     """[p*log(p/q) + (1 - p)*log((1 - p)/(1 - q))]/p."""
@@ -297,6 +307,16 @@ def per_success_logits_slopes(a: float, b: float) -> Slopes:
     return (unless_lost(by_a, inside), 0.0), (unless_lost(by_b, inside), 0.0)
 
 
+def per_success_logits_bends(a: float, b: float, move_a: float, move_b: float) -> Slopes:
+    """Of exp(-a)*log((1 + exp(a))/(1 + exp(b))), and of q/p - 1."""
+    (by_a, _), _ = per_success_logits_slopes(a, b)
+    p, q, rest_p, rest_q = sigmoid(a), sigmoid(b), sigmoid(-a), sigmoid(-b)
+    ratio = unless_lost(q / p, min(p, q))
+    by_p = sized_three(-move_a * by_a, rest_p * move_a, -rest_p * ratio * move_b)
+    return by_p, sized(ratio * rest_q * move_b, -ratio * rest_p * move_a), NONE, NONE
+
+
+@with_quick_bends(per_success_logits_bends)
 @with_quick_slopes(per_success_logits_slopes)
 def per_success_logits(a: float, b: float, a_low: float = 0.0, b_low: float = 0.0) -> float:
     """`per_success` from log-odds."""

@@ -20,14 +20,16 @@ from klnumba.formulas.cumulants import log_pareto_moment
 from klnumba.formulas.divergences import log_ratio
 from klnumba.formulas.elementary import exp, log, log1p
 from klnumba.formulas.logarithms import log_less
-from klnumba.formulas.quick import Slopes, with_quick_slopes
+from klnumba.formulas.quick import Slopes, with_quick_bends, with_quick_slopes
 from klnumba.formulas.ranges import in_range, product, ratio_of_products, times_excess
 from klnumba.formulas.slopes_of_pairs import (
+    NONE,
     by_normal,
     digamma_sized,
     log_of_ordinary_products,
     log_of_ordinary_ratio,
     sized,
+    sized_four,
     sized_three,
     towards_normal,
 )
@@ -109,7 +111,23 @@ def pareto_pareto_slopes(scale_p: float, alpha_p: float, scale_q: float, alpha_q
     return (alpha_q / scale_p, 0.0), (d / alpha_p / alpha_p, 0.0), (-alpha_q / scale_q, 0.0), by_alpha_q
 
 
+def pareto_pareto_bends(
+    scale_p: float, alpha_p: float, scale_q: float, alpha_q: float, move_p: float, more_p: float, move_q: float,
+    more_q: float,
+) -> Slopes:  # fmt: skip
+    """Of alpha_q over either scale, of 1/alpha_p - alpha_q/alpha_p**2, and of the logarithm and what is beside it."""
+    u, v, w, z = 1.0 / scale_p, 1.0 / scale_q, 1.0 / alpha_p, 1.0 / alpha_q
+    by_scale_p, by_scale_q = (
+        sized(more_q * u, -alpha_q * u * (move_p * u)),
+        sized(-more_q * v, alpha_q * v * (move_q * v)),
+    )
+    by_alpha_p = sized_three(2.0 * alpha_q * w * (more_p * w) * w, -more_p * w * w, -more_q * w * w)
+    by_alpha_q = sized_four(move_p * u, -move_q * v, -more_p * w * w, more_q * z * z)
+    return by_scale_p, by_alpha_p, by_scale_q, by_alpha_q, NONE, NONE, NONE, NONE
+
+
 @register_kl(Pareto, Pareto, compiled=True)
+@with_quick_bends(pareto_pareto_bends)
 @with_quick_slopes(pareto_pareto_slopes)
 def pareto_pareto(scale_p: float, alpha_p: float, scale_q: float, alpha_q: float) -> float:
     """The excess of alpha_q/alpha_p, and alpha_q*log(scale_p/scale_q); infinite where p reaches below q."""

@@ -30,9 +30,9 @@ from klnumba.formulas.exponents import (
 from klnumba.formulas.logarithms import log_less, log_twofold
 from klnumba.formulas.power_distances import power_distance
 from klnumba.formulas.primitives import fma
-from klnumba.formulas.quick import Slopes, with_quick_slopes
+from klnumba.formulas.quick import Slopes, with_quick_bends, with_quick_slopes
 from klnumba.formulas.ranges import FAR, MOST, excess_of_square, times_exp_excess, times_log
-from klnumba.formulas.slopes_of_pairs import gumbel_parts
+from klnumba.formulas.slopes_of_pairs import NONE, gumbel_parts, gumbel_parts_along, sized
 from klnumba.formulas.special import (
     EULER,
     HALF_LOG_2PI,
@@ -137,7 +137,7 @@ class Weibull(Distribution):
 def weibull_weibull_slopes(scale_p: float, shape_p: float, scale_q: float, shape_q: float) -> Slopes:
     """Those of Gumbel distributions, of the scales 1/shape and minus the logarithms of the scales as modes."""
     apart, low = log_ratio_twofold(scale_q, scale_p)
-    rise, size, by_r, extent = gumbel_parts(shape_q, shape_p, *times(shape_q, 0.0, apart, low))
+    rise, size, by_r, extent, _ = gumbel_parts(shape_q, shape_p, *times(shape_q, 0.0, apart, low))
     u = 1.0 / shape_p
     times_p, times_q = shape_q / scale_p, shape_q / scale_q
     moved = rise * apart
@@ -146,7 +146,35 @@ def weibull_weibull_slopes(scale_p: float, shape_p: float, scale_q: float, shape
     return by_scale_p, (-by_r * (shape_q * u) * u, extent * (shape_q * u) * u), by_scale_q, by_shape_q
 
 
+def weibull_weibull_bends(
+    scale_p: float, shape_p: float, scale_q: float, shape_q: float, move_p: float, more_p: float, move_q: float,
+    more_q: float,
+) -> Slopes:  # fmt: skip
+    """By the chain rule, m = shape_q*log(scale_q/scale_p) and r = shape_q/shape_p."""
+    apart, low = log_ratio_twofold(scale_q, scale_p)
+    rise, lost, by_r, extent, whole = gumbel_parts(shape_q, shape_p, *times(shape_q, 0.0, apart, low))
+    u = 1.0 / shape_p
+    r, f = shape_q * u, more_p * u
+    way_p, way_q = move_p / scale_p, move_q / scale_q
+    wider, of_wider = sized(way_q, -way_p)
+    m_grown, of_m = more_q * apart + shape_q * wider, abs(more_q * apart) + shape_q * of_wider
+    r_grown, of_r = sized(more_q * u, -r * f)
+    grown, of_grown, bent, of_bent = gumbel_parts_along(r, whole, lost, r_grown, of_r, m_grown, of_m)
+    of_rise, of_by_r = abs(rise) + lost, abs(by_r) + extent
+    by_scale_p = (rise * (more_q - shape_q * way_p) + shape_q * grown) / scale_p
+    by_scale_q = -(rise * (more_q - shape_q * way_q) + shape_q * grown) / scale_q
+    size_p = (of_rise * (abs(more_q) + shape_q * abs(way_p)) + shape_q * of_grown) / scale_p
+    size_q = (of_rise * (abs(more_q) + shape_q * abs(way_q)) + shape_q * of_grown) / scale_q
+    by_shape_p = -(bent * r + by_r * (r_grown - r * f)) * u
+    by_shape_q = (bent - by_r * f) * u - (grown * apart + rise * wider)
+    of_shape_p = (of_bent * r + of_by_r * (of_r + r * abs(f))) * u
+    of_shape_q = (of_bent + of_by_r * abs(f)) * u + of_grown * abs(apart) + of_rise * of_wider
+    by_p, by_q = (by_shape_p, of_shape_p), (by_shape_q, of_shape_q)
+    return (by_scale_p, size_p), by_p, (by_scale_q, size_q), by_q, NONE, NONE, NONE, NONE
+
+
 @register_kl(Weibull, Weibull, compiled=True)
+@with_quick_bends(weibull_weibull_bends)
 @with_quick_slopes(weibull_weibull_slopes)
 def weibull_weibull(scale_p: float, shape_p: float, scale_q: float, shape_q: float) -> float:
     """That of the logarithms, which with the opposite sign are Gumbel distributed."""

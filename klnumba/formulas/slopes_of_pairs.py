@@ -226,8 +226,10 @@ def log_of_moved(c: float, b: float, a: float, e: float, up: float) -> float:
 # --- Gumbel and Weibull distributions -------------------------------------------------------------------------------
 
 
-def gumbel_parts(above: float, below: float, m: float, low: float) -> tuple[float, float, float, float]:
+def gumbel_parts(above: float, below: float, m: float, low: float) -> tuple[float, float, float, float, float]:
     """Of r = above/below and the distance m + low of the modes: exp(v) - 1 and the derivative by r, each with its size.
+
+    And exp(v), to the last digits also where it is small.
 
     v = log-gamma(1 + r) - m. The derivative of exp(v) - 1 - v + [log-gamma beyond first order from 1 to r] by r is
     (exp(v) - 1)*digamma(1 + r) + digamma(r) - digamma(1), that by m is 1 - exp(v).
@@ -247,7 +249,23 @@ def gumbel_parts(above: float, below: float, m: float, low: float) -> tuple[floa
     up, rest = digamma_rise(1.0, r, d)
     other = log_of_ordinary_ratio(r + up, 1.0 + up, d) + rest
     extent = DIGAMMA_2 + abs(climb)
-    return rise, size, fma(rise, slope, other), (abs(rise) + size) * extent + abs(other)
+    of_slope = (abs(rise) + size) * extent + abs(other)
+    whole = exp(v)
+    return rise, size, fma(rise, slope, other), of_slope, fma(whole, v_low, whole)
+
+
+def gumbel_parts_along(
+    r: float, whole: float, size: float, r_grown: float, of_r: float, m_grown: float, of_m: float
+) -> tuple[float, float, float, float]:
+    """What exp(v) and the derivative by r change by as r and m grow by sums of these sizes.
+
+    By v' = digamma(1 + r)*r' - m' they are exp(v)*v' and exp(v)*(digamma(1 + r)*v' + trigamma(1 + r)*r') + r'/r**2.
+    """
+    slope, bend = digamma_sized(1.0 + r), trigamma_of(1.0 + r)
+    v_grown, of_v = slope[0] * r_grown - m_grown, slope[1] * of_r + of_m
+    grown = whole * (slope[0] * v_grown + bend * r_grown) + r_grown / r / r
+    extent = (whole + size) * (slope[1] * of_v + bend * of_r) + of_r / r / r
+    return whole * v_grown, (whole + size) * of_v, grown, extent
 
 
 # --- beta distributions ---------------------------------------------------------------------------------------------
@@ -315,6 +333,17 @@ def by_normal(variance: float, t: float, of_t: float, u: float) -> tuple[tuple[f
     by_loc = (-t * u * u, of_t * u * u)
     by_scale, size = sized_three(u, -variance * u * u * u, -t * t * u * u * u)
     return by_loc, (by_scale, size + 2.0 * abs(t) * of_t * u * u * u)
+
+
+def by_normal_along(
+    variance: float, t: float, of_t: float, u: float, grown: float, e: float, of_e: float, f: float
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """What these change by as the variance grows by `grown`, t by e, of terms of size `of_e`, and the scale by f/u."""
+    z = u * u
+    by_loc, size = (2.0 * t * f - e) * z, (2.0 * of_t * abs(f) + of_e) * z
+    by_scale = ((3.0 * f * (variance + t * t) - grown - 2.0 * t * e) * z - f) * u
+    terms = 3.0 * abs(f) * (variance + of_t * of_t) + abs(grown) + 2.0 * of_t * of_e
+    return (by_loc, size), (by_scale, (terms * z + abs(f)) * u)
 
 
 def digamma_sized(x: float) -> tuple[float, float]:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from mpmath import mp
 
+from klnumba import distributions as D
 from klnumba.distributions import (
     Bernoulli,
     Beta,
@@ -33,8 +34,8 @@ from klnumba.distributions.gamma import gamma_gamma
 from klnumba.distributions.hessian import LEAST, hessian
 from klnumba.distributions.laplace import laplace_laplace
 from klnumba.distributions.normal import normal_normal
-from klnumba.distributions.odds import two_outcomes, two_outcomes_logits
-from klnumba.distributions.registry import divergence
+from klnumba.distributions.odds import per_success, per_success_logits, two_outcomes, two_outcomes_logits
+from klnumba.distributions.registry import divergence, find
 from klnumba.formulas.divergences import generalized_kl
 from klnumba.formulas.quick import quick_bends
 from klnumba.formulas.slopes_of_pairs import tetragamma_of
@@ -88,16 +89,35 @@ def shares(rng, close):
     return rng.uniform() * np.array([1.0, 1.0 - min(close, 0.9)])
 
 
-# The formula, how its parameters of p and q are drawn, near and far from each other, and the largest error found.
+def exponents(rng, close):
+    """Not so far apart, and that of p above."""
+    return np.exp(2.0 * rng.normal()) * (1.0 + min(close, 3.0) * np.array([1.0, 0.0]))
+
+
+def between(p, q):
+    return find(getattr(D, p), getattr(D, q)).function
+
+
+# Of p and q the formula, how the parameters are drawn, near and far from each other, and the largest error found.
 QUICK = {
-    "Normal": (normal_normal, (locations, scales), 3.5),
-    "Laplace": (laplace_laplace, (locations, scales), 8.8),  # of exp(-r) with r up to 45
-    "Exponential": (exponential_exponential, (scales,), 3.9),
-    "Poisson": (generalized_kl, (scales,), 2.6),
-    "Bernoulli": (two_outcomes, (shares,), 2.9),
-    "Bernoulli.logits": (two_outcomes_logits, (locations,), 3.0),
-    "Gamma": (gamma_gamma, (scales, scales), 3.4),
-    "Beta": (beta_beta, (scales, scales), 3.5),
+    ("Normal", "Normal"): (normal_normal, (locations, scales), 3.5),
+    ("Laplace", "Laplace"): (laplace_laplace, (locations, scales), 8.8),  # of exp(-r) with r up to 45
+    ("Exponential", "Exponential"): (exponential_exponential, (scales,), 3.9),
+    ("Poisson", "Poisson"): (generalized_kl, (scales,), 2.6),
+    ("Bernoulli", "Bernoulli"): (two_outcomes, (shares,), 2.9),
+    ("Bernoulli.logits", "Bernoulli.logits"): (two_outcomes_logits, (locations,), 3.0),
+    ("Gamma", "Gamma"): (gamma_gamma, (scales, scales), 3.4),
+    ("Beta", "Beta"): (beta_beta, (scales, scales), 3.5),
+    ("HalfNormal", "HalfNormal"): (between("HalfNormal", "HalfNormal"), (scales,), 4.6),
+    ("Cauchy", "Cauchy"): (between("Cauchy", "Cauchy"), (locations, scales), 4.0),
+    ("Geometric", "Geometric"): (per_success, (shares,), 2.6),
+    ("Geometric.logits", "Geometric.logits"): (per_success_logits, (locations,), 3.4),
+    ("Pareto", "Pareto"): (between("Pareto", "Pareto"), (exponents, scales), 3.3),
+    ("Gumbel", "Gumbel"): (between("Gumbel", "Gumbel"), (locations, scales), 3.4),
+    ("Weibull", "Weibull"): (between("Weibull", "Weibull"), (scales, scales), 3.0),
+    ("Laplace", "Normal"): (between("Laplace", "Normal"), (locations, scales), 3.2),
+    ("Normal", "Laplace"): (between("Normal", "Laplace"), (locations, scales), 3.4),
+    ("Gumbel", "Normal"): (between("Gumbel", "Normal"), (locations, scales), 3.9),
 }
 
 
@@ -105,10 +125,10 @@ def moves_of(rng, count):
     return tuple(rng.normal(size=count) * 10.0 ** rng.uniform(-6.0, 6.0, count))
 
 
-@pytest.mark.parametrize("family", QUICK)
-def test_quick_ones_are_right_to_some_roundings_of_their_terms(family):
+@pytest.mark.parametrize(("p", "q"), QUICK)
+def test_quick_ones_are_right_to_some_roundings_of_their_terms(p, q):
     """Of distributions far from each other and near, of directions that all but cancel."""
-    formula, drawn, most = QUICK[family]
+    formula, drawn, most = QUICK[p, q]
     rng, worst, served = np.random.default_rng(3), 0.0, 0
     for _ in range(60):
         close = 10.0 ** rng.uniform(-12.0, 2.0)
@@ -117,7 +137,7 @@ def test_quick_ones_are_right_to_some_roundings_of_their_terms(family):
         bends = quick_bends(formula)(*numbers, *moves)
         found, of_moves = bends[: len(numbers)], bends[len(numbers) :]
         assert set(of_moves) == {(0.0, 0.0)}
-        true = pair_product(family, family, numbers, moves)
+        true = pair_product(p, q, numbers, moves)
         finite = [(value, size, exact) for (value, size), exact in zip(found, true, strict=True) if np.isfinite(value)]
         served += len(finite)
         worst = max([worst, *(float(abs(value - exact)) / (size * 2.0**-53) for value, size, exact in finite)])
@@ -138,6 +158,19 @@ def test_quick_ones_go_on_where_they_cancel():
     found = hessian(p, q)(divergence(p, q), np.array([1.0, 3.0, 1.0]), moves)
     np.testing.assert_array_equal(found.p["loc"], [0.0, 3.0 * -1.0, 0.0])
     np.testing.assert_allclose(found.q["scale"], [0.0, 3.0 * (3.0 * 4.25 - 1.0 - 4.0), 0.0], rtol=1e-15)
+
+
+def test_counts_that_stay():
+    """The product of binomial distributions is that of one draw, times the count: quick, in both forms."""
+    moves = np.array([0.5, -2.0])
+    for form, numbers in (("probs", ([0.3, 0.6], [0.2, 0.7])), ("logits", ([-0.3, 2.0], [1.0, 1.5]))):
+        step = {("p", form): moves, ("q", form): moves[::-1]}
+        one = [Bernoulli(**{form: x}) for x in numbers]
+        many = [Binomial([5, 7], **{form: x}) for x in numbers]
+        expected = hessian(*one)(divergence(*one), np.array([5.0, 7.0]), step)
+        found = hessian(*many)(divergence(*many), np.ones(2), step)
+        for own, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(own[form], other[form], rtol=1e-15)
 
 
 def test_a_parameter_that_rests_may_have_one_value():
