@@ -167,6 +167,10 @@ def losses_of_pairs() -> dict[str, Callable[[Any], tuple[list[Any], Callable[[],
 
         return made
 
+    def between(numbers: Any, family: Any, other: Any) -> Any:
+        leaves = [numbers("positive") for _ in range(4)]
+        return leaves, lambda: (family(*leaves[:2]), other(*leaves[2:]))
+
     def logits(family: Any, *axes: int) -> Any:
         def made(numbers: Any) -> Any:
             leaves = [numbers("real", *axes), numbers("real", *axes)]
@@ -187,6 +191,9 @@ def losses_of_pairs() -> dict[str, Callable[[Any], tuple[list[Any], Callable[[],
         "Normal": two(t.Normal, "real", "positive"),
         f"{PARTS} independent Normal to the standard": latent,
         "Laplace": two(t.Laplace, "real", "positive"),
+        "Gumbel": two(t.Gumbel, "real", "positive"),
+        "Normal to Laplace": lambda numbers: between(numbers, t.Normal, t.Laplace),
+        "Gamma to Normal": lambda numbers: between(numbers, t.Gamma, t.Normal),
         "Gamma": two(t.Gamma, "positive", "positive"),
         "Beta": two(t.Beta, "positive", "positive"),
         "Poisson": two(t.Poisson, "positive", ""),

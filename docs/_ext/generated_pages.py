@@ -56,7 +56,8 @@ def write_pages(app: Sphinx) -> None:
         "pair_hessian_products_speed.md": measured(
             DOCS.parent / "benchmarks" / "results" / "pair_hessian_products.json", "rows"
         ),
-        "quick_gradients.md": quick_gradients(),
+        "quick_gradients.md": quick_gradients(1),
+        "quick_hessians.md": quick_gradients(2),
         "scoring_speed.md": measured(DOCS.parent / "benchmarks" / "results" / "scoring.json", "rows"),
         "benchmark_plot.rst": plot("benchmark.png", "Speed of klnumba and of other libraries"),
         "differences.md": _reference("torch_differences").markdown_table(),
@@ -240,12 +241,12 @@ def without_gradients() -> str:
     return _by_p(pair for pair in others if not has_derivatives(pair))
 
 
-def quick_gradients() -> str:
-    """One line for each family p: the families q whose derivatives from it are compiled."""
+def quick_gradients(order: int) -> str:
+    """One line for each family p: the families q whose derivatives of an order from it are compiled."""
     from klnumba.distributions import registered_pairs
     from klnumba.distributions.gradient import is_quick
 
-    return _by_p(pair for pair in registered_pairs() if is_quick(pair))
+    return _by_p(pair for pair in registered_pairs() if is_quick(pair, order))
 
 
 def without_closed_form() -> str:

@@ -249,7 +249,7 @@ def _times(sides: Iterable[Mapping[str, Any]], factors: Any, axes: int) -> Gradi
 
 def _of_numbers(formula: ScalarFormula, p: Distribution, q: Distribution, value: Any, asked: Asked) -> Gradient:
     shape, known = np.shape(value), np.isfinite(value)
-    columns = {place: x.reshape(shape)[()] for place, x in _columns(formula, p, q, shape, asked).items()}
+    columns = {place: x.reshape(shape)[()] for place, x in _columns(formula, p, q, known, asked).items()}
     return named_slopes(p, q, columns if np.all(known) else {place: _where(known, x) for place, x in columns.items()})
 
 
@@ -260,10 +260,10 @@ def named_slopes(p: Distribution, q: Distribution, found: dict[tuple[str, str], 
 
 
 def _columns(
-    formula: ScalarFormula, p: Distribution, q: Distribution, shape: tuple[int, ...], asked: Asked
+    formula: ScalarFormula, p: Distribution, q: Distribution, known: Any, asked: Asked
 ) -> dict[tuple[str, str], np.ndarray]:
-    """The finite ones by each parameter that is asked for, of the distributions one after the other."""
-    sides, dtype, size = {"p": p, "q": q}, np.result_type(p.dtype, q.dtype), math.prod(shape)
+    """Those by each parameter that is asked for, of the distributions one after the other; any where none is known."""
+    sides, dtype, shape, size = {"p": p, "q": q}, np.result_type(p.dtype, q.dtype), np.shape(known), np.size(known)
     places = [("p", name) for name in formula.of_p] + [("q", name) for name in formula.of_q]
     columns = [sides[side]._column(name) for side, name in places]
     wanted = [asked.wants(*place) for place in places]
@@ -271,6 +271,8 @@ def _columns(
         found, left = [np.empty(size if want else 0, dtype) for want in wanted], np.arange(size)
     else:
         found, left = evaluate_slopes(formula.quick, columns, shape, asked.factors, asked.least, dtype, wanted)
+    if left.size and not np.all(known):
+        left = left[np.ravel(known)[left]]
     if left.size:
         few = [np.broadcast_to(column, shape).reshape(-1)[left] for column in columns]
         factors = np.broadcast_to(asked.factors, shape).reshape(-1)[left]
@@ -330,10 +332,11 @@ def has_derivatives(pair: Pair) -> bool:
     )
 
 
-def is_quick(pair: Pair) -> bool:
+def is_quick(pair: Pair, order: int = 1) -> bool:
     """Whether the derivatives of a registered pair are compiled, in all forms in which p and q may be given alike."""
     formulas = pair.function.formulas if isinstance(pair.function, ByForm) else (pair.function,)
-    return bool(formulas) and all(quick_slopes(formula) is not None for formula in formulas)
+    compiled = quick_slopes if order == 1 else quick_bends
+    return bool(formulas) and all(compiled(formula) is not None for formula in formulas)
 
 
 class ScalarFormula(NamedTuple):

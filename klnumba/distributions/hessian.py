@@ -70,6 +70,9 @@ def _of_numbers(
     columns = [np.asarray(sides[side]._column(name)) for side, name in places]
     steps = [np.asarray(moves.get(place, 0.0)) for place in places]
     found, left = _quick(formula.bends, columns, steps, shape, factors)
+    known = np.isfinite(value)
+    if left.size and not np.all(known):
+        left = left[np.ravel(known)[left]]
     if left.size:
         rates = np.broadcast_to(factors, shape).reshape(-1)[left]
         try:
@@ -79,7 +82,6 @@ def _of_numbers(
         with np.errstate(over="ignore", invalid="ignore"):
             for column, slopes in zip(found, exact * rates, strict=True):
                 column[left] = slopes
-    known = np.isfinite(value)
     return named_slopes(
         p, q, {place: np.where(known, x.reshape(shape), np.nan) for place, x in zip(places, found, strict=True)}
     )
