@@ -17,7 +17,7 @@ from klnumba.formulas.elementary import exp, expm1, log, log1p
 from klnumba.formulas.primitives import fma
 from klnumba.formulas.quick import Slopes, with_quick_bends, with_quick_slopes
 from klnumba.formulas.ranges import FAR, difference_over, excess_over_square, ratio_of_products
-from klnumba.formulas.slopes_of_pairs import NONE, sized, sized_three
+from klnumba.formulas.slopes_of_pairs import NONE, by_normal_along, sized, sized_four, sized_three
 from klnumba.formulas.special import HALF_LOG_2PI, excess_of_products, exp_excess, log_of_products
 
 
@@ -103,7 +103,20 @@ def exponential_normal_slopes(rate: float, loc: float, scale: float) -> Slopes:
     return by_rate, (-t * z, 0.0), sized_three(u, -w * w * z * u, -t * t * z * u)
 
 
+def exponential_normal_bends(
+    rate: float, loc: float, scale: float, move_p: float, move_q: float, more_q: float
+) -> Slopes:
+    """With w = 1/rate, which changes by g, of w - w**3/scale**2 - t*(w/scale)**2, and as to any normal distribution."""
+    u, w = 1.0 / scale, 1.0 / rate
+    z, f, t, g = u * u, more_q * u, fma(-rate, loc, 1.0) * w, -move_p * w * w
+    grown = 2.0 * w * g
+    by_loc, by_scale = by_normal_along(w * w, (t, abs(t)), u, (grown, abs(grown)), sized(g, -move_q), f)
+    by_rate, size = sized_four(g, -3.0 * w * w * g * z, 2.0 * w * w * w * z * f, -t * grown * z)
+    return (by_rate + by_loc[0] * w * w, size + by_loc[1] * w * w), by_loc, by_scale, NONE, NONE, NONE
+
+
 @register_kl(Exponential, Normal, compiled=True)
+@with_quick_bends(exponential_normal_bends)
 @with_quick_slopes(exponential_normal_slopes)
 def exponential_normal(rate: float, loc: float, scale: float) -> float:
     """The variances' excess, the distance of the means, and the divergence that is left where both agree."""

@@ -42,8 +42,10 @@ from klnumba.formulas.ranges import (
 )
 from klnumba.formulas.slopes_of_pairs import (
     NONE,
+    by_normal_along,
     digamma_rise,
     log_of_moved,
+    sized,
     sized_five,
     sized_four,
     sized_three,
@@ -243,7 +245,25 @@ def gamma_normal_slopes(shape: float, rate: float, loc: float, scale: float) -> 
     return (by_shape[0], by_shape[1] + loss), by_rate, (-t * z, 0.0), sized_three(u, -square * z * u, -t * t * z * u)
 
 
+def gamma_normal_bends(
+    shape: float, rate: float, loc: float, scale: float, move_p: float, more_p: float, move_q: float, more_q: float
+) -> Slopes:
+    """With w = 1/rate, which changes by g, of the parts by shape and rate, and as to any normal distribution."""
+    u, w = 1.0 / scale, 1.0 / rate
+    z, f, g = u * u, more_q * u, -more_p * w * w
+    t, square = difference_of_products(shape, 1.0, rate, loc) * w, shape * w * w
+    grown = sized(move_p * w * w, 2.0 * shape * w * g)
+    by_loc, by_scale = by_normal_along(square, (t, abs(t)), u, grown, sized_three(move_p * w, shape * g, -move_q), f)
+    own, lost = sized(trigamma_of(shape) * move_p, (shape - 1.0) * tetragamma_of(shape) * move_p)
+    by_shape, size = sized_three(z * w * g, -z * w * w * f, t * g * z)
+    by_shape, size = own + by_shape - by_loc[0] * w, lost + size + by_loc[1] * w
+    by_rate, rest = sized_four(g, -3.0 * square * g * z, 2.0 * square * w * z * f, -move_p * w * w * w * z)
+    by_rate, rest = by_rate - t * grown[0] * z + by_loc[0] * square, rest + abs(t) * grown[1] * z + by_loc[1] * square
+    return (by_shape, size), (by_rate, rest), by_loc, by_scale, NONE, NONE, NONE, NONE
+
+
 @register_kl(Gamma, Normal, compiled=True)
+@with_quick_bends(gamma_normal_bends)
 @with_quick_slopes(gamma_normal_slopes)
 def gamma_normal(shape: float, rate: float, loc: float, scale: float) -> float:
     """The variances' excess, the distance of the means, and the divergence that is left where both agree."""

@@ -170,10 +170,10 @@ def gumbel_normal_bends(
 ) -> Slopes:  # fmt: skip
     """Of the parts by scale_p, and those of any distribution to a normal one."""
     u = 1.0 / scale_q
-    t, of_t = sized(loc_p - loc_q, EULER * scale_p)
-    e, of_e = sized(move_p - move_q, EULER * more_p)
+    t, e = sized(loc_p - loc_q, EULER * scale_p), sized(move_p - move_q, EULER * more_p)
     f, spread = more_q * u, PI_SQUARED_6 * scale_p
-    by_loc, by_scale_q = by_normal_along(spread * scale_p, t, of_t, u, 2.0 * spread * more_p, e, of_e, f)
+    grown = 2.0 * spread * more_p
+    by_loc, by_scale_q = by_normal_along(spread * scale_p, t, u, (grown, abs(grown)), e, f)
     by_scale_p, size = sized_three(PI_SQUARED_6 * more_p * u * u, -2.0 * spread * u * u * f, more_p / scale_p / scale_p)
     by_scale_p, size = by_scale_p - EULER * by_loc[0], size + EULER * by_loc[1]
     return (-by_loc[0], by_loc[1]), (by_scale_p, size), by_loc, by_scale_q, NONE, NONE, NONE, NONE

@@ -175,9 +175,10 @@ def laplace_normal_bends(
 ) -> Slopes:  # fmt: skip
     """Of 2*scale_p/scale_q**2 - 1/scale_p, and those of any distribution to a normal one."""
     u = 1.0 / scale_q
-    t, e, f = loc_p - loc_q, move_p - move_q, more_q * u
-    by_loc, by_scale_q = by_normal_along(2.0 * scale_p * scale_p, t, abs(t), u, 4.0 * scale_p * more_p, e, abs(e), f)
-    by_scale_p = sized_three(2.0 * more_p * u * u, -4.0 * scale_p * u * u * f, more_p / scale_p / scale_p)
+    t, e, f, spread = loc_p - loc_q, move_p - move_q, more_q * u, 2.0 * scale_p
+    grown = 2.0 * spread * more_p
+    by_loc, by_scale_q = by_normal_along(spread * scale_p, (t, abs(t)), u, (grown, abs(grown)), (e, abs(e)), f)
+    by_scale_p = sized_three(2.0 * more_p * u * u, -2.0 * spread * u * u * f, more_p / scale_p / scale_p)
     return (-by_loc[0], by_loc[1]), by_scale_p, by_loc, by_scale_q, NONE, NONE, NONE, NONE
 
 

@@ -336,13 +336,13 @@ def by_normal(variance: float, t: float, of_t: float, u: float) -> tuple[tuple[f
 
 
 def by_normal_along(
-    variance: float, t: float, of_t: float, u: float, grown: float, e: float, of_e: float, f: float
+    variance: float, t: tuple[float, float], u: float, grown: tuple[float, float], e: tuple[float, float], f: float
 ) -> tuple[tuple[float, float], tuple[float, float]]:
-    """What these change by as the variance grows by `grown`, t by e, of terms of size `of_e`, and the scale by f/u."""
+    """What these change by as the variance grows by `grown`, t by e, each with its size, and the scale by f/u."""
     z = u * u
-    by_loc, size = (2.0 * t * f - e) * z, (2.0 * of_t * abs(f) + of_e) * z
-    by_scale = ((3.0 * f * (variance + t * t) - grown - 2.0 * t * e) * z - f) * u
-    terms = 3.0 * abs(f) * (variance + of_t * of_t) + abs(grown) + 2.0 * of_t * of_e
+    by_loc, size = (2.0 * t[0] * f - e[0]) * z, (2.0 * t[1] * abs(f) + e[1]) * z
+    by_scale = ((3.0 * f * (variance + t[0] * t[0]) - grown[0] - 2.0 * t[0] * e[0]) * z - f) * u
+    terms = 3.0 * abs(f) * (variance + t[1] * t[1]) + grown[1] + 2.0 * t[1] * e[1]
     return (by_loc, size), (by_scale, (terms * z + abs(f)) * u)
 
 
