@@ -326,14 +326,14 @@ def binomial_probs_bends(
     n: float, p: float, m: float, q: float, move_n: float, move_p: float, move_m: float, move_q: float
 ) -> Slopes:
     """So many times those of one draw, of equal counts that stay."""
-    (by_p, size_p), (by_q, size_q), _, _ = two_outcomes_bends(p, q, move_p, move_q)
-    times = _staying(n, m, move_n, move_m)
+    return _of_draws(n, m, move_n, move_m, two_outcomes_bends(p, q, move_p, move_q))
+
+
+def _of_draws(n: float, m: float, move_n: float, move_m: float, bends: Slopes) -> Slopes:
+    """The bends of one draw, times a count that both have and keep; NaN if they do not."""
+    times = n if (n == m) & (n > 0.0) & (move_n == 0.0) & (move_m == 0.0) else math.nan
+    (by_p, size_p), (by_q, size_q), _, _ = bends
     return NONE, (times * by_p, times * size_p), NONE, (times * by_q, times * size_q), NONE, NONE, NONE, NONE
-
-
-def _staying(n: float, m: float, move_n: float, move_m: float) -> float:
-    """A count that both have and keep; NaN if they do not."""
-    return n if (n == m) & (n > 0.0) & (move_n == 0.0) & (move_m == 0.0) else math.nan
 
 
 @with_quick_bends(binomial_probs_bends)
@@ -362,9 +362,7 @@ def binomial_logits_bends(
     n: float, a: float, m: float, b: float, move_n: float, move_a: float, move_m: float, move_b: float
 ) -> Slopes:
     """The same from log-odds."""
-    (by_a, size_a), (by_b, size_b), _, _ = two_outcomes_logits_bends(a, b, move_a, move_b)
-    times = _staying(n, m, move_n, move_m)
-    return NONE, (times * by_a, times * size_a), NONE, (times * by_b, times * size_b), NONE, NONE, NONE, NONE
+    return _of_draws(n, m, move_n, move_m, two_outcomes_logits_bends(a, b, move_a, move_b))
 
 
 @with_quick_bends(binomial_logits_bends)
