@@ -217,10 +217,10 @@ def _place_and_density(loc_p: float, loc_q: float, scale_p: float) -> tuple[floa
 def normal_laplace_slopes(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -> Slopes:
     """With y the distance over scale_p: erf(y/sqrt(2)) and 2*normal density(y) over scale_q, and 1/scale_q etc."""
     y, density = _place_and_density(loc_p, loc_q, scale_p)
-    u = 1.0 / scale_q
-    by_loc = math.erf(SQRT_HALF * y) * u
+    u, inside = 1.0 / scale_q, math.erf(SQRT_HALF * y)
+    by_loc = inside * u
     by_scale_p, size = sized(density * u, -1.0 / scale_p)
-    distance = scale_p * mean_distance(abs(y)) * u * u
+    distance = scale_p * (density + y * inside) * u * u
     return (by_loc, 0.0), (by_scale_p, 0.5 * size), (-by_loc, 0.0), (u - distance, 0.5 * u + distance)
 
 
@@ -235,7 +235,7 @@ def normal_laplace_bends(
     near, wide = density * (e * w) * u, -density * y * (more_p * w) * u
     by_loc, size = sized_three(near, wide, -inside * u * f)
     by_scale_p = sized_four(-y * near, -y * wide, -density * u * f, more_p * w * w)
-    distance = 2.0 * scale_p * mean_distance(abs(y)) * u * u * f
+    distance = 2.0 * scale_p * (density + y * inside) * u * u * f
     by_scale_q = sized_four(-f * u, -inside * e * u * u, -density * more_p * u * u, distance)
     return (by_loc, size), by_scale_p, (-by_loc, size), by_scale_q, NONE, NONE, NONE, NONE
 

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any, cast
 
+import numpy as np
+
 from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.joint import Joint, blocks, joint_joint
 from klnumba.distributions.registry import common_shape, find
@@ -51,11 +53,11 @@ def _of_blocks(found: Inner, base: float | None) -> Any:
     """The sum of the divergences of the blocks, each of which has a way back of its own."""
     torch = sys.modules["torch"]
     p, q, summed = cast(tuple[Joint, Joint, int], found)
-    shape = common_shape(p, q)
+    shape, dtype = common_shape(p, q), getattr(torch, np.result_type(p.dtype, q.dtype).name)
     terms = (
         divergence(x, y, None) if x._in_graph or y._in_graph else torch.as_tensor(closed(x, y)) for x, y in blocks(p, q)
     )
-    total = sum(terms).expand(shape)
+    total = sum(term.to(dtype) for term in terms).expand(shape)
     value = total.sum(tuple(range(len(shape) - summed, len(shape)))) if summed else total
     return value / unit_of(base)
 

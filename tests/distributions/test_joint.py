@@ -129,6 +129,18 @@ def test_gradients_in_pytorch(summed, base):
     assert close(*many)
 
 
+def test_the_dtype_of_blocks_in_a_graph():
+    """float32 where all of them are, as without a graph."""
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
+    x = torch.ones(2, requires_grad=True)
+    q = D.Joint([D.Normal(torch.zeros(2), torch.ones(2)), D.Normal(torch.zeros(()), torch.ones(()))])
+    for single, dtype in ((torch.ones(()), torch.float32), (1.0, torch.float64)):
+        p = D.Joint([D.Normal(x, torch.ones(2)), D.Normal(single, torch.ones(()))])
+        found = kl.kl_divergence(p, q)
+        assert found.dtype == dtype
+        assert found.tolist() == [1.0, 1.0]
+
+
 def test_blocks_without_gradients_are_named():
     torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
     x = torch.ones(2, requires_grad=True)

@@ -183,8 +183,8 @@ def columns_of(formula, count, spread, near):
             found[i] = np.clip(found[i], 0.0, 1.0) if kind == CHANCE else found[i]
     if formula is log_uniform.log_uniform_log_uniform:
         found[2] = 0.2 * np.exp(found[2] / (1.0 + abs(found[2])))
-    if formula is laplace.normal_laplace:  # from one scale of p on, the duals lose digits
-        found[0] = found[2] + found[1] * np.clip((found[0] - found[2]) / found[1], -1.0, 1.0)
+    if formula is laplace.normal_laplace:  # far from each other, the duals lose digits
+        found[0] = found[2] + found[1] * np.clip((found[0] - found[2]) / found[1], -30.0, 30.0)
     if formula is pareto.pareto_pareto:
         found[0] = found[2] * (1.0 + (10.0 ** rng.uniform(-15, -2, count) if near else found[0]))
     return found
