@@ -21,7 +21,7 @@ from klnumba.tensors import MAPPED, is_in_forward_mode, is_mapped, version
 
 def on_device(value: Any) -> bool:
     """Whether a parameter lies on a CUDA device; nothing looks at its numbers before a formula does."""
-    return not isinstance(value, np.ndarray | np.generic | float | Mapped) and hasattr(value, "taken")
+    return not isinstance(value, np.ndarray | np.generic | float) and hasattr(value, "taken")
 
 
 def at_hand(value: Any) -> bool:

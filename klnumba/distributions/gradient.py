@@ -159,17 +159,13 @@ def rule(p: Distribution, q: Distribution) -> Rule:
             return partial(_of_dirichlet, p, q)
         return partial(_of_vectors, p, q)
     if (pair := find(type(p), type(q))).function is infinite:
-        return partial(_nowhere_finite, p, q)
+        return partial(nowhere_finite, p, q)
     return partial(_of_numbers, scalar_formula(pair, p, q), p, q)
 
 
-def _nowhere_finite(p: Distribution, q: Distribution, value: Any, asked: Asked) -> Gradient:
-    """NaN by each number of a parameter."""
-    return nowhere_finite(p, q, np.shape(value))
-
-
-def nowhere_finite(p: Distribution, q: Distribution, shape: tuple[int, ...]) -> Gradient:
-    """The derivatives of a divergence that is infinite whatever the parameters, of a batch of this shape."""
+def nowhere_finite(p: Distribution, q: Distribution, value: Any, *_: Any) -> Gradient:
+    """NaN by each number of a parameter: the divergence is infinite whatever these are."""
+    shape = np.shape(value)
 
     def of_side(x: Distribution) -> Mapping[str, Any]:
         names = (name for name in x._given if not is_count(type(x), name))  # type: ignore[arg-type]

@@ -52,7 +52,7 @@ def hessian(p: Distribution, q: Distribution) -> Product:
     elif isinstance(p, NORMALS) and isinstance(q, NORMALS):
         return partial(_of_normals, p, q)
     elif (pair := find(type(p), type(q))).function is infinite:
-        return partial(_nowhere_finite, p, q)
+        return partial(nowhere_finite, p, q)
     else:
         return partial(_of_numbers, scalar_formula(pair, p, q), p, q)
     raise NotImplementedError(_refusal(p, q))
@@ -85,10 +85,6 @@ def _of_numbers(
     return named_slopes(
         p, q, {place: np.where(known, x.reshape(shape), np.nan) for place, x in zip(places, found, strict=True)}
     )
-
-
-def _nowhere_finite(p: Distribution, q: Distribution, value: Any, factors: Any, moves: Moves) -> Gradient:
-    return nowhere_finite(p, q, np.shape(value))
 
 
 def _of_normals(p: normal_hessian.Normal, q: normal_hessian.Normal, value: Any, factors: Any, moves: Moves) -> Gradient:

@@ -206,6 +206,9 @@ def mean_distance(y: float) -> float:
     return SQRT_2_OVER_PI * exp(-0.5 * y * y) * total
 
 
+NO_DENSITY = 1e-260  # what is taken for 0 is below
+
+
 def _place_and_density(loc_p: float, loc_q: float, scale_p: float) -> tuple[float, float]:
     """The distance in units of scale_p, and twice the standard normal density there."""
     y, low = difference_over_twofold(loc_p, loc_q, scale_p)
@@ -232,12 +235,14 @@ def normal_laplace_bends(
     y, density = _place_and_density(loc_p, loc_q, scale_p)
     u, w = 1.0 / scale_q, 1.0 / scale_p
     e, f, inside = move_p - move_q, more_q * u, math.erf(SQRT_HALF * y)
-    near, wide = density * (e * w) * u, -density * y * (more_p * w) * u
-    by_loc, size = sized_three(near, wide, -inside * u * f)
-    by_scale_p = sized_four(-y * near, -y * wide, -density * u * f, more_p * w * w)
+    near, wide = e * w * u, -y * (more_p * w) * u
+    unknown = NO_DENSITY * (abs(near) + abs(wide)) if density == 0.0 else 0.0
+    by_loc, size = sized_three(density * near, density * wide, -inside * u * f)
+    by_scale_p, size_p = sized_four(-y * density * near, -y * density * wide, -density * u * f, more_p * w * w)
     distance = 2.0 * scale_p * (density + y * inside) * u * u * f
     by_scale_q = sized_four(-f * u, -inside * e * u * u, -density * more_p * u * u, distance)
-    return (by_loc, size), by_scale_p, (-by_loc, size), by_scale_q, NONE, NONE, NONE, NONE
+    of_loc, of_scale_p = size + unknown, size_p + abs(y) * unknown
+    return (by_loc, of_loc), (by_scale_p, of_scale_p), (-by_loc, of_loc), by_scale_q, NONE, NONE, NONE, NONE
 
 
 @register_kl(Normal, Laplace, compiled=True)

@@ -9,6 +9,10 @@ import numpy as np
 from klnumba.tensors import MAPPED
 
 
+class NoNumbersError(RuntimeError, AttributeError):
+    """What an array has, and this does not: `hasattr` says so as well."""
+
+
 class Mapped:
     """In place of the numbers of a tensor that is another for each member of a batch: what all members share.
 
@@ -30,7 +34,7 @@ class Mapped:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise RuntimeError(f"{self.name}: {MAPPED}")
+        raise NoNumbersError(f"{self.name}: {MAPPED}")
 
     def __array__(self, *_: Any, **__: Any) -> np.ndarray:
         raise RuntimeError(f"{self.name}: {MAPPED}")

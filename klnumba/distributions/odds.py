@@ -247,7 +247,9 @@ def two_outcomes_logits_bends(a: float, b: float, move_a: float, move_b: float) 
     p, rest = sigmoid(a), sigmoid(-a)
     v, w = p * rest, sigmoid(b) * sigmoid(-b)
     near, other, own = unless_lost(v * move_a, v), v * move_b, unless_lost(w * move_b, w)
-    return sized_three(near, (rest - p) * (a - b) * near, -other), sized(own, -near), NONE, NONE
+    lean = (a - b) * near
+    by_a, size = near + (rest - p) * lean - other, abs(near) + abs(lean) + abs(other)
+    return (by_a, size), sized(own, -near), NONE, NONE
 
 
 def quick_two_outcomes_logits(a: float, b: float) -> tuple[float, bool]:

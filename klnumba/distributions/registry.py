@@ -155,9 +155,7 @@ def divergence(p: Any, q: Any, base: float | None = None) -> Any:
     numbers = p._is_one and q._is_one and not (p.event_shape or q.event_shape or p._unchecked or q._unchecked)
     if numbers and base is None and (known := served.get((type(p), type(q)))) is not None:
         return evaluate_one(known.function, p._numbers(known.p.parameters) + q._numbers(known.q.parameters))
-    alike = len(p.event_shape) == len(q.event_shape) or (p.of_a_batch and q.of_a_batch)
-    if alike and p.event_shape != q.event_shape:
-        raise ValueError(f"p, q: event shapes {p.event_shape} and {q.event_shape} differ")
+    check_events(p, q)
     shape = common_shape(p, q)
     unit = unit_of(base)
     try:
@@ -179,6 +177,13 @@ def divergence(p: Any, q: Any, base: float | None = None) -> Any:
     elif numbers and pair.compiled:
         served[type(p), type(q)] = pair
     return result
+
+
+def check_events(p: Distribution, q: Distribution) -> None:
+    """An error where draws of both have as many axes, and another shape."""
+    alike = len(p.event_shape) == len(q.event_shape) or (p.of_a_batch and q.of_a_batch)
+    if alike and p.event_shape != q.event_shape:
+        raise ValueError(f"p, q: event shapes {p.event_shape} and {q.event_shape} differ")
 
 
 def _evaluated(pair: Pair, p: Distribution, q: Distribution, shape: tuple[int, ...], unit: float) -> Any:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from typing import Any, cast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from klnumba.distributions.distribution import Distribution
+from klnumba.distributions.independent import sum_of_last
 from klnumba.distributions.joint import Joint, blocks, joint_joint
-from klnumba.distributions.registry import common_shape, find
+from klnumba.distributions.registry import check_events, common_shape, find
 from klnumba.distributions.registry import divergence as closed
 from klnumba.distributions.torch_batch import BatchCall
 from klnumba.distributions.torch_call import ADVICE, Inner, Place, call_of, inner, refuse_counts, rule_of
@@ -51,15 +53,54 @@ def _are_joint(found: Inner) -> bool:
 
 def _of_blocks(found: Inner, base: float | None) -> Any:
     """The sum of the divergences of the blocks, each of which has a way back of its own."""
+    from klnumba.torch_nodes import Value
+
     torch = sys.modules["torch"]
     p, q, summed = cast(tuple[Joint, Joint, int], found)
+    check_events(p, q)
     shape, dtype = common_shape(p, q), getattr(torch, np.result_type(p.dtype, q.dtype).name)
     terms = (
         divergence(x, y, None) if x._in_graph or y._in_graph else torch.as_tensor(closed(x, y)) for x, y in blocks(p, q)
     )
     total = sum(term.to(dtype) for term in terms).expand(shape)
-    value = total.sum(tuple(range(len(shape) - summed, len(shape)))) if summed else total
-    return value / unit_of(base)
+    return (Value.apply(SumOfLast(summed), total) if summed else total) / unit_of(base)
+
+
+@dataclass(frozen=True, eq=False)
+class SumOfLast:
+    """The sums over the last axes, as `torch_nodes.Call`: PyTorch's own depend on how many threads it has."""
+
+    by_last_axes: ClassVar[bool] = False
+
+    count: int
+
+    def value(self, x: Any) -> Any:
+        """The sums as a tensor."""
+        return sys.modules["torch"].from_numpy(np.asarray(self._sums(x.detach().resolve_neg().numpy())))
+
+    def slopes(self, x: Any, upstream: np.ndarray, by: Sequence[bool]) -> Sequence[np.ndarray | None]:
+        """Those by a sum, for each of its terms."""
+        wide = upstream.reshape(upstream.shape + (1,) * self.count)
+        return [np.broadcast_to(wide, x.shape) if want else None for want in by]
+
+    def slopes_along(self, x: Any, moves: Sequence[Any]) -> Any:
+        """The sums of the moves."""
+        return self._sums(moves[0])
+
+    def hessian_product(self, x: Any, upstream: Any, moves: Any, by: Sequence[bool]) -> Sequence[np.ndarray | None]:
+        """None: a sum is not bent."""
+        return [np.zeros(x.shape) if want else None for want in by]
+
+    def hessian_along(self, x: Any, *_: Any) -> np.ndarray:
+        """The same in two directions."""
+        return np.zeros(x.shape[: x.ndim - self.count])
+
+    def behind_a_batch(self, shapes: list[tuple[int, ...]]) -> SumOfLast:
+        """Itself: the last axes stay the last."""
+        return self
+
+    def _sums(self, terms: np.ndarray) -> Any:
+        return sum_of_last(np.ascontiguousarray(terms), self.count)
 
 
 def _tensors(one: Distribution, side: str) -> Iterator[tuple[Place, Any]]:

@@ -1,7 +1,7 @@
 """Arithmetic of numbers in twice the digits of float64, whatever they are: infinite ones and NaN as those of float64.
 
 Each is a pair (high, low), high the sum of both rounded. What overflows has no low part, and a product below 1e-290
-keeps the 16 digits of float64.
+keeps the 16 digits of float64. `klnumba.formulas.twofold` has shorter ones, for formulas of finite numbers.
 """
 
 from __future__ import annotations

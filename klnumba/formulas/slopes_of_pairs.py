@@ -18,6 +18,7 @@ from klnumba.formulas.twofold import over, plus, times
 NARROW = 2.0**-40  # of what is worked out in twice the digits, so much may cancel
 WIDE = 600.0  # exp of it and of its opposite are in the range, and so are their products with ordinary numbers
 DIGAMMA_2, DIGAMMA_2_LOW = 0.42278433509846713, 4.942915152430645e-18
+KNOWN = 2.0**40  # a sum of such terms is right to 2**-12, and its exponential in proportion
 FULL = 45.0  # exp of its opposite adds nothing to 1
 
 
@@ -229,7 +230,7 @@ def log_of_moved(c: float, b: float, a: float, e: float, up: float) -> float:
 def gumbel_parts(above: float, below: float, m: float, low: float) -> tuple[float, float, float, float, float]:
     """Of r = above/below and the distance m + low of the modes: exp(v) - 1 and the derivative by r, each with its size.
 
-    And exp(v), to the last digits also where it is small.
+    And exp(v), to the last digits also where it is small. Where v is too large a sum to be known, no size is enough.
 
     v = log-gamma(1 + r) - m. The derivative of exp(v) - 1 - v + [log-gamma beyond first order from 1 to r] by r is
     (exp(v) - 1)*digamma(1 + r) + digamma(r) - digamma(1), that by m is 1 - exp(v).
@@ -239,10 +240,9 @@ def gumbel_parts(above: float, below: float, m: float, low: float) -> tuple[floa
     curve, _ = quick_log_gamma_bregman(2.0, 2.0 + d, d)
     first, first_low = times(DIGAMMA_2, DIGAMMA_2_LOW, d, d_low)
     v, v_low = plus(*plus(first, first_low, -m, -low), curve, 0.0)
-    rise = expm1(v)
-    whole = rise + 1.0
+    rise, whole = expm1(v), exp(v)
     rise = fma(whole, v_low, rise)
-    size = whole * fma(NARROW, abs(first) + abs(m), 2.0 * curve)
+    size = whole * fma(NARROW, abs(first) + abs(m), 2.0 * curve) if curve < KNOWN else math.inf
     up, rest = digamma_rise(2.0, 2.0 + d, d)
     climb = log_of_ordinary_ratio(2.0 + d + up, 2.0 + up, d) + rest
     slope = DIGAMMA_2 + climb
@@ -250,7 +250,6 @@ def gumbel_parts(above: float, below: float, m: float, low: float) -> tuple[floa
     other = log_of_ordinary_ratio(r + up, 1.0 + up, d) + rest
     extent = DIGAMMA_2 + abs(climb)
     of_slope = (abs(rise) + size) * extent + abs(other)
-    whole = exp(v)
     return rise, size, fma(rise, slope, other), of_slope, fma(whole, v_low, whole)
 
 

@@ -191,9 +191,9 @@ class CLoop(NamedTuple):
     compiled: Any  # as long as this is kept, the machine code is
 
 
-def c_loop(name: str, function: Callable[..., Any], signature: Any) -> CLoop:
+def c_loop(name: str, function: Callable[..., Any], signature: Any, cached: bool = True) -> CLoop:
     """The same with a way in for C, and none for Python."""
-    compiled = loop(name, function, signature, options=OF_C)
+    compiled = loop(name, function, signature, cached, OF_C)
     (result,) = compiled.overloads.values()
     return CLoop(int(result.library.get_pointer_to_function(result.fndesc.llvm_cfunc_wrapper_name)), compiled)
 

@@ -1,4 +1,4 @@
-"""Formulas that return pairs, as NumPy's universal functions: they broadcast, whatever the strides of their arrays."""
+"""Formulas that return pairs, as functions of NumPy's arrays: these broadcast, whatever their strides."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numba import types
-from numba.np.ufunc import _internal  # type: ignore[attr-defined]
 
 from klnumba.kernels import compiler
 
@@ -52,10 +51,14 @@ LOOPS = {4: _of_two, 6: _of_three}
 
 @compiler.once
 def universal(formula: Callable[..., tuple[float, float]]) -> Any:
-    """The universal function of a formula of two pairs or of three."""
+    """The universal function of a formula of two pairs or of three. It keeps the loop, and so its machine code."""
+    from numba.np.ufunc import _internal  # type: ignore[attr-defined]
+
     count = len(inspect.signature(formula).parameters)
     step = compiler.uncontracted(formula)
-    loop = compiler.c_loop(f"universal-{formula.__name__}", LOOPS[count](step), SIGNATURE)
+    loop = compiler.c_loop(
+        f"universal-{compiler.name_of(formula)}", LOOPS[count](step), SIGNATURE, compiler.is_ours(formula)
+    )
     types_of_all = [[FLOAT64] * (count + 2)]
     return _internal.fromfunc(
         formula.__name__, formula.__doc__, [loop.address], types_of_all, count, 2, [None], loop, _internal.PyUFunc_None

@@ -18,6 +18,7 @@ from klnumba.distributions import (
     Gamma,
     HalfCauchy,
     InverseGamma,
+    Laplace,
     Logistic,
     LogNormal,
     MultivariateNormal,
@@ -157,6 +158,51 @@ def test_quick_ones_are_right_to_some_roundings_of_their_terms(p, q):
         worst = max([worst, *(float(abs(value - exact)) / (size * 2.0**-53) for value, size, exact in finite)])
     assert served > 40 * len(numbers)
     assert 1.0 < worst <= 1.5 * most
+
+
+def far_gumbel(rng):
+    """The scale of p up to 1e6 times that of q, and exp(v) from next to 1 to 1e-40."""
+    r = 10.0 ** rng.uniform(0.0, 6.0)
+    return float(mp.loggamma(1.0 + r)) + 10.0 ** rng.uniform(-1.0, 2.0), r, 0.0, 1.0
+
+
+def far_weibull(rng):
+    loc, r, _, _ = far_gumbel(rng)
+    return np.exp(-loc / r), 1.0, 1.0, r
+
+
+@pytest.mark.parametrize(("family", "drawn"), [("Gumbel", far_gumbel), ("Weibull", far_weibull)])
+def test_quick_ones_of_sums_that_are_large(family, drawn):
+    """Where exp(v) is small and v the small rest of large terms, they are right to roundings of these, or not quick."""
+    rng, served = np.random.default_rng(4), 0
+    formula = between(family, family)
+    for _ in range(40):
+        numbers = drawn(rng)
+        moves = moves_of(rng, 4)
+        found = quick_bends(formula)(*numbers, *moves)[:4]
+        for (value, size), exact in zip(found, pair_product(family, family, numbers, moves), strict=True):
+            if np.isfinite(size):
+                served += 1
+                assert abs(value - exact) <= 12.0 * size * 2.0**-53
+    assert served > 100
+
+
+def test_tails_that_are_beyond_the_range_are_not_quick():
+    """Of a normal distribution 36 standard deviations off, where it alone bends the divergence."""
+    p, q = Normal([36.0, 36.0], 1.0), Laplace(0.0, 1.0)
+    (by_loc, size), *_ = quick_bends(between("Normal", "Laplace"))(36.0, 1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0)
+    assert (by_loc, size > 0.0) == (0.0, True)
+    found = hessian(p, q)(divergence(p, q), np.ones(2), {("p", "loc"): np.array([1.0, 2.0])})
+    tail = float(mp.sqrt(2 / mp.pi) * mp.exp(-(mp.mpf(36) ** 2) / 2))
+    np.testing.assert_allclose(found.p["loc"], [tail, 2.0 * tail], rtol=1e-13)
+
+
+def test_logits_next_to_zero():
+    """Where 1 - 2*p is a difference of rounded numbers beside a large one."""
+    for numbers in ((1e-8, -300.0), (1e-3, -50.0), (1e-2, 20.0)):
+        bends = quick_bends(two_outcomes_logits)(*numbers, 1.0, 0.0)[:2]
+        exact = pair_product("Bernoulli.logits", "Bernoulli.logits", numbers, (1.0, 0.0))
+        assert all(abs(value - true) <= 3.0 * size * 2.0**-53 for (value, size), true in zip(bends, exact, strict=True))
 
 
 def test_tetragamma():

@@ -141,11 +141,31 @@ def test_the_dtype_of_blocks_in_a_graph():
         assert found.tolist() == [1.0, 1.0]
 
 
+def test_sums_of_blocks_have_the_bits_of_arrays():
+    """However many threads PyTorch has, where it adds up nothing."""
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
+    x = torch.tensor(np.random.default_rng(0).normal(size=10_007), dtype=torch.float32)
+
+    def divergence(x):
+        p, q = (D.Independent(D.Joint([D.Normal(loc, torch.ones(()))]), 1) for loc in (x, torch.zeros(10_007)))
+        return kl.kl_divergence(p, q)
+
+    leaf = x.clone().requires_grad_()
+    found = divergence(leaf)
+    assert found.item() == divergence(x)
+    found.backward()
+    assert torch.equal(leaf.grad, x)
+    value, move = torch.func.jvp(divergence, (x,), (torch.ones_like(x),))
+    assert (value, move) == (found, pytest.approx(float(x.double().sum()), rel=1e-6))
+
+
 def test_blocks_without_gradients_are_named():
     torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
     x = torch.ones(2, requires_grad=True)
     with pytest.raises(ValueError, match="p, q: a Joint of 1 blocks and one of 2"):
         kl.kl_divergence(D.Joint([D.Normal(x, 1.0)]), D.Joint([D.Normal(x, 1.0)] * 2))
+    with pytest.raises(ValueError, match=r"p, q: event shapes \(\(\),\) and \(\(2,\),\) differ"):
+        kl.kl_divergence(D.Joint([D.Normal(x, 1.0)]), D.Joint([D.MultivariateNormal(np.zeros(2), np.eye(2))]))
     with pytest.raises(NotImplementedError, match="p: Binomial has no derivative by total_count"):
         kl.kl_divergence(D.Joint([D.Binomial(x, 0.5)]), D.Joint([D.Binomial(x.detach(), 0.5)]))
     with pytest.raises(RuntimeError, match=r"Joint\.entropy carries no gradient"):
