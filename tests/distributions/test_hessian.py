@@ -63,7 +63,7 @@ TO_ONE_SIDE = {
 LARGEST = 1e-13  # 3e-14 was found, of HalfNormal-Laplace; a few 1e-16 elsewhere
 
 
-@pytest.mark.part(8)
+@pytest.mark.part(12)
 @pytest.mark.parametrize(
     ("p", "q"), [x for x in COMPILED if x not in SLOW and x not in AT_SINGLE_VALUES and x not in TO_ONE_SIDE]
 )

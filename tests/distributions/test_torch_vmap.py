@@ -64,8 +64,15 @@ WAYS = {
     "hessian": lambda f: hessian(f, argnums=1),
 }
 UNBENT = {"uniform", "directions"}  # which have no second derivatives
+WHOLE = {"normal", "vectors", "of other numbers of axes", "transforms of more numbers"}  # always in all ways
+
+
+def is_long(name, way):
+    return way in {"jvp", "jacrev", "jacfwd"} and name not in WHOLE or way == "hessian" and name in LONG
+
+
 CASES = [
-    pytest.param(name, way, marks=pytest.mark.slow if name in LONG and way == "hessian" else ())
+    pytest.param(name, way, marks=pytest.mark.slow if is_long(name, way) else ())
     for name in ALL
     for way in WAYS
     if not (name in UNBENT and way == "hessian") and (name != "wishart" or way == "values")
@@ -95,7 +102,7 @@ def member(found, k):
     return tuple(member(x, k) for x in found) if isinstance(found, tuple) else found[k]
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(6)
 @PAIR
 def test_every_pair(p, q):
     """Over all parameters at once, and over each alone, beside the numbers of one case."""
