@@ -68,7 +68,7 @@ WHOLE = {"normal", "vectors", "of other numbers of axes", "transforms of more nu
 
 
 def is_long(name, way):
-    return way in {"jvp", "jacrev", "jacfwd"} and name not in WHOLE or way == "hessian" and name in LONG
+    return (way in {"jvp", "jacrev", "jacfwd"} and name not in WHOLE) or (way == "hessian" and name in LONG)
 
 
 CASES = [
