@@ -269,6 +269,7 @@ def test_parts_of_which_one_side_is_not_mapped():
     assert np.array_equal(vmap(divergence)(x), [divergence(one) for one in x])
 
 
+@pytest.mark.usefixtures("own")
 def test_pairs_of_ones_own():
     """Of functions of the two distributions, which find their numbers there."""
 
