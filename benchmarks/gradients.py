@@ -194,6 +194,7 @@ def losses_of_pairs() -> dict[str, Callable[[Any], tuple[list[Any], Callable[[],
         "Gumbel": two(t.Gumbel, "real", "positive"),
         "Normal to Laplace": lambda numbers: between(numbers, t.Normal, t.Laplace),
         "Gamma to Normal": lambda numbers: between(numbers, t.Gamma, t.Normal),
+        "Beta to Normal": lambda numbers: between(numbers, t.Beta, t.Normal),  # second derivatives in twice the digits
         "Gamma": two(t.Gamma, "positive", "positive"),
         "Beta": two(t.Beta, "positive", "positive"),
         "Poisson": two(t.Poisson, "positive", ""),

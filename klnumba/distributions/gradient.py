@@ -267,8 +267,7 @@ def _columns(
         found, left = [np.empty(size if want else 0, dtype) for want in wanted], np.arange(size)
     else:
         found, left = evaluate_slopes(formula.quick, columns, shape, asked.factors, asked.least, dtype, wanted)
-    if left.size and not np.all(known):
-        left = left[np.ravel(known)[left]]
+    left = of_known(left, known)
     if left.size:
         few = [np.broadcast_to(column, shape).reshape(-1)[left] for column in columns]
         factors = np.broadcast_to(asked.factors, shape).reshape(-1)[left]
@@ -277,6 +276,11 @@ def _columns(
                 exact = slopes[: column.size].astype(dtype)
                 column[left[: column.size]] = _where(np.isfinite(exact), exact)
     return {place: column for place, column, want in zip(places, found, wanted, strict=True) if want}
+
+
+def of_known(left: np.ndarray, known: Any) -> np.ndarray:
+    """Of some places those of finite divergences: the derivatives of others are NaN, whatever they would come to."""
+    return left[np.ravel(known)[left]] if left.size and not np.all(known) else left
 
 
 def _slopes(formula: Callable[..., Any], columns: list[np.ndarray], p: Distribution, q: Distribution) -> Any:

@@ -22,6 +22,7 @@ from klnumba.distributions.gradient import (
     draws_of,
     named_slopes,
     nowhere_finite,
+    of_known,
     of_rows,
     scalar_formula,
 )
@@ -71,8 +72,7 @@ def _of_numbers(
     steps = [np.asarray(moves.get(place, 0.0)) for place in places]
     found, left = _quick(formula.bends, columns, steps, shape, factors)
     known = np.isfinite(value)
-    if left.size and not np.all(known):
-        left = left[np.ravel(known)[left]]
+    left = of_known(left, known)
     if left.size:
         rates = np.broadcast_to(factors, shape).reshape(-1)[left]
         try:

@@ -16,10 +16,10 @@ from klnumba.distributions.transformed_distribution import TransformedDistributi
 
 @dataclass(frozen=True, eq=False)
 class BatchCall:
-    """A divergence that is made anew of the numbers that its methods are given, as `torch_nodes.Call`.
+    """A divergence that is made anew for a whole batch, as `torch_nodes.Call`.
 
-    Before its own axes every tensor has those of the batches that ``vmap`` goes through: of members whose parameters
-    differ, or of directions in which the derivatives of one divergence are wanted.
+    Before its own axes every tensor has those of the batches that ``vmap`` goes through: of members, whose numbers are
+    those that the methods are given, or of directions in which the derivatives of one divergence are wanted.
     """
 
     by_last_axes: ClassVar[bool] = False

@@ -95,14 +95,14 @@ class Call:
         """What the slopes change by as the tensors move."""
         *_, upstream, moves, by = given
         of_parts, factors = self._parts(np.asarray(upstream, np.float64))
-        found = hessian(*self.found[:2])(of_parts, factors, self._of_batch(moves, np.ndim(of_parts)))
+        found = hessian(*self.found[:2])(of_parts, factors, self._moves_of_parts(moves, np.ndim(of_parts)))
         return self._by_tensors(found, factors, by)
 
     def hessian_along(self, *given: Any) -> np.ndarray:
         """The second derivative of the value in two directions."""
         *_, moves, others = given
         of_parts, factors = self._ones()
-        found = hessian(*self.found[:2])(of_parts, factors, self._of_batch(others, np.ndim(of_parts)))
+        found = hessian(*self.found[:2])(of_parts, factors, self._moves_of_parts(others, np.ndim(of_parts)))
         return self._along(found, moves, np.shape(of_parts))
 
     def behind_a_batch(self, shapes: list[tuple[int, ...]]) -> Any:
@@ -122,7 +122,7 @@ class Call:
     def _along(self, found: Gradient, moves: Sequence[Any], shape: tuple[int, ...]) -> np.ndarray:
         """Derivatives of the parts, of this shape, times moves, added up to the shape of the value."""
         slopes, total = found._asdict(), np.zeros(shape)
-        for (side, name), move in self._of_batch(moves, total.ndim).items():
+        for (side, name), move in self._moves_of_parts(moves, total.ndim).items():
             term = _zero_where(move == 0.0, np.asarray(slopes[side][name], np.float64) * move)
             total = total + term.sum(tuple(range(total.ndim, term.ndim)))
         last = tuple(range(total.ndim - self.found.summed, total.ndim))
@@ -146,7 +146,7 @@ class Call:
 
         return [in_place(place) if wanted else None for place, wanted in zip(self.shapes, by, strict=True)]
 
-    def _of_batch(self, moves: Sequence[Any], ndim: int) -> Moves:
+    def _moves_of_parts(self, moves: Sequence[Any], ndim: int) -> Moves:
         """The moves of the parameters that move, their axes behind those of the batch of the parts."""
         families = {"p": type(self.found.p), "q": type(self.found.q)}
         found = {}

@@ -118,8 +118,8 @@ def _refuse_untaken(found: Inner) -> None:
         if one._in_graph and not one._tensors:
             pair = f"KL({type(found.p).__name__} || {type(found.q).__name__})"
             if one._is_mapped:
-                raise NotImplementedError(f"{pair}: what a {type(one).__name__} is made of is {MAPPED}")
+                raise NotImplementedError(f"{pair}: what the {type(one).__name__} is made of is {MAPPED}")
             raise NotImplementedError(
-                f"{pair}: no gradient goes to what a {type(one).__name__} is made of or from, unless the transforms of "
-                f"both are the same; {ADVICE}"
+                f"{pair}: no gradient goes to what the {type(one).__name__} is made of or from, unless the transforms "
+                f"of both are the same; {ADVICE}"
             )

@@ -60,18 +60,22 @@ def quotient(a: float, a_low: float, b: float, b_low: float) -> tuple[float, flo
     return total(first, second, finite(rest / b), 0.0)
 
 
+def unless_zero(a: float, a_low: float, high: float, low: float) -> tuple[float, float]:
+    """The second number; 0 where the first is."""
+    none = (a == 0.0) & (a_low == 0.0)
+    return 0.0 if none else high, 0.0 if none else low
+
+
 def product_unless_zero(a: float, a_low: float, b: float, b_low: float) -> tuple[float, float]:
     """a*b, 0 where a is, whatever b is."""
     high, low = product(a, a_low, b, b_low)
-    none = (a == 0.0) & (a_low == 0.0)
-    return 0.0 if none else high, 0.0 if none else low
+    return unless_zero(a, a_low, high, low)
 
 
 def quotient_unless_zero(a: float, a_low: float, b: float, b_low: float) -> tuple[float, float]:
     """a/b, 0 where a is, whatever b is."""
     high, low = quotient(a, a_low, b, b_low)
-    none = (a == 0.0) & (a_low == 0.0)
-    return 0.0 if none else high, 0.0 if none else low
+    return unless_zero(a, a_low, high, low)
 
 
 def product_plus(a: float, a_low: float, b: float, b_low: float, c: float, c_low: float) -> tuple[float, float]:

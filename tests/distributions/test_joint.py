@@ -142,21 +142,26 @@ def test_the_dtype_of_blocks_in_a_graph():
 
 
 def test_sums_of_blocks_have_the_bits_of_arrays():
-    """However many threads PyTorch has, where it adds up nothing."""
+    """However many threads PyTorch has, whose own sums depend on that."""
     torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
-    x = torch.tensor(np.random.default_rng(0).normal(size=10_007), dtype=torch.float32)
+    x = torch.tensor(np.random.default_rng(0).normal(size=300_007), dtype=torch.float32)
 
     def divergence(x):
-        p, q = (D.Independent(D.Joint([D.Normal(loc, torch.ones(()))]), 1) for loc in (x, torch.zeros(10_007)))
+        p, q = (D.Independent(D.Joint([D.Normal(loc, torch.ones(()))]), 1) for loc in (x, torch.zeros(300_007)))
         return kl.kl_divergence(p, q)
 
-    leaf = x.clone().requires_grad_()
-    found = divergence(leaf)
-    assert found.item() == divergence(x)
-    found.backward()
-    assert torch.equal(leaf.grad, x)
-    value, move = torch.func.jvp(divergence, (x,), (torch.ones_like(x),))
-    assert (value, move) == (found, pytest.approx(float(x.double().sum()), rel=1e-6))
+    leaf, expected, usual = x.clone().requires_grad_(), divergence(x), torch.get_num_threads()
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            found = divergence(leaf)
+            assert found.item() == expected
+            assert torch.equal(*torch.autograd.grad(found, leaf), x)
+            value, move = torch.func.jvp(divergence, (x,), (torch.ones_like(x),))
+            assert value.item() == expected
+            assert move.item() == pytest.approx(math.fsum(x.tolist()), rel=2.0**-23)
+    finally:
+        torch.set_num_threads(usual)
 
 
 def test_blocks_without_gradients_are_named():

@@ -269,6 +269,28 @@ def test_parts_of_which_one_side_is_not_mapped():
     assert np.array_equal(vmap(divergence)(x), [divergence(one) for one in x])
 
 
+@pytest.mark.parametrize("of", [T, D])
+def test_families_that_look_at_their_numbers(of):
+    """PyTorch's refuse to be made inside vmap unless nothing is checked; ours are made."""
+    unchecked = {"validate_args": False} if of is T else {}
+    x, s = numbers()
+    families = {
+        "covariance": lambda x, s: of.MultivariateNormal(x, torch.diag(s), **unchecked),
+        "precision": lambda x, s: of.MultivariateNormal(x, precision_matrix=torch.diag(s), **unchecked),
+        "geometric": lambda x, s: of.Geometric(s / 3.0, **unchecked),
+    }
+    for made in families.values():
+
+        def divergence(x, s):
+            return kl.kl_divergence(made(x, s), made(x + 1.0, s * 0.5))  # noqa: B023
+
+        expected = np.stack([divergence(x[k, 0], s[k]) for k in range(SIZE)])
+        assert np.array_equal(vmap(divergence)(x[:, 0], s), expected)
+    if of is T:
+        with pytest.raises(RuntimeError, match="data-dependent control flow"):
+            vmap(lambda s: T.Geometric(s / 3.0).probs)(s)
+
+
 @pytest.mark.usefixtures("own")
 def test_pairs_of_ones_own():
     """Of functions of the two distributions, which find their numbers there."""
@@ -352,6 +374,9 @@ HELD = {
     "transforms": lambda x: D.TransformedDistribution(D.Normal(0.0, 1.0), D.AffineTransform(x, 1.0)),
     "SciPy": lambda x: D.Normal(x, 1.0).to_scipy(),
     "another shape": lambda x: D.Normal(x, 1.0).spread(1),
+    "parts beside vectors": lambda x: kl.kl_divergence(
+        D.Independent(D.Normal(x, 1.0), 1), D.MultivariateNormal([0.0] * 3, np.eye(3))
+    ),
     "more axes": lambda x: D.Normal(x, 1.0).with_axes(0, 1),
 }
 
