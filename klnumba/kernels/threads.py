@@ -100,23 +100,35 @@ class _Crew:
         self._lock = threading.RLock()  # a signal's handler may call while it is held
         self._workers: list[_Worker] = []
         self._most = 0
+        self._starting = False
         self.closed = False  # an interpreter that ends runs no worker any more, though they look idle
 
     def start(self, work: Callable[[int], None], count: int, jobs: list[_Job]) -> None:
-        """Have so many workers do this, or those that are idle, with the numbers from 1 on; their jobs go to a list."""
+        """Have so many workers do this, or those that are idle, with the numbers from 1 on; their jobs go to a list.
+
+        A handler of a signal that came while this thread is in here gets none: the one before has them in hand.
+        """
         with self._lock:
-            self._most = max(self._most, count)
-            for worker in self._idle():
-                job = _Job(work, len(jobs) + 1)
-                jobs.append(job)
-                try:
-                    worker.start(job)
-                except BaseException:  # Ctrl-C: the caller waits for this job, and another worker takes the next
-                    self._workers.remove(worker)
-                    worker.start_last(job)
-                    raise
-                if len(jobs) == count:
-                    break
+            if self._starting:
+                return
+            try:
+                self._starting = True
+                self._most = max(self._most, count)
+                for worker in self._idle():
+                    self._begin(worker, _Job(work, len(jobs) + 1), jobs)
+                    if len(jobs) == count:
+                        break
+            finally:
+                self._starting = False
+
+    def _begin(self, worker: _Worker, job: _Job, jobs: list[_Job]) -> None:
+        try:
+            jobs.append(job)
+            worker.start(job)
+        except BaseException:  # Ctrl-C: the caller waits for this job, and another worker takes the next
+            self._workers.remove(worker)
+            worker.start_last(job)
+            raise
 
     def _idle(self) -> Iterator[_Worker]:
         if self.closed:

@@ -288,7 +288,7 @@ def test_families_that_look_at_their_numbers(of):
         assert np.array_equal(vmap(divergence)(x[:, 0], s), expected)
     if of is T:
         with pytest.raises(RuntimeError, match="data-dependent control flow"):
-            vmap(lambda s: T.Geometric(s / 3.0).probs)(s)
+            vmap(lambda s: T.Geometric(s / 3.0, validate_args=True).probs)(s)
 
 
 @pytest.mark.usefixtures("own")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import threading
 import time
@@ -203,6 +204,30 @@ def test_an_interrupt_at_the_start_costs_no_worker(monkeypatch, when):
     assert threading.active_count() == before + 2  # the one that was interrupted has ended
 
 
+@pytest.mark.parametrize("broken", [False, True])
+def test_a_handler_while_a_worker_is_chosen(monkeypatch, broken):
+    """A call from it does its work alone, and Ctrl-C in it is what the caller sees; the next call has all threads."""
+    monkeypatch.setattr(threads, "_crew", threads._Crew())
+    start, seen, inner = threads._Worker.start, [], []
+
+    def interrupted(self, job):
+        if not seen:
+            seen.append(job)
+            threads.together(inner.append, 3)
+            if broken:
+                raise KeyboardInterrupt
+        start(self, job)
+
+    monkeypatch.setattr(threads._Worker, "start", interrupted)
+    done = []
+    with pytest.raises(KeyboardInterrupt) if broken else contextlib.nullcontext():
+        threads.together(done.append, 3)
+    assert inner == [0]
+    assert sorted(done) == ([1] if broken else [0, 1, 2])
+    gate = threading.Barrier(3, timeout=20.0)
+    threads.together(lambda me: gate.wait(), 3)
+
+
 def test_what_a_worker_raises_is_raised():
     def work(me):
         if me:
@@ -229,11 +254,23 @@ import klnumba as kl
 p, q = np.random.default_rng(0).random((2, 200, 3))
 alone, heard = kl.kl_divergence(p, q, threads=1).tobytes(), []
 kl.kl_divergence(p, q, threads=2)
-signal.signal(signal.SIGALRM, lambda *_: heard.append(kl.kl_divergence(p, q, threads=2).tobytes() == alone))
-signal.setitimer(signal.ITIMER_REAL, 0.0003, 0.0003)
-for _ in range(3000):
+deep = 0
+
+
+def hear(*_):
+    global deep
+    deep += 1
+    if deep < 3:  # a call within a call within a call, and not all the way down
+        signal.setitimer(signal.ITIMER_REAL, 0.0001)
+    heard.append(kl.kl_divergence(p, q, threads=2).tobytes() == alone)
+    deep -= 1
+
+
+signal.signal(signal.SIGALRM, hear)
+for k in range(3000):
+    signal.setitimer(signal.ITIMER_REAL, 1e-6 * (1 + k % 300))
     kl.kl_divergence(p, q, threads=2)
-signal.setitimer(signal.ITIMER_REAL, 0)
+signal.signal(signal.SIGALRM, signal.SIG_IGN)
 print(len(heard) > 10 and all(heard))
 """
     assert sub.run(program, tmp_path, seconds=120.0) == "True"
