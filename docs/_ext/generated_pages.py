@@ -233,12 +233,13 @@ def without_gradients() -> str:
     """One line for each family p: the families q with a closed form of which there are no derivatives."""
     from klnumba.distributions import registered_pairs
     from klnumba.distributions.gradient import NORMALS, has_derivatives
+    from klnumba.distributions.inner import BY_PARTS
     from klnumba.distributions.vector_gradients import RULES
 
     finite = (pair for pair in registered_pairs() if pair.function.__name__ != "infinite")
     by_hand = {(p.__name__, q.__name__) for p, q in (*RULES, *product(NORMALS, NORMALS))}
     others = (pair for pair in finite if (pair.p.__name__, pair.q.__name__) not in by_hand)
-    return _by_p(pair for pair in others if not has_derivatives(pair))
+    return _by_p(pair for pair in others if not has_derivatives(pair) and pair.function not in BY_PARTS)
 
 
 def quick_gradients(order: int) -> str:

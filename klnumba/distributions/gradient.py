@@ -31,6 +31,8 @@ from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.evaluate import evaluate_slopes
 from klnumba.distributions.geometric import Geometric
 from klnumba.distributions.infinite import infinite
+from klnumba.distributions.inner import inner, joints
+from klnumba.distributions.joint import blocks
 from klnumba.distributions.low_rank_multivariate_normal import LowRankMultivariateNormal
 from klnumba.distributions.multinomial import Multinomial
 from klnumba.distributions.multivariate_normal import MultivariateNormal
@@ -57,10 +59,10 @@ CONVERTED = {("probs", "logits"): twin(log_odds), ("logits", "probs"): twin(sigm
 
 
 class Gradient(NamedTuple):
-    """Partial derivatives by the parameters of p and by those of q, each by its name."""
+    """Partial derivatives by the parameters of p and by those of q, each by its name; of `Joint` a tuple of blocks'."""
 
-    p: Mapping[str, Any]
-    q: Mapping[str, Any]
+    p: Any  # Mapping[str, Any], or a tuple of them
+    q: Any
 
 
 def kl_divergence_grad(p: Distribution, q: Distribution) -> tuple[Any, Gradient]:
@@ -73,8 +75,9 @@ def kl_divergence_grad(p: Distribution, q: Distribution) -> tuple[Any, Gradient]
     ----------
     p, q : Distribution
         Two distributions of this package, multivariate normal or of families whose pair is a scalar formula of their
-        parameters, as all those registered with ``compiled=True``. A `TransformedDistribution` is taken for that of the
-        family whose name it has, with the parameters of that.
+        parameters, as all those registered with ``compiled=True``; or two `Independent` or `Joint` of such ones. A
+        `TransformedDistribution` is taken for that of the family whose name it has, with the parameters of that; if it
+        has none, two of the same transforms for what they are made from.
 
     Returns
     -------
@@ -83,7 +86,8 @@ def kl_divergence_grad(p: Distribution, q: Distribution) -> tuple[Any, Gradient]
     gradient : Gradient
         ``gradient.p`` and ``gradient.q``, read-only mappings from the name of each parameter to an array of the
         broadcast batch shape; those of `MultivariateNormal` by ``loc`` and by the matrix that each was given by, and
-        of `LowRankMultivariateNormal` by all three.
+        of `LowRankMultivariateNormal` by all three. Of `Independent` they are the mappings of its base, by each number
+        of a draw; of `Joint` tuples of mappings, one a block, each of the batch shape of the two blocks.
 
     Raises
     ------
@@ -129,7 +133,17 @@ def kl_divergence_grad(p: Distribution, q: Distribution) -> tuple[Any, Gradient]
             "kl_divergence_grad: arrays, which no transform of PyTorch follows; take klnumba.kl_divergence"
         )
     value = divergence(p, q)
-    return value, rule(p, q)(value, Asked())
+    return value, _gradient(p, q, value)
+
+
+def _gradient(p: Distribution, q: Distribution, value: Any) -> Gradient:
+    """That by the parameters of what both come down to."""
+    found = inner(p, q, by_name=True)
+    if (both := joints(found)) is not None:
+        sides = zip(*(_gradient(x, y, divergence(x, y)) for x, y in blocks(*both)), strict=True)
+        return Gradient(*sides)
+    of_parts = value if found == (p, q, 0) else divergence(found.p, found.q)
+    return rule(found.p, found.q)(of_parts, Asked())
 
 
 class Asked(NamedTuple):

@@ -194,16 +194,7 @@ def laplace_normal(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -
 
 def mean_distance(y: float) -> float:
     """The expected distance of a standard normal variable from y >= 0."""
-    if y >= 9.0:
-        return y
-    term = y * y
-    total = 1.0 + term
-    n = 1.0
-    while term > 1e-17 * total:
-        n += 2.0
-        term *= y * y / n
-        total += term
-    return SQRT_2_OVER_PI * exp(-0.5 * y * y) * total
+    return SQRT_2_OVER_PI * exp(-0.5 * y * y) + y * math.erf(SQRT_HALF * y)
 
 
 NO_DENSITY = 1e-260  # what is taken for 0 is below

@@ -10,7 +10,8 @@ import numpy as np
 
 from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.independent import Independent
-from klnumba.distributions.torch_call import Call, Inner, Shapes, call_of, inner, refuse_counts
+from klnumba.distributions.inner import Inner, inner
+from klnumba.distributions.torch_call import Call, Shapes, call_of, refuse_counts
 from klnumba.distributions.transformed_distribution import TransformedDistribution
 
 

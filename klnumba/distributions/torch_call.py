@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,47 +13,16 @@ from klnumba.derivatives import summed_to
 from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.gradient import Asked, Gradient, Rule, is_count, rule
 from klnumba.distributions.hessian import LEAST, hessian
-from klnumba.distributions.independent import Independent, sum_of_last, without
+from klnumba.distributions.independent import Independent, sum_of_last
+from klnumba.distributions.inner import Inner
 from klnumba.distributions.normal_hessian import Moves
 from klnumba.distributions.registry import common_shape
 from klnumba.distributions.registry import divergence as closed
-from klnumba.distributions.transformed_distribution import TransformedDistribution
 from klnumba.reduction import unit_of
 
 Place = tuple[str, str]  # "p" or "q", and the name of a parameter there
 Shapes = dict[Place, tuple[int, ...]]
 ADVICE = "a parameter requires a gradient: detach it or compute under torch.no_grad()"
-
-
-class Inner(NamedTuple):
-    """The two distributions that a divergence comes down to, and how many axes of their batch it is a sum over."""
-
-    p: Distribution
-    q: Distribution
-    summed: int = 0
-
-
-def inner(p: Distribution, q: Distribution, summed: int = 0) -> Inner:
-    """What both are independent draws of, or what the same transforms make both of."""
-    p, q = _without_nothing(p), _without_nothing(q)
-    if isinstance(p, Independent) and isinstance(q, Independent):
-        count = min(p.reinterpreted_batch_ndims, q.reinterpreted_batch_ndims)
-        return inner(without(p, count), without(q, count), summed + count)
-    if isinstance(p, TransformedDistribution) and isinstance(q, TransformedDistribution) and _keep_apart(p, q):
-        return inner(p.base_distribution, q.base_distribution, summed)
-    return Inner(p, q, summed)
-
-
-def _without_nothing(x: Distribution) -> Distribution:
-    """The base of what takes no axis for part of a draw."""
-    if isinstance(x, Independent) and not x.reinterpreted_batch_ndims:
-        return _without_nothing(x.base_distribution)
-    return x
-
-
-def _keep_apart(p: TransformedDistribution, q: TransformedDistribution) -> bool:
-    """Whether the transforms of both are the same, and make no two numbers one."""
-    return p.transforms == q.transforms and all(p.injective()) and all(q.injective())
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,17 +5,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 
 from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.independent import sum_of_last
-from klnumba.distributions.joint import Joint, blocks, joint_joint
-from klnumba.distributions.registry import check_events, common_shape, find
+from klnumba.distributions.inner import Inner, inner, joints
+from klnumba.distributions.joint import Joint, blocks
+from klnumba.distributions.registry import check_events, common_shape
 from klnumba.distributions.registry import divergence as closed
 from klnumba.distributions.torch_batch import BatchCall
-from klnumba.distributions.torch_call import ADVICE, Inner, Place, call_of, inner, refuse_counts, rule_of
+from klnumba.distributions.torch_call import ADVICE, Place, call_of, refuse_counts, rule_of
 from klnumba.reduction import unit_of
 from klnumba.tensors import MAPPED, transforms_around, version
 
@@ -29,8 +30,8 @@ def divergence(p: Distribution, q: Distribution, base: float | None) -> Any:
         If the pair has no derivatives.
     """
     found = inner(p, q)
-    if _are_joint(found):
-        return _of_blocks(found, base)
+    if (both := joints(found)) is not None:
+        return _of_blocks(*both, found.summed, base)
     _refuse_untaken(found)
     tensors = {place: x for side, one in zip("pq", found[:2], strict=True) for place, x in _tensors(one, side)}
     shapes = {place: tuple(x.shape) for place, x in tensors.items()}
@@ -45,18 +46,11 @@ def divergence(p: Distribution, q: Distribution, base: float | None) -> Any:
     return Value.apply(call, *tensors.values())
 
 
-def _are_joint(found: Inner) -> bool:
-    """Whether a divergence is the sum of those of blocks."""
-    both = isinstance(found.p, Joint) and isinstance(found.q, Joint)
-    return both and find(type(found.p), type(found.q)).function is joint_joint
-
-
-def _of_blocks(found: Inner, base: float | None) -> Any:
+def _of_blocks(p: Joint, q: Joint, summed: int, base: float | None) -> Any:
     """The sum of the divergences of the blocks, each of which has a way back of its own."""
     from klnumba.torch_nodes import Value
 
     torch = sys.modules["torch"]
-    p, q, summed = cast(tuple[Joint, Joint, int], found)
     check_events(p, q)
     shape, dtype = common_shape(p, q), getattr(torch, np.result_type(p.dtype, q.dtype).name)
     terms = (
