@@ -30,7 +30,8 @@ from typing import Any, NamedTuple
 import llvmlite
 import numba
 import numpy as np
-from numba.core import caching
+from numba.core import caching, compiler
+from numba.core.registry import CPUDispatcher
 from numba.core.types import unliteral
 
 from klnumba.kernels import registers
@@ -61,6 +62,7 @@ NEW_OBJECTS = 20_000  # between two searches for garbage while a loop is compile
 LONG, SHORT = 20_000, 1_500  # instructions of a formula that is left in pieces, and of a piece that is not
 
 FOLDERS = ("formulas", "distributions", "kernels")  # the source that goes into compiled code
+SETTINGS = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT")  # Numba's, that tell in it
 
 
 def is_formula(value: Any) -> bool:
@@ -104,13 +106,20 @@ def rebuilt(
     return twin
 
 
+def _jit(function: Callable[..., Any], pipeline_class: Any = compiler.Compiler, **options: Any) -> Any:
+    """What `numba.njit` returns, also where NUMBA_DISABLE_JIT asks for plain Python: that is for the caller's code."""
+    return CPUDispatcher(
+        function, targetoptions=options | {"nopython": True, "boundscheck": None}, pipeline_class=pipeline_class
+    )
+
+
 @functools.cache
 def scalar(formula: Callable[..., Any]) -> Any:
     """The formula and all that it calls, as a function that compiled CPU loops can call."""
     if formula in INSTRUCTIONS:
         return INSTRUCTIONS[formula]
     twin = rebuilt(formula, scalar, is_formula)
-    return numba.njit(fastmath=SCALAR_FLAGS, forceinline=True, **INNER)(_named(twin))
+    return _jit(_named(twin), fastmath=SCALAR_FLAGS, forceinline=True, **INNER)
 
 
 def uncontracted(formula: Callable[..., Any]) -> Any:
@@ -129,7 +138,7 @@ def _uncontracted(formula: Callable[..., Any], inlined: float) -> Any:
     if formula in INSTRUCTIONS:
         return INSTRUCTIONS[formula]
     twin = rebuilt(formula, lambda piece: _uncontracted(piece, inlined), is_formula)
-    return numba.njit(fastmath={"nsz"}, forceinline=length(formula) <= inlined, **INNER)(_named(twin))
+    return _jit(_named(twin), fastmath={"nsz"}, forceinline=length(formula) <= inlined, **INNER)
 
 
 @functools.cache
@@ -152,7 +161,7 @@ def _closed_over(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
 
 def for_python(piece: Any) -> Any:
     """A piece with a way in for Python, which no piece has of itself."""
-    return numba.njit(fastmath=piece.targetoptions["fastmath"], **OPTIONS)(_copied(piece))
+    return _jit(_copied(piece), fastmath=piece.targetoptions["fastmath"], **OPTIONS)
 
 
 def step(name: str, piece: Any, signature: Any) -> Any:
@@ -174,11 +183,11 @@ def loop(
 ) -> Any:
     """Compile a loop for one signature; `name` tells it from every other loop in the cache."""
     function.__qualname__ = name.replace("-", "_")
-    dispatcher: Any = numba.njit(fastmath={"nsz"}, **options, pipeline_class=registers.LoopCompiler)(function)
+    dispatcher = _jit(function, fastmath={"nsz"}, **options, pipeline_class=registers.LoopCompiler)
     folder = cache_folder() if cached else None
     if folder is not None:
         dispatcher._cache = _loop_cache(function, name, folder)
-    with _compile_lock:
+    with _compile_lock, _compiling():
         dispatcher.compile(signature)
     dispatcher.disable_compile()
     return dispatcher
@@ -248,6 +257,16 @@ def seldom_collected() -> Iterator[None]:
             gc.set_threshold(*usual)
 
 
+@contextmanager
+def _compiling() -> Iterator[None]:
+    """Have Numba compile what it has in Python for its own part, where NUMBA_DISABLE_JIT asks for none."""
+    asked, numba.config.DISABLE_JIT = numba.config.DISABLE_JIT, 0
+    try:
+        yield
+    finally:
+        numba.config.DISABLE_JIT = asked
+
+
 def once(build: Callable[..., Any]) -> Callable[..., Any]:
     """Build a loop at its first use, once for all threads, and keep it.
 
@@ -270,17 +289,17 @@ def once(build: Callable[..., Any]) -> Callable[..., Any]:
 
 def helper(function: Callable[..., Any]) -> Any:
     """A piece of a loop: compiled into the loops that call it, in the order of operations that is written."""
-    return _for_any_number(numba.njit(fastmath={"nsz"}, **INNER)(_named(function)))
+    return _for_any_number(_jit(_named(function), fastmath={"nsz"}, **INNER))
 
 
 def part(function: Callable[..., Any]) -> Any:
     """A helper that is called in one place: it is put there before anything is compiled, which takes less time."""
-    return numba.njit(fastmath={"nsz"}, inline="always", **INNER)(_named(function))
+    return _jit(_named(function), fastmath={"nsz"}, inline="always", **INNER)
 
 
 def reordering(function: Callable[..., Any]) -> Any:
     """A sum whose additions the compiler may spread over a vector: the order follows the length and the processor."""
-    return _for_any_number(numba.njit(fastmath={"nsz", "reassoc"}, **INNER)(_named(function)))
+    return _for_any_number(_jit(_named(function), fastmath={"nsz", "reassoc"}, **INNER))
 
 
 def _for_any_number(dispatcher: Any) -> Any:
@@ -320,7 +339,8 @@ def _digest() -> str:
     """One hash of everything that the machine code depends on, the processor aside (Numba adds that)."""
     digest = hashlib.sha256()
     versions = (sys.version, np.__version__, numba.__version__, llvmlite.__version__, str(PACKAGE))
-    digest.update("\0".join(versions).encode())
+    settings = (f"{name}={getattr(numba.config, name, None)}" for name in SETTINGS)
+    digest.update("\0".join((*versions, *settings)).encode())
     for folder in FOLDERS:
         for path in sorted((PACKAGE / folder).glob("*.py")):
             digest.update(path.name.encode())

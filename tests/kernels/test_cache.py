@@ -242,6 +242,38 @@ def test_a_folder_in_the_place_of_a_file(tmp_path, filled):
     assert right(ask(tmp_path, KLNUMBA_CACHE_DIR=str(cache)))
 
 
+@pytest.mark.parametrize("setting", ["NUMBA_OPT", "NUMBA_BOUNDSCHECK"])
+def test_settings_of_numba_have_loops_of_their_own(tmp_path, setting):
+    """What was compiled without optimisation, to look at it in a debugger, is not what later processes get."""
+    cache = {"KLNUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    usual, changed = ask(tmp_path, **cache), ask(tmp_path, **cache, **{setting: "1"})
+    assert right(changed)
+    assert changed["compiled"]
+    assert changed["folder"] != usual["folder"]
+    again = ask(tmp_path, **cache)
+    assert (again["folder"], again["hits"]) == (usual["folder"], 1)
+
+
+def test_plain_python_is_for_the_callers_code(tmp_path):
+    """NUMBA_DISABLE_JIT leaves these loops compiled, with the same bits, and the caller's functions uncompiled."""
+    cache = {"KLNUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    disabled = ask(tmp_path, **cache, NUMBA_DISABLE_JIT="1")
+    assert disabled["compiled"]
+    usual = ask(tmp_path, **cache)
+    assert usual["value"] == disabled["value"]
+    assert usual["hits"] == 1
+    program = """
+import numba
+import klnumba as kl
+from klnumba.distributions import Normal
+
+kl.kl_divergence(Normal(0.0, 1.0), Normal(1.0, 2.0))
+own = lambda x: x
+print(numba.njit(own) is own, numba.config.DISABLE_JIT)
+"""
+    assert sub.run(program, tmp_path / "work", **cache, NUMBA_DISABLE_JIT="1") == "True 1"
+
+
 def test_two_processes_at_once(tmp_path):
     cache = tmp_path / "cache"
     settings = {"KLNUMBA_CACHE_DIR": str(cache)}
