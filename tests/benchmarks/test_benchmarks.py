@@ -67,7 +67,12 @@ def test_every_installed_contender_is_timed_and_right(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["rows-logit-bfloat16-1000", "rows-log_prob-float32-10", f"pointwise-prob-float64-{CELLS}"]
+    "name",
+    [
+        pytest.param("rows-logit-bfloat16-1000", marks=pytest.mark.slow),
+        "rows-log_prob-float32-10",
+        f"pointwise-prob-float64-{CELLS}",
+    ],
 )
 def test_our_own_contenders_are_right_in_every_kind(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "REGISTRY", [who for who in REGISTRY if who.name in ("klnumba", "memory", "NumPy")])

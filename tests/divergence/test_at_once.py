@@ -39,7 +39,7 @@ def parts(result):
     return type(result), result.dtype, result.shape, result.strides, result.flags.owndata, result.tobytes()
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(6)
 @pytest.mark.parametrize("kind", ["prob", "log_prob", "logit"])
 @pytest.mark.parametrize("dtype", [pytest.param(np.float32, marks=pytest.mark.slow), np.float64])
 @pytest.mark.parametrize("shape", SHAPES)

@@ -27,7 +27,7 @@ def run(dtype, names):
     return dict(line.split() for line in done.stdout.splitlines())
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.slow)])
 def test_order_of_calls_in_fresh_processes(dtype):
     first = run(dtype, NAMES)  # fills the cache
     assert first == run(dtype, NAMES)

@@ -100,7 +100,6 @@ y = x + rng.standard_normal(x.shape)
 p, q = np.exp(x), np.exp(y)
 work = {
     "logits": lambda: kl.kl_divergence(x, y, kind="logit"),
-    "rows": lambda: kl.kl_divergence(p, q),
     "pairs": lambda: kl.kl_divergence(Gamma(p, q), Gamma(q, p)),
 }
 names = sorted(work, reverse=REVERSED)
