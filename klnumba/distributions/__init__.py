@@ -36,6 +36,7 @@ from klnumba.distributions.independent import Independent
 from klnumba.distributions.inverse_gamma import InverseGamma
 from klnumba.distributions.inverse_gaussian import InverseGaussian
 from klnumba.distributions.inverse_wishart import InverseWishart
+from klnumba.distributions.jitted import jitted_kl
 from klnumba.distributions.joint import Joint
 from klnumba.distributions.kumaraswamy import Kumaraswamy
 from klnumba.distributions.laplace import Laplace
@@ -142,6 +143,7 @@ __all__ = [
     "VonMisesFisher",
     "Weibull",
     "Wishart",
+    "jitted_kl",
     "kl_divergence_grad",
     "pairwise_kl",
     "register_kl",

@@ -203,7 +203,7 @@ def _evaluated(pair: Pair, p: Distribution, q: Distribution, shape: tuple[int, .
     except Exception as reason:
         if not (type(reason).__module__.startswith("numba.") or isinstance(reason, RecursionError)):
             raise
-        raise _refusal(pair, reason) from None
+        raise refusal(pair, reason) from None
 
 
 def _tell_of_nan(pair: Pair, p: Distribution, q: Distribution, result: Any) -> None:
@@ -239,7 +239,7 @@ def _of_the_rest(p: Distribution, q: Distribution, shape: tuple[int, ...], unit:
     return None
 
 
-def _refusal(pair: Pair, reason: Exception) -> TypeError:
+def refusal(pair: Pair, reason: Exception) -> TypeError:
     """What the compiler says of a formula, in a line."""
     if isinstance(reason, RecursionError):
         return TypeError(f"{_named(pair)} cannot be compiled: it calls itself, or calls too deep")

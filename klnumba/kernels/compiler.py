@@ -260,11 +260,12 @@ def seldom_collected() -> Iterator[None]:
 @contextmanager
 def _compiling() -> Iterator[None]:
     """Have Numba compile what it has in Python for its own part, where NUMBA_DISABLE_JIT asks for none."""
-    asked, numba.config.DISABLE_JIT = numba.config.DISABLE_JIT, 0
+    settings: Any = numba.config
+    asked, settings.DISABLE_JIT = settings.DISABLE_JIT, 0
     try:
         yield
     finally:
-        numba.config.DISABLE_JIT = asked
+        settings.DISABLE_JIT = asked
 
 
 def once(build: Callable[..., Any]) -> Callable[..., Any]:

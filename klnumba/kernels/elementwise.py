@@ -83,6 +83,42 @@ def over_columns(formula: Callable[..., Any], count: int) -> Any:
     return compiled(f"{name_of(formula)}-elementwise", text, signature, cached=is_ours(formula))
 
 
+# What takes so many numbers and hands them on as a tuple: Numba converts numbers to those of a signature, not tuples.
+TAKING: dict[int, Callable[[Any], Callable[..., Any]]] = {
+    1: lambda of: lambda a: of((a,)),
+    2: lambda of: lambda a, b: of((a, b)),
+    3: lambda of: lambda a, b, c: of((a, b, c)),
+    4: lambda of: lambda a, b, c, d: of((a, b, c, d)),
+    5: lambda of: lambda a, b, c, d, e: of((a, b, c, d, e)),
+    6: lambda of: lambda a, b, c, d, e, f: of((a, b, c, d, e, f)),
+    7: lambda of: lambda a, b, c, d, e, f, g: of((a, b, c, d, e, f, g)),
+    8: lambda of: lambda a, b, c, d, e, f, g, h: of((a, b, c, d, e, f, g, h)),
+}
+
+
+@once
+def of_numbers(formula: Callable[..., Any], count: int) -> Any:
+    """The formula of so many numbers as a compiled function, with the bits of a batch: its quick form comes first."""
+    exact, quick = uncontracted(formula), [uncontracted(form) for form in quick_form(formula)]
+
+    if quick:
+        (first,) = quick
+
+        @helper
+        def value_of(numbers: Any) -> Any:
+            value, serves = first(*numbers)
+            return _without_sign_of_zero(value if serves else exact(*numbers))
+
+    else:
+
+        @helper
+        def value_of(numbers: Any) -> Any:
+            return _without_sign_of_zero(exact(*numbers))
+
+    signature = types.float64(*(types.float64,) * count)
+    return compiled(f"{name_of(formula)}-numbers", TAKING[count](value_of), signature, cached=is_ours(formula))
+
+
 def loop_of_two(formula: Callable[..., Any], count: int) -> Callable[..., None]:
     """The same for a formula that gives two numbers."""
     formula, cell_at = uncontracted(formula), cell_of(count)
