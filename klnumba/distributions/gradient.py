@@ -31,7 +31,7 @@ from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.evaluate import evaluate_slopes
 from klnumba.distributions.geometric import Geometric
 from klnumba.distributions.infinite import infinite
-from klnumba.distributions.inner import inner, joints
+from klnumba.distributions.inner import inner_by_name, is_of_others, joints
 from klnumba.distributions.joint import blocks
 from klnumba.distributions.low_rank_multivariate_normal import LowRankMultivariateNormal
 from klnumba.distributions.multinomial import Multinomial
@@ -39,7 +39,7 @@ from klnumba.distributions.multivariate_normal import MultivariateNormal
 from klnumba.distributions.negative_binomial import NegativeBinomial
 from klnumba.distributions.odds import sigmoid
 from klnumba.distributions.poisson import Poisson
-from klnumba.distributions.registry import ByForm, Pair, divergence, find
+from klnumba.distributions.registry import ByForm, Pair, common_shape, divergence, find
 from klnumba.duals.twin import slopes, twin
 from klnumba.formulas.quick import Slopes, quick_bends, quick_slopes
 from klnumba.tensors import is_in_forward_mode, transforms_around
@@ -87,7 +87,7 @@ def kl_divergence_grad(p: Distribution, q: Distribution) -> tuple[Any, Gradient]
         ``gradient.p`` and ``gradient.q``, read-only mappings from the name of each parameter to an array of the
         broadcast batch shape; those of `MultivariateNormal` by ``loc`` and by the matrix that each was given by, and
         of `LowRankMultivariateNormal` by all three. Of `Independent` they are the mappings of its base, by each number
-        of a draw; of `Joint` tuples of mappings, one a block, each of the batch shape of the two blocks.
+        of a draw; of `Joint` tuples of mappings, one a block.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def kl_divergence_grad(p: Distribution, q: Distribution) -> tuple[Any, Gradient]
 
     Notes
     -----
-    A derivative is NaN where the divergence is infinite, and where it is no finite number itself, as that by the rate
+    A derivative is NaN where the divergence (of `Independent` and `Joint`: of the part or block) is infinite, and where it is no finite number itself, as that by the rate
     of p at ``Poisson(0)``. Where a parameter can move to one side only without the divergence becoming infinite, as
     the ends of two equal `Uniform` or `LogUniform` distributions, or the scale of `Pareto`, the derivative is that of
     the finite side, and so is that by a probability of 0 or 1 of q, or a rate of 0. Otherwise all derivatives at p = q
@@ -138,12 +138,32 @@ def kl_divergence_grad(p: Distribution, q: Distribution) -> tuple[Any, Gradient]
 
 def _gradient(p: Distribution, q: Distribution, value: Any) -> Gradient:
     """That by the parameters of what both come down to."""
-    found = inner(p, q, by_name=True)
+    found = inner_by_name(p, q)
     if (both := joints(found)) is not None:
-        sides = zip(*(_gradient(x, y, divergence(x, y)) for x, y in blocks(*both)), strict=True)
+        shape = common_shape(*both)
+        sides = zip(*(_of_block(x, y, shape) for x, y in blocks(*both)), strict=True)
         return Gradient(*sides)
     of_parts = value if found == (p, q, 0) else divergence(found.p, found.q)
     return rule(found.p, found.q)(of_parts, Asked())
+
+
+def _of_block(p: Distribution, q: Distribution, shape: tuple[int, ...]) -> Iterable[Any]:
+    """That of two blocks, for each draw of a batch of this shape."""
+    axes = len(common_shape(p, q))
+
+    def wide(slopes: Any) -> Any:
+        if isinstance(slopes, tuple):
+            return tuple(map(wide, slopes))
+        return MappingProxyType({name: _over_batch(np.asarray(x), axes, shape) for name, x in slopes.items()})
+
+    return map(wide, _gradient(p, q, divergence(p, q)))
+
+
+def _over_batch(slopes: np.ndarray, axes: int, shape: tuple[int, ...]) -> Any:
+    """Derivatives, of so many axes of a batch, for each of a larger one."""
+    batch, own = slopes.shape[:axes], slopes.shape[axes:]
+    filled = slopes.reshape((1,) * (len(shape) - axes) + batch + own)
+    return np.array(np.broadcast_to(filled, shape + own))[()]
 
 
 class Asked(NamedTuple):
@@ -163,6 +183,8 @@ Rule = Callable[[Any, Asked], Gradient]
 
 def rule(p: Distribution, q: Distribution) -> Rule:
     """What gives the derivatives from the divergence."""
+    if is_of_others(p, q):
+        return partial(_of_numbers, scalar_formula(find(type(p), type(q)), p, q), p, q)
     if isinstance(p, NORMALS) and isinstance(q, NORMALS):
         return partial(_of_normals, p, q)
     p, q = p.named(), q.named()

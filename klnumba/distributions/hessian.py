@@ -27,6 +27,7 @@ from klnumba.distributions.gradient import (
     scalar_formula,
 )
 from klnumba.distributions.infinite import infinite
+from klnumba.distributions.inner import is_of_others
 from klnumba.distributions.normal_hessian import Moves
 from klnumba.distributions.registry import find
 from klnumba.duals.twin import slopes_along
@@ -43,6 +44,8 @@ def hessian(p: Distribution, q: Distribution) -> Product:
     NotImplementedError
         If the derivatives of the pair are none of a scalar formula, categories, Dirichlet or normal distributions.
     """
+    if is_of_others(p, q):
+        return partial(_of_numbers, scalar_formula(find(type(p), type(q)), p, q), p, q)
     p, q = p.named(), q.named()
     if (type(p), type(q)) in vector_gradients.RULES:
         if isinstance(p, Categories) and isinstance(q, Categories):

@@ -8,7 +8,8 @@ from klnumba.distributions.distribution import Distribution
 from klnumba.distributions.independent import Independent, independent_independent, without
 from klnumba.distributions.joint import Joint, joint_joint
 from klnumba.distributions.registry import find
-from klnumba.distributions.transformed_distribution import TransformedDistribution, transformed
+from klnumba.distributions.transformed_distribution import TransformedDistribution, behind, transformed
+from klnumba.kernels.compiler import is_ours
 
 BY_PARTS = (independent_independent, joint_joint, transformed)  # whose derivatives are those of what they come down to
 
@@ -21,24 +22,46 @@ class Inner(NamedTuple):
     summed: int = 0
 
 
-def inner(p: Distribution, q: Distribution, summed: int = 0, by_name: bool = False) -> Inner:
-    """What both are independent draws of, or what the same transforms make both of.
-
-    By name a transformed distribution is that of the family whose name it has, if both have one.
-    """
-    p, q = _by_name(p, q) if by_name else (_without_nothing(p), _without_nothing(q))
+def inner(p: Distribution, q: Distribution, summed: int = 0) -> Inner:
+    """What both are independent draws of, or what the same transforms make both of."""
+    if is_of_others(p, q):
+        return Inner(p, q, summed)
+    p, q = _without_nothing(p), _without_nothing(q)
     if isinstance(p, Independent) and isinstance(q, Independent):
-        count = min(p.reinterpreted_batch_ndims, q.reinterpreted_batch_ndims)
-        return inner(without(p, count), without(q, count), summed + count, by_name)
+        return inner(*_parts(p, q, summed))
     if isinstance(p, TransformedDistribution) and isinstance(q, TransformedDistribution) and _keep_apart(p, q):
-        return inner(p.base_distribution, q.base_distribution, summed, by_name)
+        return inner(p.base_distribution, q.base_distribution, summed)
     return Inner(p, q, summed)
 
 
-def _by_name(p: Distribution, q: Distribution) -> tuple[Distribution, Distribution]:
+def inner_by_name(p: Distribution, q: Distribution, summed: int = 0) -> Inner:
+    """The same with each transformed distribution as that of the family whose name it has, where it has one."""
+    if is_of_others(p, q):
+        return Inner(p, q, summed)
     p, q = _without_nothing(p), _without_nothing(q)
     names = p.named(), q.named()
-    return (p, q) if any(isinstance(x, TransformedDistribution) for x in names) else names
+    if not any(isinstance(x, TransformedDistribution) for x in names):
+        p, q = names
+    if isinstance(p, Independent) and isinstance(q, Independent):
+        return inner_by_name(*_parts(p, q, summed))
+    made = q.counterpart(p), p.counterpart(q)
+    if made == (p, q) and isinstance(p, TransformedDistribution) and isinstance(q, TransformedDistribution):
+        made = behind(p, q)
+    return Inner(p, q, summed) if made == (p, q) else inner_by_name(*made, summed)
+
+
+def is_of_others(p: Distribution, q: Distribution) -> bool:
+    """Whether the pair of two families is none of this package: of that nothing more is known."""
+    try:
+        return not is_ours(find(type(p), type(q)).function)
+    except NotImplementedError:
+        return False
+
+
+def _parts(p: Independent, q: Independent, summed: int) -> Inner:
+    """With the axes that belong to the draws of both put back into the batch."""
+    count = min(p.reinterpreted_batch_ndims, q.reinterpreted_batch_ndims)
+    return Inner(without(p, count), without(q, count), summed + count)
 
 
 def _without_nothing(x: Distribution) -> Distribution:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -58,17 +59,17 @@ class Joint(Holder):
     @property
     def support(self) -> Any:
         """Of each block."""
-        return tuple(x.support for x in self.distributions)
+        return by_block(attrgetter("support"), self)
 
     @property
     def mean(self) -> Any:
         """Of each block."""
-        return tuple(x.mean for x in self.distributions)
+        return by_block(attrgetter("mean"), self)
 
     @property
     def variance(self) -> Any:
         """Of each block."""
-        return tuple(x.variance for x in self.distributions)
+        return by_block(attrgetter("variance"), self)
 
     def entropy(self) -> Any:
         """The entropy, in nats: the sum of those of the blocks."""
@@ -87,6 +88,11 @@ class Joint(Holder):
         """The distribution at one place of the batch, broadcast to `shape`."""
         wide = self.batch_shape if shape is None else shape
         return self._like(Joint, [x.one(at, wide) for x in self.distributions])
+
+
+def by_block(of: Callable[[Distribution], Any], x: Distribution) -> Any:
+    """Something of a distribution; of a `Joint` a tuple of that of each block."""
+    return tuple(by_block(of, block) for block in x.distributions) if isinstance(x, Joint) else of(x)
 
 
 @register_kl(Joint, Joint)

@@ -10,6 +10,7 @@ import numpy as np
 from klnumba.distributions.categorical import Categorical
 from klnumba.distributions.distribution import Distribution, Support
 from klnumba.distributions.holder import Holder, distribution
+from klnumba.distributions.joint import by_block
 
 
 class Mixture(Holder):
@@ -64,35 +65,45 @@ class Mixture(Holder):
         return np.broadcast_to(choice | parts.any(-1), self.batch_shape)
 
     @property
-    def support(self) -> Support:
-        low, high, discrete = self.component_distribution.support
-        return Support(self._of_parts(np.min, low), self._of_parts(np.max, high), discrete)
-
-    def _of_parts(self, choose: Callable[..., Any], ends: Any) -> Any:
-        """The least or the largest over the components, where they differ in it."""
-        batch, axes = self.component_distribution.batch_shape, len(self.event_shape)
-        if np.ndim(ends) < len(batch):
-            return ends
-        wide = batch if np.ndim(ends) == len(batch) else batch + self.event_shape
-        return choose(np.broadcast_to(ends, wide), axis=-1 if wide == batch else -1 - axes)
-
-    def _mean_of(self, values: Any) -> Any:
-        """The mean over the components."""
-        weights = self.mixture_distribution.probs
-        axes = len(self.event_shape)
-        weights = np.reshape(weights, weights.shape + (1,) * axes)
-        return np.sum(weights * values, -1 - axes)
+    def support(self) -> Any:
+        """From where to where draws lie; of components that are a `Joint`, those of each of its blocks."""
+        return by_block(self._support_of, self.component_distribution)
 
     @property
     def mean(self) -> Any:
-        return self._full(self._mean_of(self.component_distribution.mean), self.event_shape)
+        """The mean; of components that are a `Joint`, of each of its blocks."""
+        return by_block(self._mean_of, self.component_distribution)
 
     @property
     def variance(self) -> Any:
-        means = self.component_distribution.mean
-        axes = len(self.event_shape)
-        off = means - np.expand_dims(self._mean_of(means), -1 - axes)
-        return self._full(self._mean_of(self.component_distribution.variance + np.square(off)), self.event_shape)
+        """The variance; of components that are a `Joint`, of each of its blocks."""
+        return by_block(self._variance_of, self.component_distribution)
+
+    def _support_of(self, parts: Distribution) -> Support:
+        low, high, discrete = parts.support
+        return Support(self._of_parts(np.min, low, parts), self._of_parts(np.max, high, parts), discrete)
+
+    def _of_parts(self, choose: Callable[..., Any], ends: Any, parts: Distribution) -> Any:
+        """The least or the largest over the components, where they differ in it."""
+        batch, axes = parts.batch_shape, len(parts.event_shape)
+        if np.ndim(ends) < len(batch):
+            return ends
+        wide = batch if np.ndim(ends) == len(batch) else batch + parts.event_shape
+        return choose(np.broadcast_to(ends, wide), axis=-1 if wide == batch else -1 - axes)
+
+    def _mean_of(self, parts: Distribution) -> Any:
+        return self._full(self._over_components(parts.mean, parts), parts.event_shape)
+
+    def _variance_of(self, parts: Distribution) -> Any:
+        mean = np.expand_dims(self._over_components(parts.mean, parts), -1 - len(parts.event_shape))
+        values = parts.variance + np.square(parts.mean - mean)
+        return self._full(self._over_components(values, parts), parts.event_shape)
+
+    def _over_components(self, values: Any, parts: Distribution) -> Any:
+        """The mean of some numbers of each component over them."""
+        weights, axes = self.mixture_distribution.probs, len(parts.event_shape)
+        wide = np.broadcast_to(values, self.component_distribution.batch_shape + parts.event_shape)
+        return np.sum(np.reshape(weights, weights.shape + (1,) * axes) * wide, -1 - axes)
 
     def entropy(self) -> Any:
         """Not known in closed form."""

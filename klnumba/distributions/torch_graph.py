@@ -115,5 +115,5 @@ def _refuse_untaken(found: Inner) -> None:
                 raise NotImplementedError(f"{pair}: what the {type(one).__name__} is made of is {MAPPED}")
             raise NotImplementedError(
                 f"{pair}: no gradient goes to what the {type(one).__name__} is made of or from, unless the transforms "
-                f"of both are the same; {ADVICE}"
+                f"of both are the same and keep all numbers apart; {ADVICE}"
             )

@@ -48,6 +48,8 @@ class TransformedDistribution(Holder):
 
     def __init__(self, base_distribution: Distribution, transforms: Any) -> None:
         base = distribution("TransformedDistribution", "base_distribution", base_distribution)
+        if any(isinstance(axis, tuple) for axis in base.event_shape):
+            raise ValueError("TransformedDistribution: base_distribution is a Joint: transform each of its blocks")
         chain = tuple(transforms) if isinstance(transforms, Iterable) else (transforms,)
         for found in chain:
             if not isinstance(found, Transform):
@@ -231,9 +233,8 @@ def shared(p: TransformedDistribution, q: TransformedDistribution) -> int:
     return count
 
 
-@register_kl(TransformedDistribution, TransformedDistribution)
-def transformed(p: TransformedDistribution, q: TransformedDistribution) -> Any:
-    """That of what the last transforms, which have to be equal and injective where there is mass, are applied to.
+def behind(p: TransformedDistribution, q: TransformedDistribution) -> tuple[Distribution, Distribution]:
+    """What the last transforms, which have to be equal and injective where there is mass, are applied to.
 
     That is the two base distributions, or families that the first transforms make of them.
     """
@@ -243,11 +244,17 @@ def transformed(p: TransformedDistribution, q: TransformedDistribution) -> Any:
     if isinstance(first, TransformedDistribution) or isinstance(second, TransformedDistribution):
         matched = second.counterpart(first), first.counterpart(second)
         if matched != (first, second):
-            return divergence(*matched)
+            return matched
         for one in (p, q):
             one.check_injective()
         raise NotImplementedError(
             "KL of transformed distributions is known for equal transforms, injective on the numbers of both, not for "
             f"{list(p.transforms)} and {list(q.transforms)}"
         )
-    return divergence(first, second)
+    return first, second
+
+
+@register_kl(TransformedDistribution, TransformedDistribution)
+def transformed(p: TransformedDistribution, q: TransformedDistribution) -> Any:
+    """That of what the last transforms are applied to."""
+    return divergence(*behind(p, q))

@@ -175,3 +175,23 @@ def test_blocks_without_gradients_are_named():
         kl.kl_divergence(D.Joint([D.Binomial(x, 0.5)]), D.Joint([D.Binomial(x.detach(), 0.5)]))
     with pytest.raises(RuntimeError, match=r"Joint\.entropy carries no gradient"):
         D.Joint([D.Normal(x, 1.0)]).entropy()
+
+
+def test_moments_of_a_mixture_of_them():
+    """By block; a block without the axis of the components is in each of them."""
+    normal, gamma = D.Normal([[0.0, 2.0], [1.0, 5.0]], [1.0, 3.0]), D.Gamma(2.0, 1.0)
+    vector = D.MultivariateNormal([[0.0, 1.0], [1.0, 1.0]], np.eye(2))
+    choice = D.Categorical([0.25, 0.75])
+    whole = D.Mixture(choice, D.Joint([normal, gamma, D.Joint([vector])]))
+    alone = [D.Mixture(choice, x) for x in (normal, vector)]
+    for name in ("mean", "variance"):
+        first, second, (third,) = getattr(whole, name)
+        np.testing.assert_array_equal(first, getattr(alone[0], name))
+        np.testing.assert_array_equal(second, np.full(2, 2.0))
+        np.testing.assert_array_equal(third, np.broadcast_to(getattr(alone[1], name), (2, 2)))
+    assert whole.support[1] == (0.0, math.inf, False)
+
+
+def test_transforms_are_for_its_blocks():
+    with pytest.raises(ValueError, match="base_distribution is a Joint: transform each of its blocks"):
+        D.TransformedDistribution(D.Joint([D.Normal(0.0, 1.0)]), D.ExpTransform())
