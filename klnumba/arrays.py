@@ -269,6 +269,12 @@ def _read_only(array: np.ndarray) -> np.ndarray:
     return flat
 
 
+def _cast(cells: np.ndarray, source: np.ndarray, where: Any = True) -> None:
+    """Copy numbers into another dtype; beyond its range they are infinite or 0, whatever the caller wants to hear."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # which is not heard on all threads
+        np.copyto(cells, source, where=where, casting="unsafe")
+
+
 class Rows:
     """p and q as rows: broadcast, the reduced axes last, cells of the dtype that is computed in.
 
@@ -378,13 +384,13 @@ class Rows:
         cells = np.empty(source.shape, self.dtype)
         if self.masks:
             cells.fill(self.zero)
-            np.copyto(cells, source, where=self.held(part), casting="unsafe")
+            _cast(cells, source, where=self.held(part))
         elif self.dtype == FLOAT32 and source.dtype.name == "bfloat16":
             bits = np.ascontiguousarray(source.view(np.uint16)).reshape(-1)
             bits.flags.writeable = False
             cpu.widen()(bits, cells.reshape(-1).view(np.uint32))
         else:
-            np.copyto(cells, source, casting="unsafe")
+            _cast(cells, source)
         flat = cells.reshape(-1)
         flat.flags.writeable = False
         return flat

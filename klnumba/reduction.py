@@ -74,7 +74,7 @@ def reduce(
     unit = unit_of(base)
     one_of(reduction, ("none", "mean", "sum"), "reduction")
     one_of(invalid, ("nan", "raise"), "invalid")
-    if axis is LAST and align is OUTER and where is out is dtype is None and invalid == "nan" and not keepdims:
+    if axis is LAST and align is OUTER and where is out is dtype is None and invalid == "nan" and keepdims is False:
         quick = _at_once(task, p, q, unit, count)
         if quick is not None:
             return _given(quick, reduction, p)
@@ -202,10 +202,19 @@ def task_of(name: str, kind: str, normalize: bool, temperature: float, weight: f
         raise ValueError(f"temperature: only logits have one; kind is {kind!r}")
     if not 0.0 < heat < math.inf or not 1.0 / heat < math.inf:
         raise ValueError(f"temperature: a positive finite number with a finite inverse, not {temperature!r}")
-    return _made(name, kind, normalize or kind == "logit", float(weight), heat)
+    return _made(name, kind, flag(normalize, "normalize") or kind == "logit", float(weight), heat)
 
 
 _made = functools.lru_cache(Task)  # a stream of batches asks for the same again and again
+
+
+def flag(value: Any, name: str) -> bool:
+    """The value, if it is a truth value, or 0 or 1."""
+    if value is True or value is False:
+        return value
+    if not isinstance(value, int | np.integer | np.bool_) or value not in (0, 1):
+        raise TypeError(f"{name}: True or False, not {value!r}")
+    return bool(value)
 
 
 def real(value: Any, name: str) -> float:
@@ -247,7 +256,7 @@ def positive_unit(base: float | None) -> float:
 
 def _check_labels(rows: Rows, keepdims: bool, out: Any) -> None:
     """Refuse options whose result could not have the labels of a Series or DataFrame."""
-    if rows.named is not None and (keepdims or out is not None):
+    if rows.named is not None and (flag(keepdims, "keepdims") or out is not None):
         raise TypeError("keepdims, out: not with a Series or DataFrame, since the result has its labels")
 
 
@@ -281,7 +290,7 @@ def prepared(
 
 def kept_shape(outer: tuple[int, ...], reduced: tuple[int, ...], ndim: int, keepdims: bool) -> tuple[int, ...]:
     """The shape of the values of rows, `outer` without the reduced axes."""
-    if not keepdims:
+    if not flag(keepdims, "keepdims"):
         return outer
     kept = iter(outer)
     return tuple(1 if k in reduced else next(kept) for k in range(ndim))
@@ -366,13 +375,14 @@ class Found:
             bad = np.flatnonzero(np.isnan(found))
             if bad.size:
                 self.bad[first + int(bad[0])] = task
-        if self.unit != 1.0 and task.name != AGREE:
-            found /= self.unit
-        if result is None:
-            self.sums[first] = fixed_point.sum_of([found])
-        else:
-            place = result.reshape(-1) if result.flags.c_contiguous else result.flat
-            place[first : first + found.size] = found
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # the caller's is not heard on all threads
+            if self.unit != 1.0 and task.name != AGREE:
+                found /= self.unit
+            if result is None:
+                self.sums[first] = fixed_point.sum_of([found])
+            else:
+                place = result.reshape(-1) if result.flags.c_contiguous else result.flat
+                place[first : first + found.size] = found
 
     def total(self) -> float:
         """The sum over all rows, rounded once."""

@@ -101,12 +101,13 @@ def kl_divergence_grad(p: Distribution, q: Distribution) -> tuple[Any, Gradient]
 
     Notes
     -----
-    A derivative is NaN where the divergence (of `Independent` and `Joint`: of the part or block) is infinite, and where it is no finite number itself, as that by the rate
-    of p at ``Poisson(0)``. Where a parameter can move to one side only without the divergence becoming infinite, as
-    the ends of two equal `Uniform` or `LogUniform` distributions, or the scale of `Pareto`, the derivative is that of
-    the finite side, and so is that by a probability of 0 or 1 of q, or a rate of 0. Otherwise all derivatives at p = q
-    are 0. By a parameter that cannot move at all, `v` of `Delta` or p's where q's is 0, the derivative is NaN.
-    Parameters that are more than some 1e18 apart may cost digits, and such as overflow on the way give NaN.
+    A derivative is NaN where the divergence, of `Independent` and `Joint` that of the part or block, is infinite, and
+    where it is no finite number itself, as that by the rate of p at ``Poisson(0)``. Where a parameter can move to one
+    side only without the divergence becoming infinite, as the ends of two equal `Uniform` or `LogUniform`
+    distributions, or the scale of `Pareto`, the derivative is that of the finite side, and so is that by a probability
+    of 0 or 1 of q, or a rate of 0. Otherwise all derivatives at p = q are 0. By a parameter that cannot move at all,
+    `v` of `Delta` or p's where q's is 0, the derivative is NaN. Parameters that are more than some 1e18 apart may cost
+    digits, and such as overflow on the way give NaN.
 
     A probability is derived by in the form in which it was given, ``probs`` or ``logits``. There are no derivatives by
     a ``total_count`` that is an integer. Where the closed form holds for equal scales (`Logistic`) or counts

@@ -22,7 +22,7 @@ def reduce(
     stream: Any = None,
 ) -> Any:  # fmt: skip
     """A divergence of every row, or its mean or sum over the rows."""
-    asked = _asked(name, kind, normalize, temperature, weight, base, how, invalid)
+    asked = _asked(name, kind, reduction.flag(normalize, "normalize"), temperature, weight, base, how, invalid)
     found = borders.all_of(p=p, q=None if q is p else q, where=where, out=out)
     with borders.at_work(found):
         if asked.is_plain and where is out is dtype is None and type(axis) is int and keepdims is False:

@@ -15,6 +15,7 @@ import functools
 import os
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -163,9 +164,11 @@ def _close() -> None:
 def available() -> int:
     """The processors this process may use, or what KLNUMBA_NUM_THREADS or NUMBA_NUM_THREADS says."""
     for name in ("KLNUMBA_NUM_THREADS", "NUMBA_NUM_THREADS"):
-        text = os.environ.get(name, "")
+        text = os.environ.get(name, "").strip()
         if text.isdigit() and int(text) > 0:
             return int(text)
+        if text and name.startswith("KLNUMBA"):  # Numba itself tells of the other one
+            warnings.warn(f"{name}: a positive integer, not {text!r}; it is ignored", RuntimeWarning, stacklevel=2)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Self
 
+import numpy as np
+
 from klnumba.metrics.lasting import Lasting
 
 
@@ -73,7 +75,7 @@ class Mergeable(Lasting):
     def _check_options(self, theirs: Mapping[str, Any], argument: str) -> None:
         for name, mine in self.options().items():
             its = theirs.get(name, "missing")
-            if its != mine:
+            if isinstance(its, np.ndarray) or its != mine:
                 raise ValueError(f"{argument}: {name} is {its!r} there and {mine!r} here")
 
     def _check_state(self, state: Mapping[str, Any]) -> None:

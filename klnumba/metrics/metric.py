@@ -80,10 +80,11 @@ class RowMetric(Mergeable):
             raise ValueError(f"kind: {kind!r} contradicts log_prob=True")
         self.reduction = reduction or "none"
         self.kind: Kind = kind or ("log_prob" if log_prob else "prob")
-        self.normalize, self.temperature = bool(normalize), rows_of.real(temperature, "temperature")
+        self.normalize = rows_of.flag(normalize, "normalize")
+        self.temperature = rows_of.real(temperature, "temperature")
         self.base = None if base is None else rows_of.real(base, "base")
         self.axis = _checked_axis(axis)
-        self.agreement, self.invalid = bool(agreement), invalid
+        self.agreement, self.invalid = rows_of.flag(agreement, "agreement"), invalid
         if spill is not None and self.reduction != "none":
             raise ValueError(f"spill: rows are kept with reduction 'none' only, not {self.reduction!r}")
         self.statistics = RunningStatistics(quantile_error=quantile_error, thresholds=thresholds, threads=threads)

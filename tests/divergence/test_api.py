@@ -3,6 +3,7 @@
 import inspect
 import math
 import re
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -351,6 +352,11 @@ def test_tensors_that_are_not_for_here():
         assert kl.row_statistics(rows, rows)["kl"].tolist() == [0.0, 0.0]
     with pytest.raises(TypeError, match=r"p: a tensor of layout torch.sparse_coo; give p.to_dense"):
         kl.kl_divergence(torch.ones(2, 3).to_sparse(), torch.ones(2, 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a prototype
+        nested = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
+    with pytest.raises(TypeError, match=r"p: a nested tensor; give p.to_padded_tensor\(0.0\)"):
+        kl.kl_divergence(nested, torch.ones(3))
     with pytest.raises(TypeError, match=r"q: dtype torch.float8_e5m2 is not a real number type"):
         kl.kl_divergence(torch.ones(2, 3), torch.ones(2, 3).to(torch.float8_e5m2))
     with pytest.raises(TypeError, match=r"p: dtype torch.complex64 is not a real number type"):
@@ -417,3 +423,22 @@ def test_out_may_overlap_the_arguments_and_the_mask():
 def test_an_option_of_another_type_is_named(call, words):
     with pytest.raises(TypeError, match=words):
         call()
+
+
+@pytest.mark.parametrize("value", ["no", None, 2, 0.0, np.array([True, False]), [True]])
+def test_flags_are_truth_values(value):
+    p = np.ones((2, 3))
+    for name in ("normalize", "keepdims"):
+        with pytest.raises(TypeError, match=f"^{name}: True or False, not "):
+            kl.kl_divergence(p, p, **{name: value})
+        with pytest.raises(TypeError, match=f"^{name}: True or False, not "):
+            kl.row_statistics(p, p, **{name: value})
+    for name in ("normalize", "agreement"):
+        with pytest.raises(TypeError, match=f"^{name}: True or False, not "):
+            kl.KLDivergence(**{name: value})
+
+
+@pytest.mark.parametrize("value", [1, np.True_, np.int64(1), True])
+def test_flags_of_numpy(value):
+    p = np.ones((2, 3))
+    assert kl.kl_divergence(p, 2.0 * p, normalize=value, keepdims=value).tolist() == [[0.0], [0.0]]

@@ -5,6 +5,7 @@ Every case that could hang or abort runs in a process of its own, with a time li
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import multiprocessing
 import os
@@ -342,13 +343,28 @@ def test_our_variable_goes_before_numbas(monkeypatch):
     assert kl.info()["threads"]["available"] == 3
 
 
-@pytest.mark.parametrize("word", ["", "0", "-2", "many"])
+@pytest.mark.parametrize("word", ["", " ", "0", "-2", "many"])
 def test_a_variable_that_is_no_number_is_passed_over(monkeypatch, word):
+    """And said so, unless it is empty."""
     monkeypatch.delenv("NUMBA_NUM_THREADS", raising=False)
     monkeypatch.delenv("KLNUMBA_NUM_THREADS", raising=False)
     without = kl.info()["threads"]["available"]
     monkeypatch.setenv("KLNUMBA_NUM_THREADS", word)
-    assert kl.info()["threads"]["available"] == without >= 1
+    told = pytest.warns(RuntimeWarning, match=f"KLNUMBA_NUM_THREADS: a positive integer, not '{word}'; it is ignored")
+    with told if word.strip() else contextlib.nullcontext():
+        assert kl.info()["threads"]["available"] == without >= 1
+
+
+@pytest.mark.parametrize("n", [1000, 100_000])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_what_numpy_shall_tell_of_is_the_same_on_all_threads(n, threads):
+    """Of nothing: a value beyond the range of float32 is infinite, whatever the caller asked NumPy to say."""
+    wide = np.full((n, 8), 3e38, np.float32)[:, ::2]  # copied, and its values cast
+    for rule in ("ignore", "warn", "raise"):
+        with np.errstate(all=rule):
+            assert np.isinf(kl.kl_divergence(wide, wide / 8, normalize=False, threads=threads)).all()
+            assert (kl.kl_divergence(wide.astype(np.longdouble), wide, threads=threads) == 0.0).all()
+            assert (kl.js_divergence(np.full((n, 2), 1e-44, np.float32), wide[:, :2], threads=threads) == 0.0).all()
 
 
 # --- what goes wrong in a worker ------------------------------------------------------------------------------------

@@ -117,6 +117,7 @@ def test_plus_something_else():
     (lambda state: state["statistics"].pop("masses"), "masses: missing"),
     (lambda state: state["statistics"]["options"].update(quantile_error=0.02), "quantile_error is 0.02 there"),
     (lambda state: state["options"].update(base=10), "base is 10"),
+    (lambda state: state["options"].update(temperature=np.ones(2)), r"temperature is array\(\[1., 1.\]\) there"),
     (lambda state: state.update(divergence="js"), "of the divergence 'js', not 'kl'"),
 ])  # fmt: skip
 def test_damaged_states(change, text):

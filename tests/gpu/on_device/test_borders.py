@@ -166,6 +166,7 @@ class Tensor:
         self.dtype = f"torch.{name}"
         self.device = types.SimpleNamespace(index=0)
         self.layout = "strided"
+        self.is_nested = False
 
     detach = resolve_neg = lambda self: self
 
