@@ -27,6 +27,8 @@ from klnumba.duals.number import Twofold, exactly, must_rest, where
 from klnumba.duals.rules import exp_excess, rule
 from klnumba.duals.twin import rebuilt, twin
 from klnumba.formulas import cumulants, kumaraswamy_cells
+from klnumba.formulas.ranges import in_range
+from klnumba.formulas.special import HALF_LOG_2PI
 
 
 def _fractions(of: Callable[[int], Fraction], start: int) -> list[Twofold]:
@@ -38,6 +40,7 @@ MEAN_LOG_SLOPE = _fractions(lambda k: Fraction(1, 2 * k + 1), 1)
 SINHC = _fractions(lambda k: Fraction(1, math.factorial(2 * k + 1)), 1)
 SINHC_SLOPE = _fractions(lambda k: Fraction(2 * k, math.factorial(2 * k + 1)), 1)
 
+NO_DENSITY = 40.0  # deviations from a normal variable's mean where the density is no number but 0
 ALMOST_UNIFORM = 1e-16  # log-odds below which a derivative is that at 0
 
 
@@ -197,6 +200,24 @@ def to_laplace(distance: Any, unit: Any, scale: Any, entropy: Any, off: Any) -> 
     value = d * u / s + (tf.log(s) - tf.log(u)) + tf.log(2.0) - h
     of_scale = (1.0 - d * u / s) / s
     return chain(value, (distance, u / s), (unit, d / s - 1.0 / u), (scale, of_scale), (entropy, Twofold(-1.0)))
+
+
+@rule(laplace.normal_laplace)
+def normal_laplace(loc_p: Any, scale_p: Any, loc_q: Any, scale_q: Any) -> Any:
+    """With y the distance over scale_p: erf(y/sqrt(2))/scale_q by loc_p, twice the density over scale_q by scale_p.
+
+    In the text this density is a difference of two terms that may be larger than all there is by any factor.
+    """
+    given = twin(in_range)(loc_p, scale_p, loc_q, scale_q)
+    m, u, n, s = map(value_of, given)
+    off, half = m - n, tf.sqrt(0.5)
+    far = (off / u).hi
+    y = where(np.abs(far) < NO_DENSITY, off / u, np.where(far < 0.0, -NO_DENSITY, NO_DENSITY))
+    density, inside = half * tf.TWO_OVER_SQRT_PI * tf.exp(-0.5 * y * y), tf.erf(half * y)
+    distance = (u * density + off * inside) / s
+    value = distance + (tf.log(s) - tf.log(u)) + (tf.log(2.0) - (0.5 + HALF_LOG_2PI))
+    slopes = inside / s, density / s - 1.0 / u, -inside / s, (1.0 - distance) / s
+    return chain(value, *zip(given, slopes, strict=True))
 
 
 @rule(kumaraswamy.kumaraswamy_kumaraswamy)

@@ -10,7 +10,7 @@ import numpy as np
 from klnumba.distributions.location_scale import LocationScale
 from klnumba.distributions.normal import Normal
 from klnumba.distributions.registry import register_kl
-from klnumba.formulas.elementary import exp, expm1, log
+from klnumba.formulas.elementary import exp, expm1, log, log1p
 from klnumba.formulas.exponents import difference_over_twofold
 from klnumba.formulas.log_cells import remainder
 from klnumba.formulas.primitives import fma
@@ -35,6 +35,7 @@ from klnumba.formulas.special import HALF_LOG_2PI, LN2, excess_of_products
 HALF_LOG_PI = 0.5723649429247001
 SQRT_2_OVER_PI = 0.7978845608028654
 SQRT_HALF = 0.7071067811865476
+NORMAL_REST = 0.048417294710545136  # 1/2 + log(2/pi): of a normal distribution around loc, and with that distance
 LEAST = 1e-290  # below it numbers lose digits
 
 
@@ -243,4 +244,8 @@ def normal_laplace(loc_p: float, scale_p: float, loc_q: float, scale_q: float) -
     """The excess of E abs(X - loc_q)/scale_q, and what is left where that is 1."""
     loc_p, scale_p, loc_q, scale_q = in_range(loc_p, scale_p, loc_q, scale_q)
     off = loc_p - loc_q
-    return to_laplace(mean_distance(abs(off) / scale_p), scale_p, scale_q, 0.5 + HALF_LOG_2PI, off)
+    y = abs(off) / scale_p
+    if y > 9.0:
+        return to_laplace(y, scale_p, scale_q, 0.5 + HALF_LOG_2PI, off)
+    wider = expm1(-0.5 * y * y) + y / SQRT_2_OVER_PI * math.erf(SQRT_HALF * y)  # by this part, than around loc_q
+    return excess_of_products(mean_distance(y), scale_p, scale_q, 1.0) + (NORMAL_REST + log1p(wider))

@@ -247,3 +247,19 @@ def test_slopes_of_normals_by_steep_triangles_lose_what_the_condition_takes(slop
             exact = np.array([float(x) for x in inverse.T * (inverse * mp.matrix(off.tolist()))])
         lost = np.abs(found - exact).max() / np.abs(exact).max()
         assert lost <= 1e-16 * np.linalg.cond(q) + 1e-15
+
+
+# Distances in deviations of p, and scales of q in them.
+FAR = [(-15.2, 1e-40), (30.0, 1e-100), (10.0, 1e-32), (9.5, 1e-110), (1e10, 1e-30), (0.0, 1e-200), (-3.0, 1e200)]
+
+
+@pytest.mark.parametrize(("distance", "scale"), FAR)
+def test_a_normal_distribution_far_from_a_narrow_laplace(distance, scale):
+    """By its scale minus its inverse: what the density at loc_q adds is next to nothing, or all there is."""
+    _, gradient = kl_divergence_grad(D.Normal(distance, 1.0), D.Laplace(0.0, scale))
+    with mp.workdps(300):
+        y, s = mpf(distance), mpf(scale)
+        density, inside = mp.sqrt(2 / mp.pi) * mp.exp(-y * y / 2), mp.erf(y / mp.sqrt(2))
+        expected = [inside / s, density / s - 1, -inside / s, (1 - (density + y * inside) / s) / s]
+    for found, true in zip(all_derivatives(gradient), expected, strict=True):
+        assert abs(true) >= 1e308 or abs(found - true) <= 4e-16 * abs(true)

@@ -440,13 +440,13 @@ def test_beta_where_one_exponent_is_small_and_all_but_shared():
             assert error(careful(*numbers), truth("Beta", "Beta", *numbers)) <= 6e-15, numbers
 
 
-@pytest.mark.parametrize("scale", [0.1, 1.0, 7.0])
-def test_normal_far_from_a_laplace(scale):
+@pytest.mark.parametrize("scale", [0.1, 0.56, 1.0, 7.0])
+def test_normal_and_laplace_at_any_distance(scale):
     """The largest error found is 4.2e-16."""
-    for distance in np.linspace(4.0, 12.0, 60):
+    for distance in np.linspace(0.0, 12.0, 97):
         case = (0.3, 0.7, 0.3 + 0.7 * distance, scale)
         (value,) = evaluate("Normal", "Laplace", [case])
-        assert error(float(value), truth("Normal", "Laplace", *case)) <= 5e-16, case
+        assert error(float(value), truth("Normal", "Laplace", *case)) <= 8e-16, case
 
 
 # Those that keep the bound of 1e-13, and no better.
