@@ -62,10 +62,10 @@ def strided(x: Any, name: str, torch: Any) -> Any:
 
 def cells_of(x: Any, name: str, torch: Any) -> Any:
     """The same of one whose gradient the caller sees to."""
-    if x.layout != torch.strided:
-        raise TypeError(f"{name}: a tensor of layout {x.layout}; give {name}.to_dense()")
     if x.is_nested:
         raise TypeError(f"{name}: a nested tensor; give {name}.to_padded_tensor(0.0)")
+    if x.layout != torch.strided:
+        raise TypeError(f"{name}: a tensor of layout {x.layout}; give {name}.to_dense()")
     if _is_wrapped(x, torch):
         raise RuntimeError(f"{name}: a tensor inside a transform of torch.func, such as vmap, that hides its cells")
     if _has_tangent(x, torch):

@@ -39,9 +39,9 @@ def inner_by_name(p: Distribution, q: Distribution, summed: int = 0) -> Inner:
     if is_of_others(p, q):
         return Inner(p, q, summed)
     p, q = _without_nothing(p), _without_nothing(q)
-    names = p.named(), q.named()
-    if not any(isinstance(x, TransformedDistribution) for x in names):
-        p, q = names
+    if not is_of_others(_base(p), _base(q)):
+        names = p.named(), q.named()
+        p, q = (p, q) if any(isinstance(x, TransformedDistribution) for x in names) else names
     if isinstance(p, Independent) and isinstance(q, Independent):
         return inner_by_name(*_parts(p, q, summed))
     made = q.counterpart(p), p.counterpart(q)
@@ -51,11 +51,19 @@ def inner_by_name(p: Distribution, q: Distribution, summed: int = 0) -> Inner:
 
 
 def is_of_others(p: Distribution, q: Distribution) -> bool:
-    """Whether the pair of two families is none of this package: of that nothing more is known."""
+    """Whether the pair that serves two distributions is none of this package: of that nothing more is known."""
     try:
-        return not is_ours(find(type(p), type(q)).function)
+        pair = find(type(p), type(q))
     except NotImplementedError:
         return False
+    if is_ours(pair.function) or pair.compiled or p._is_mapped or q._is_mapped:
+        return not is_ours(pair.function)
+    return pair.function(p, q) is not NotImplemented  # which declines
+
+
+def _base(x: Distribution) -> Distribution:
+    """What transforms are applied to."""
+    return x.flat().base_distribution if isinstance(x, TransformedDistribution) else x
 
 
 def _parts(p: Independent, q: Independent, summed: int) -> Inner:

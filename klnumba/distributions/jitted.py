@@ -28,7 +28,7 @@ def jitted_kl(p: type[Distribution] | Distribution, q: type[Distribution] | Dist
     callable
         From the parameters of p and then those of q, as many numbers in the order of ``p.parameters`` and
         ``q.parameters``, to the divergence in nats, a float64. Nothing is checked: of numbers that are no parameters
-        it may be anything, and where a formula does not serve numbers that are so extreme, it is NaN.
+        it may be anything, or never come, and where a formula does not serve numbers that are so extreme, it is NaN.
 
     Raises
     ------
@@ -78,16 +78,14 @@ def _formula(pair: Pair, p: Any, q: Any, families: list[type[Distribution]]) -> 
     formula, of_p, of_q = pair.function, pair.p.parameters, pair.q.parameters
     own = [family.parameters for family in families]
     if isinstance(formula, ByForm):
-        if isinstance(p, type) or isinstance(q, type):
-            raise NotImplementedError(
-                f"{title} depends on the form: give examples, such as {pair.p.__name__}(probs=0.5)"
-            )
-        own = [tuple(x._given) for x in (p, q)]
+        if formula.formulas and (isinstance(p, type) or isinstance(q, type)):
+            raise NotImplementedError(f"{title} depends on the form, probs or logits: give an example of each family")
         if formula.formulas:
+            own = [tuple(x._given) for x in (p, q)]
             formula, of_p, of_q = formula.choose(p, q)
     elif not pair.compiled:
         raise NotImplementedError(f"{title} is no scalar formula")
-    if isinstance(formula, ByForm) or [set(of_p), set(of_q)] != [set(names) for names in own]:
+    if isinstance(formula, ByForm) or [tuple(of_p), tuple(of_q)] != own:
         raise NotImplementedError(f"{title} is no scalar formula of the parameters that the two are given by")
     count = len(of_p) + len(of_q)
     if count not in TAKING:

@@ -102,7 +102,8 @@ class Mixture(Holder):
     def _over_components(self, values: Any, parts: Distribution) -> Any:
         """The mean of some numbers of each component over them."""
         weights, axes = self.mixture_distribution.probs, len(parts.event_shape)
-        wide = np.broadcast_to(values, self.component_distribution.batch_shape + parts.event_shape)
+        shape = np.broadcast_shapes(self.component_distribution.batch_shape + parts.event_shape, np.shape(values))
+        wide = np.broadcast_to(values, shape)
         return np.sum(np.reshape(weights, weights.shape + (1,) * axes) * wide, -1 - axes)
 
     def entropy(self) -> Any:

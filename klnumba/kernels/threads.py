@@ -165,7 +165,7 @@ def available() -> int:
     """The processors this process may use, or what KLNUMBA_NUM_THREADS or NUMBA_NUM_THREADS says."""
     for name in ("KLNUMBA_NUM_THREADS", "NUMBA_NUM_THREADS"):
         text = os.environ.get(name, "").strip()
-        if text.isdigit() and int(text) > 0:
+        if text.isdecimal() and int(text) > 0:
             return int(text)
         if text and name.startswith("KLNUMBA"):  # Numba itself tells of the other one
             warnings.warn(f"{name}: a positive integer, not {text!r}; it is ignored", RuntimeWarning, stacklevel=2)

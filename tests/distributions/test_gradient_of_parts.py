@@ -179,6 +179,36 @@ def test_pairs_of_subclasses_are_no_pairs_of_their_bases():
 
 
 @pytest.mark.usefixtures("own")
+def test_a_pair_of_ones_own_behind_transforms():
+    class Mine(D.Normal):
+        pass
+
+    D.register_kl(Mine, Mine, compiled=True)(lambda a, b, c, d: 3.0 * (a - c) * (a - c))
+    for transform in (D.ExpTransform(), D.AffineTransform(0.0, 2.0), D.SigmoidTransform()):
+        p, q = (D.TransformedDistribution(Mine(x, 1.0), transform) for x in (0.5, 1.0))
+        value, gradient = kl_divergence_grad(p, q)
+        assert value == 0.75
+        assert gradient.p["loc"] == -3.0
+        assert gradient.q["scale"] == 0.0
+
+
+@pytest.mark.usefixtures("own")
+def test_a_pair_that_declines_leaves_those_of_the_base():
+    torch = pytest.importorskip("torch")
+
+    class Parts(D.Independent):
+        pass
+
+    D.register_kl(Parts, Parts)(lambda p, q: NotImplemented)
+    x = torch.tensor([0.5], dtype=torch.float64, requires_grad=True)
+    q = Parts(D.Normal([1.0], 1.0), 1)
+    kl.kl_divergence(Parts(D.Normal(x, 1.0), 1), q).backward()
+    assert x.grad.item() == -0.5
+    _, gradient = kl_divergence_grad(Parts(D.Normal([0.5], 1.0), 1), q)
+    assert gradient.p["loc"].item() == -0.5
+
+
+@pytest.mark.usefixtures("own")
 def test_nor_are_they_in_pytorch():
     torch = pytest.importorskip("torch")
 

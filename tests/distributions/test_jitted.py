@@ -76,6 +76,22 @@ def test_the_bits_of_a_batch(p, q):
     np.testing.assert_array_equal(found, expected)
 
 
+class Reversed(D.Normal):
+    parameters = ("scale", "loc")
+
+
+@pytest.mark.filterwarnings("ignore::numba.core.errors.NumbaExperimentalFeatureWarning")
+def test_as_values_of_compiled_code():
+    """Functions in a tuple, of which one is chosen by a number."""
+    functions = jitted_kl(D.Normal, D.Normal), jitted_kl(D.Normal, D.Laplace)
+
+    @numba.njit
+    def chosen(functions, k):
+        return functions[k](0.0, 1.0, 1.0, 2.0)
+
+    assert [chosen(functions, k) for k in range(2)] == [f(0.0, 1.0, 1.0, 2.0) for f in functions]
+
+
 def test_numbers_from_python():
     """Of any kind, to a float."""
     function = jitted_kl(D.Normal, D.Normal)
@@ -161,7 +177,15 @@ def test_a_formula_of_ones_own():
         (D.Normal, D.Cauchy, NotImplementedError, r"KL\(Normal \|\| Cauchy\) is not registered"),
         (D.Dirichlet, D.Dirichlet, NotImplementedError, r"KL\(Dirichlet \|\| Dirichlet\) is no scalar formula$"),
         (D.Normal, D.Pareto, NotImplementedError, r"KL\(Normal \|\| Pareto\) is no scalar formula$"),
-        (D.Bernoulli, D.Bernoulli, NotImplementedError, r"give examples, such as Bernoulli\(probs=0.5\)"),
+        (D.Bernoulli, D.Bernoulli, NotImplementedError, "probs or logits: give an example of each family"),
+        (
+            D.Logistic, D.Logistic, NotImplementedError,
+            "no scalar formula of the parameters that the two are given by",
+        ),
+        (
+            Reversed, D.Normal, NotImplementedError,
+            "no scalar formula of the parameters that the two are given by",
+        ),
         (D.Chi2, D.Chi2, NotImplementedError, "no scalar formula of the parameters that the two are given by"),
         (
             D.Logistic(0.0, 1.0), D.Logistic(0.0, 1.0), NotImplementedError,

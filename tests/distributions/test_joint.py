@@ -192,6 +192,16 @@ def test_moments_of_a_mixture_of_them():
     assert whole.support[1] == (0.0, math.inf, False)
 
 
+@pytest.mark.parametrize("weights", [[[0.5, 0.5], [0.1, 0.9]], [[0.5, 0.5]], [0.1, 0.9]])
+def test_moments_of_more_weights_than_components(weights):
+    found = D.Mixture(D.Categorical(weights), D.Normal([0.0, 1.0], 1.0))
+    share = np.array(weights)[..., 1]
+    np.testing.assert_allclose(found.mean, share, rtol=1e-15)
+    np.testing.assert_allclose(found.variance, 1.0 + share * (1.0 - share), rtol=1e-15)
+    joint = D.Mixture(D.Categorical(weights), D.Joint([D.Normal([0.0, 1.0], 1.0)]))
+    np.testing.assert_array_equal(joint.variance[0], found.variance)
+
+
 def test_transforms_are_for_its_blocks():
     with pytest.raises(ValueError, match="base_distribution is a Joint: transform each of its blocks"):
         D.TransformedDistribution(D.Joint([D.Normal(0.0, 1.0)]), D.ExpTransform())

@@ -343,7 +343,7 @@ def test_our_variable_goes_before_numbas(monkeypatch):
     assert kl.info()["threads"]["available"] == 3
 
 
-@pytest.mark.parametrize("word", ["", " ", "0", "-2", "many"])
+@pytest.mark.parametrize("word", ["", " ", "0", "-2", "many", "²"])
 def test_a_variable_that_is_no_number_is_passed_over(monkeypatch, word):
     """And said so, unless it is empty."""
     monkeypatch.delenv("NUMBA_NUM_THREADS", raising=False)
