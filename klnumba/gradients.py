@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
-from klnumba import arrays, divergence, labelled, parametric
+from klnumba import arrays, divergence, labelled, parametric, tensors
 from klnumba.arrays import take
 from klnumba.derivatives import OfCells, OfRows
 
@@ -103,7 +101,7 @@ def value_and_grad(function: Callable[..., Any], argnums: int | Sequence[int] = 
         given = bound.arguments
         _check(given)
         p, q = given["p"], given[sides[-1]]
-        with _no_graph():
+        with tensors.no_graph():
             value = function(*args, **options)
             found = _call(function, given).slopes(p, q, 1.0, (0 in wanted, 1 in wanted))
             made = [_given_back(found[k], given[sides[k]], sides[k]) for k in wanted]
@@ -121,12 +119,6 @@ def _check(given: dict[str, Any]) -> None:
         raise TypeError("p, q: arrays; klnumba.distributions.kl_divergence_grad is for distributions")
     if given["out"] is not None:
         raise TypeError("out: not with derivatives")
-
-
-def _no_graph() -> Any:
-    """Where PyTorch records nothing."""
-    torch = sys.modules.get("torch")
-    return contextlib.nullcontext() if torch is None else torch.no_grad()
 
 
 def _call(function: Callable[..., Any], given: dict[str, Any]) -> OfRows | OfCells:

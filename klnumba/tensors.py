@@ -103,6 +103,12 @@ def outside_transforms() -> Any:
     return sys.modules["torch"]._C._DisableFuncTorch() if transforms_around() else contextlib.nullcontext()
 
 
+def no_graph() -> Any:
+    """A context in which PyTorch, if it is there, records nothing."""
+    torch = sys.modules.get("torch")
+    return contextlib.nullcontext() if torch is None else torch.no_grad()
+
+
 def mask(where: Any) -> Any:
     """The argument `where`, of which no derivative is taken, outside of what follows derivatives."""
     torch = sys.modules.get("torch")

@@ -77,7 +77,7 @@ def kl_divergence_grad(p: Distribution, q: Distribution) -> tuple[Any, Gradient]
         Two distributions of this package, multivariate normal or of families whose pair is a scalar formula of their
         parameters, as all those registered with ``compiled=True``; or two `Independent` or `Joint` of such ones. A
         `TransformedDistribution` is taken for that of the family whose name it has, with the parameters of that; if it
-        has none, two of the same transforms for what they are made from.
+        has none, two of them for what is left where equal transforms at the end are taken off.
 
     Returns
     -------

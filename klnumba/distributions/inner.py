@@ -10,6 +10,7 @@ from klnumba.distributions.joint import Joint, joint_joint
 from klnumba.distributions.registry import find
 from klnumba.distributions.transformed_distribution import TransformedDistribution, behind, transformed
 from klnumba.kernels.compiler import is_ours
+from klnumba.tensors import no_graph
 
 BY_PARTS = (independent_independent, joint_joint, transformed)  # whose derivatives are those of what they come down to
 
@@ -58,7 +59,8 @@ def is_of_others(p: Distribution, q: Distribution) -> bool:
         return False
     if is_ours(pair.function) or pair.compiled or p._is_mapped or q._is_mapped:
         return not is_ours(pair.function)
-    return pair.function(p, q) is not NotImplemented  # which declines
+    with no_graph():
+        return pair.function(p, q) is not NotImplemented  # which declines
 
 
 def _base(x: Distribution) -> Distribution:

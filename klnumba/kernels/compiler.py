@@ -52,7 +52,8 @@ OPTIONS: dict[str, Any] = {
     "_nrt": False,
     "no_cfunc_wrapper": True,
 }
-OF_C = OPTIONS | {"no_cfunc_wrapper": False, "no_cpython_wrapper": True}
+FIRST_CLASS = OPTIONS | {"no_cfunc_wrapper": False}  # of what other compiled code may keep as a value
+OF_C = FIRST_CLASS | {"no_cpython_wrapper": True}
 # Of what only loops call: without the wrapper through which Python would, there is less to compile.
 INNER = OPTIONS | {"no_cpython_wrapper": True, "pipeline_class": registers.Compiler}
 

@@ -11,7 +11,7 @@ from numba.cpython.unsafe import tuple as numba_tuple
 
 from klnumba.formulas.quick import LEAST, MOST, quick_form
 from klnumba.kernels import row_sums
-from klnumba.kernels.compiler import OPTIONS, helper, is_ours, name_of, once, uncontracted
+from klnumba.kernels.compiler import FIRST_CLASS, helper, is_ours, name_of, once, uncontracted
 from klnumba.kernels.compiler import loop as compiled
 from klnumba.kernels.tiles import FLAGS, FLOAT, INT, VALUES, cells_of
 
@@ -83,7 +83,6 @@ def over_columns(formula: Callable[..., Any], count: int) -> Any:
     return compiled(f"{name_of(formula)}-elementwise", text, signature, cached=is_ours(formula))
 
 
-FIRST_CLASS = OPTIONS | {"no_cfunc_wrapper": False}  # of a function that compiled code keeps in a tuple, say
 # What takes so many numbers and hands them on as a tuple: Numba converts numbers to those of a signature, not tuples.
 TAKING: dict[int, Callable[[Any], Callable[..., Any]]] = {
     1: lambda of: lambda a: of((a,)),

@@ -444,3 +444,15 @@ def test_flags_are_truth_values(value):
 def test_flags_of_numpy(value):
     p = np.ones((2, 3))
     assert kl.kl_divergence(p, 2.0 * p, normalize=value, keepdims=value).tolist() == [[0.0], [0.0]]
+
+
+@pytest.mark.parametrize(
+    ("row", "temperature"), [([1.0, 2.0, 3.0], 1e-308), ([0.0, 1e155], 1e-155), ([1e308, 0.0], 0.5)]
+)
+def test_logits_beyond_the_largest_number(row, temperature):
+    """What the documentation says of them."""
+    options = {"kind": "logit", "temperature": temperature}
+    for name in ("kl_divergence", "cross_entropy", "js_divergence", "jeffreys_divergence"):
+        assert math.isnan(getattr(kl, name)(row, row, **options))
+    assert math.isnan(kl.entropy(row, **options))
+    assert kl.kl_divergence(row, row, kind="logit") == 0.0
