@@ -1,18 +1,30 @@
-"""How pieces and loops are lowered: to vectors as wide as the processor's registers.
+"""How pieces and loops are compiled: by the steps that they need, to vectors as wide as the processor's registers.
 
 For Intel processors LLVM takes half of a 512-bit register, since the first of them lowered their clock for whole ones.
 Those from Ice Lake on hardly do: there whole registers take 10 to 20 % less time, in rows, logits and closed forms
 alike. A function says so through an attribute, which is added where Numba lowers it.
+
+Of Numba's steps those are left out that look for what a formula or a loop has not: whole-array expressions, functions
+within it, Numba's functions that stand for others. The machine code is the same without them.
 """
 
 from __future__ import annotations
 
+from types import CodeType
 from typing import Any
 
 from numba.core import compiler, lowering
 from numba.core.compiler_machinery import register_pass
-from numba.core.typed_passes import BaseNativeLowering, NativeLowering
+from numba.core.typed_passes import (
+    BaseNativeLowering,
+    InlineOverloads,
+    NativeLowering,
+    NopythonRewrites,
+    NopythonTypeInference,
+)
+from numba.core.untyped_passes import InlineClosureLikes
 
+from klnumba.kernels.inference import Inference
 from klnumba.kernels.libraries import LoopLibrary, PieceLibrary, is_known, warn_of_the_unknown
 
 SINCE_ICE_LAKE = "+avx512vbmi2"
@@ -63,14 +75,21 @@ def _lowering(name: str, library: Any) -> Any:
     return Lowering
 
 
+def unneeded(function: Any) -> set[Any]:
+    """Numba's steps that would find nothing to do in a formula or a loop."""
+    nested = any(isinstance(value, CodeType) for value in function.__code__.co_consts)
+    return {NopythonRewrites, InlineOverloads} | (set() if nested else {InlineClosureLikes})
+
+
 def _compiler(name: str, library: Any) -> Any:
-    """Numba's steps, the lowering replaced."""
-    lowering = _lowering(name, library)
+    """Numba's steps without those unneeded, two of them replaced."""
+    ours = {NativeLowering: _lowering(name, library), NopythonTypeInference: Inference}
 
     class Compiler(compiler.CompilerBase):
         def define_pipelines(self) -> list[Any]:
             steps = compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
-            steps.passes[:] = [(lowering if one is NativeLowering else one, said) for one, said in steps.passes]
+            left_out = unneeded(self.state.func_id.func)
+            steps.passes[:] = [(ours.get(one, one), said) for one, said in steps.passes if one not in left_out]
             steps.finalize()
             return [steps]
 

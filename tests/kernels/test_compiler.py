@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import gc
+import operator
 
 import numba
 import pytest
+from numba.core import errors
+from numba.core.registry import cpu_target
 
 from klnumba.formulas import elementary
-from klnumba.kernels import compiler, registers
+from klnumba.kernels import compiler, inference, registers
 from tests.kernels import sub
 
 
@@ -96,3 +99,51 @@ print(compiled)
 def test_long_rows_compile_nothing_in_a_second_process(tmp_path):
     sub.run(LONG_ROWS, tmp_path, seconds=180)
     assert sub.run(LONG_ROWS, tmp_path) == "[]"
+
+
+def test_steps_of_the_compiler_that_only_some_formulas_need():
+    """A function within a piece is put in its place; where there is none, nothing looks for one."""
+
+    def with_one_within(x):
+        def shifted(y):
+            return y + x
+
+        return shifted(2.0) * shifted(3.0)
+
+    piece = compiler.helper(with_one_within)
+    loop = compiler.loop("calls-one-within", lambda x: piece(x), numba.float64(numba.float64), cached=False)
+    assert loop(5.0) == 56.0
+    looked = registers.unneeded(with_one_within) ^ registers.unneeded(elementary.two_sum)
+    assert {step.__name__ for step in looked} == {"InlineClosureLikes"}
+
+
+class Asked:
+    """A context of types that counts what it is asked."""
+
+    def __init__(self):
+        self.times = 0
+
+    def resolve_function_type(self, function, args, kws):
+        self.times += 1
+        return cpu_target.typing_context.resolve_function_type(function, args, kws)
+
+
+def test_the_type_of_a_call_is_asked_for_once():
+    """Errors are met again each time, and so is what may be compiled anew."""
+    asked = Asked()
+    context = inference.Remembering(asked)
+    assert context.times == 0
+    bools = numba.types.Array(numba.types.boolean, 7, "F"), numba.types.boolean  # nothing of ours adds them
+    plus = cpu_target.typing_context.resolve_value_type(operator.add)
+    first, second = (context.resolve_function_type(plus, bools, {}) for _ in range(2))
+    assert first is second
+    assert asked.times == 1
+    assert first == cpu_target.typing_context.resolve_function_type(plus, bools, {})
+    for times in (2, 3):
+        with pytest.raises(errors.TypingError, match="No implementation of function"):
+            context.resolve_function_type(plus, (numba.types.none, numba.types.boolean), {})
+        assert asked.times == times
+    same = numba.njit(lambda x: x)
+    for times in (4, 5):
+        assert context.resolve_function_type(numba.typeof(same), (numba.int64,), {}).return_type == numba.int64
+        assert asked.times == times
