@@ -290,6 +290,7 @@ def process(*arguments: str, before: str = "", **options: Any) -> subprocess.Com
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.part(2)
 @pytest.mark.parametrize("option", ["--json", "--html=r.html"])
 def test_a_full_disk_is_no_change(folder: Path, option: str) -> None:
     with Path("/dev/full").open("w") as full:
@@ -299,6 +300,7 @@ def test_a_full_disk_is_no_change(folder: Path, option: str) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="a descriptor is closed between fork and exec")
+@pytest.mark.part(2)
 @pytest.mark.parametrize("option", ["--json", "--html=r.html"])
 def test_a_closed_output_is_told(folder: Path, option: str) -> None:
     """As the shell's ``>&-`` leaves it."""

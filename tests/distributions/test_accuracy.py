@@ -43,7 +43,7 @@ def recorded(p, q):
     return row
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(4)
 @pytest.mark.parametrize(("p", "q"), SLOW_TRUTHS, ids=["-".join(pair) for pair in SLOW_TRUTHS])
 def test_some_errors_are_as_recorded(p, q):
     row, every = recorded(p, q), list(cases(p, q))
@@ -53,7 +53,7 @@ def test_some_errors_are_as_recorded(p, q):
     assert 0.5 * row["largest_error"] <= error <= 1.5 * row["largest_error"] + 2e-16, at
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(4)
 @pytest.mark.parametrize(
     ("p", "q"),
     [pytest.param(*pair, marks=pytest.mark.slow if is_seldom(pair) else (), id="-".join(pair)) for pair in CLOSED],
@@ -67,7 +67,7 @@ def test_error_is_within_the_bound_and_as_recorded(p, q):
     assert error <= 1.5 * row["largest_error"] + 2e-16, at
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(4)
 @PAIR
 def test_never_negative_and_never_nan(p, q):
     values = evaluate(p, q, list(cases(p, q)))
@@ -105,7 +105,7 @@ def test_exactly_zero_at_equal_parameters(name):
     assert not np.signbit(values).any()
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(4)
 @PAIR
 def test_float32_parameters(p, q):
     """Computed in float64, then rounded: the parameters are what they are in float32."""
@@ -129,7 +129,7 @@ def test_float32_parameters(p, q):
     np.testing.assert_array_equal(result, expected)
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(4)
 @PAIR
 def test_parameters_broadcast(p, q):
     """(2,) with (3, 1)."""
@@ -253,7 +253,7 @@ MIXED = {
 }
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(4)
 @pytest.mark.parametrize("name", MIXED)
 def test_mixed_forms_of_a_probability(name):
     """One side as a probability, the other as log-odds that are close to it or not; at most 5.7e-14 was found.

@@ -105,7 +105,7 @@ def test_digits_are_lost_at_extreme_parameters_only():
         assert r["lost"] == 0 or is_extreme(r["p"], r["q"], r["lost_at"])
 
 
-@pytest.mark.part(9)
+@pytest.mark.part(8)
 @PAIR_UNLESS_SLOW
 def test_some_derivatives_are_as_exact_as_recorded(p, q):
     known = recorded(p, q)
@@ -249,7 +249,7 @@ def test_float32_parameters(p, q):
             np.testing.assert_array_equal(found, np.where(np.isinf(rounded), np.float32(np.nan), rounded))
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(4)
 @SOME_PAIRS
 def test_parameters_broadcast(p, q):
     """(2,) with (3, 1): each cell is what it is by itself."""

@@ -142,7 +142,7 @@ def _of_formulas(formulas):
     chosen = list(formulas)
 
     def of_each(test):
-        return pytest.mark.part(3)(pytest.mark.parametrize("formula", chosen, ids=_id)(test))
+        return pytest.mark.part(4)(pytest.mark.parametrize("formula", chosen, ids=_id)(test))
 
     return of_each
 

@@ -102,7 +102,7 @@ def member(found, k):
     return tuple(member(x, k) for x in found) if isinstance(found, tuple) else found[k]
 
 
-@pytest.mark.part(6)
+@pytest.mark.part(8)
 @PAIR
 def test_every_pair(p, q):
     """Over all parameters at once, and over each alone, beside the numbers of one case."""

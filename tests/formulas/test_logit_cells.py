@@ -22,7 +22,10 @@ LARGEST_ERROR = 1.5 * 2.0**-24  # relative; the largest seen is 1.22 of them
 OF_LN2 = abs(float(mpmath.log(2)) - float(logit_cells.LN2_F32))  # what each power of two adds
 
 
-@pytest.mark.parametrize("name", SETS)
+LONG = "js_near_f64"  # half a minute
+
+
+@pytest.mark.parametrize("name", [pytest.param(x, marks=pytest.mark.slow) if x == LONG else x for x in SETS])
 def test_coefficients_are_those_of_the_generator(name):
     with mpmath.workdps(50):
         made, error = coefficients.smallest(coefficients.TARGETS[name])

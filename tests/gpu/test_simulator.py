@@ -27,7 +27,7 @@ def simulated(files, part):
 
 @pytest.mark.parametrize("first", range(2))
 def test_a_part_in_the_simulator(first):
-    assert not simulated(FILES[first::2], 24)
+    assert not simulated(FILES[first::2], 36)
 
 
 @pytest.mark.slow

@@ -99,7 +99,7 @@ x = 3.0 * rng.standard_normal((40, 1000))
 y = x + rng.standard_normal(x.shape)
 p, q = np.exp(x), np.exp(y)
 work = {
-    "logits": lambda: kl.kl_divergence(x, y, kind="logit"),
+    "rows": lambda: kl.kl_divergence(*((x, y) if KIND == "logit" else (p, q)), kind=KIND),
     "pairs": lambda: kl.kl_divergence(Gamma(p, q), Gamma(q, p)),
 }
 names = sorted(work, reverse=REVERSED)
@@ -107,15 +107,13 @@ print(json.dumps({name: hashlib.sha256(np.ascontiguousarray(work[name]())).hexdi
 """
 
 
-def test_bits_come_neither_from_the_cache_nor_from_the_order(tmp_path):
+@pytest.mark.parametrize("kind", ["prob", pytest.param("logit", marks=pytest.mark.slow)])
+def test_bits_come_neither_from_the_cache_nor_from_the_order(tmp_path, kind):
     """Of loops that are compiled in one order, come out of the cache in another, and are compiled in that other."""
 
     def bits(order, cache):
-        return json.loads(
-            sub.run(
-                f"REVERSED = {order}\n{BITS}", tmp_path / "work", seconds=300, KLNUMBA_CACHE_DIR=str(tmp_path / cache)
-            )
-        )
+        program = f"REVERSED, KIND = {order}, {kind!r}\n{BITS}"
+        return json.loads(sub.run(program, tmp_path / "work", seconds=300, KLNUMBA_CACHE_DIR=str(tmp_path / cache)))
 
     compiled = bits(False, "first")
     assert bits(True, "first") == compiled
@@ -141,6 +139,7 @@ def test_a_numba_that_compiles_otherwise_is_told_of(monkeypatch):
     assert made(2.0) == 3.0
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("word", ["0", "False"])
 def test_switched_off(tmp_path, word):
     cache = tmp_path / "cache"
@@ -219,7 +218,7 @@ DAMAGES = {
 }
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(4)
 @pytest.mark.parametrize(
     ("suffix", "damage"), [(".nbi", "empty"), (".nbi", "noise"), (".nbc", "truncated"), (".nbc", "noise")]
 )
@@ -241,6 +240,7 @@ def test_a_folder_in_the_place_of_a_file(tmp_path, filled):
     assert right(ask(tmp_path, KLNUMBA_CACHE_DIR=str(cache)))
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("setting", ["NUMBA_OPT", "NUMBA_BOUNDSCHECK"])
 def test_settings_of_numba_have_loops_of_their_own(tmp_path, setting):
     """What was compiled without optimisation, to look at it in a debugger, is not what later processes get."""

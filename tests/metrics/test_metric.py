@@ -299,7 +299,7 @@ class TestWindows:
         fading, window = Decayed(kl.KLDivergence(), half_life=1e9), Windowed(kl.KLDivergence(), 1000)
 
         def work():
-            for part in parts * 5:
+            for part in parts * 2:
                 fading.update(p[part], q[part])
                 window.update(p[part], q[part])
                 fading.compute(), window.compute()
@@ -309,7 +309,7 @@ class TestWindows:
             worker.start()
         for worker in workers:
             worker.join()
-        for _ in range(20):
+        for _ in range(4 * 2):
             whole.update(p, q)
         assert_same(window.metric().state_dict(), whole.state_dict())
         assert fading.weight == pytest.approx(whole.rows, rel=1e-6)

@@ -89,6 +89,7 @@ before = after = scan(path)
 """
 
 
+@pytest.mark.slow
 def test_a_wide_file_of_lines(tmp_path):
     """A piece takes 30 MiB as objects of Python's."""
     one = 'pa.table({"c0": ["a", "b"] * 500})'
@@ -106,6 +107,7 @@ before = after = scan(path)
 """
 
 
+@pytest.mark.slow
 def test_a_wide_file_of_different_names(tmp_path):
     """Read all at once, Parquet's dictionaries of 24 columns take 100 MiB."""
     one = 'pa.table({"c0": ["a", "b"] * 500})'
@@ -165,7 +167,7 @@ compare = functools.partial(compare, weights={name})
 """
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(4)
 @pytest.mark.parametrize(
     ("weights", "name"),
     [("0", None), ("np.arange(rows) % 2.0", "w"), ("np.arange(rows, dtype=np.int32) % 2", "w"), ("np.int8(3)", "w")],
