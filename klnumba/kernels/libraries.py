@@ -4,8 +4,7 @@ Numba makes of every function all that Python and other functions could want: it
 optimises the whole and makes machine code of it. A piece that others call would go through all of that once for itself
 and once more in every one of them. Here a piece is left as it was lowered, and a loop takes in all pieces that it calls
 in some way, once. Compiling takes a quarter less time. The loops are as fast; in last digits they may differ from those
-of whole pieces, since LLVM meets the operations in another order. Numba's passes over each function as it was lowered are
-kept: without them compiling takes 6 % less time, but some loops are vectorised otherwise, with worse last digits.
+of whole pieces, since LLVM meets the operations in another order.
 """
 
 from __future__ import annotations

@@ -203,8 +203,8 @@ def innermost_loops(assembly: str) -> list[Loop]:
 
 
 def vectorised(loops: list[Loop], *, division: bool) -> list[Loop]:
-    """Those among the longest that are: the sums of several rows may be brought together in packed arithmetic too."""
-    longest = max(one.packed + one.scalar for one in loops)
+    """Those that are, among the longest but for others of packed arithmetic alone, as brings sums of rows together."""
+    longest = max((one.packed + one.scalar for one in loops if one.scalar or one.calls), default=0)
     return [one for one in loops if one.is_vectorised(division=division) and 2 * one.packed >= longest]
 
 
