@@ -2,7 +2,8 @@
 
 Numba asks for the type of every sum and product anew in each of its rounds over a function, and goes through all that
 `+` could mean until one meaning fits. Most of what a formula asks was answered before, in it or in another formula.
-Remembering that takes a seventh off the time that a loop compiles; the machine code is the same.
+The machine code is the same. What Numba compiles for a call, as it does for `max`, is asked for each time: for a
+caller whose products may be contracted it is another than for one whose may not.
 """
 
 from __future__ import annotations
@@ -29,17 +30,22 @@ class Remembering:
         return getattr(self._context, name)
 
     def resolve_function_type(self, function: Any, args: Sequence[Any], kws: Mapping[str, Any]) -> Any:
-        """The signature of a call, or None where there is none; errors are not remembered."""
+        """The signature of a call, or None where there is none; neither that nor an error is remembered."""
         if not isinstance(function, types.Function):
             return self._context.resolve_function_type(function, args, kws)
         known = _known.setdefault(function, {})
         key = tuple(args), tuple(kws.items())
-        if key not in known:
-            found = self._context.resolve_function_type(function, args, kws)
-            if found is None:
-                return None
+        if key in known:
+            return known[key]
+        found = self._context.resolve_function_type(function, args, kws)
+        if found is not None and is_built_in(function, found):
             known[key] = found
-        return known[key]
+        return found
+
+
+def is_built_in(function: Any, signature: Any) -> bool:
+    """Whether Numba writes the code of a call where it stands; else it has just chosen or compiled a function."""
+    return getattr(function, "_impl_keys", {}).get(signature.args) is function.typing_key
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)

@@ -290,7 +290,6 @@ def process(*arguments: str, before: str = "", **options: Any) -> subprocess.Com
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-@pytest.mark.part(2)
 @pytest.mark.parametrize("option", ["--json", "--html=r.html"])
 def test_a_full_disk_is_no_change(folder: Path, option: str) -> None:
     with Path("/dev/full").open("w") as full:

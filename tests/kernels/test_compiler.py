@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import gc
 import operator
+from functools import reduce
 
 import numba
+import numpy as np
 import pytest
 from numba.core import errors
 from numba.core.registry import cpu_target
+from numba.extending import overload
 
 from klnumba.formulas import elementary
 from klnumba.kernels import compiler, inference, registers
@@ -101,20 +104,62 @@ def test_long_rows_compile_nothing_in_a_second_process(tmp_path):
     assert sub.run(LONG_ROWS, tmp_path) == "[]"
 
 
-def test_steps_of_the_compiler_that_only_some_formulas_need():
-    """A function within a piece is put in its place; where there is none, nothing looks for one."""
+def with_one_within(x):
+    def shifted(y):
+        return y + x
 
-    def with_one_within(x):
-        def shifted(y):
-            return y + x
+    return shifted(2.0) * shifted(3.0)
 
-        return shifted(2.0) * shifted(3.0)
 
-    piece = compiler.helper(with_one_within)
-    loop = compiler.loop("calls-one-within", lambda x: piece(x), numba.float64(numba.float64), cached=False)
-    assert loop(5.0) == 56.0
-    looked = registers.unneeded(with_one_within) ^ registers.unneeded(elementary.two_sum)
-    assert {step.__name__ for step in looked} == {"InlineClosureLikes"}
+def with_an_inlined_call(x):
+    return halved(x) + x
+
+
+class Known:
+    """A callable that only Numba knows: a function would be taken for a formula."""
+
+    def __call__(self, *numbers):
+        raise NotImplementedError
+
+
+halved, rounded = Known(), Known()
+
+
+@overload(halved, inline="always")
+def _halved(x):
+    return lambda x: x / 2.0
+
+
+def with_a_reduction(x):
+    return reduce(product, (x, x, 2.0), 1.0)
+
+
+def product(x, y):
+    return x * y
+
+
+@pytest.mark.parametrize(
+    ("formula", "value"), [(with_one_within, 56.0), (with_an_inlined_call, 7.5), (with_a_reduction, 50.0)]
+)
+def test_formulas_of_others_have_all_steps_of_the_compiler(formula, value):
+    """Functions within, reductions, and functions that stand for a call are put in place before types are found."""
+    piece = compiler.scalar(formula)
+    loop = compiler.loop(f"calls-{formula.__name__}", lambda x: piece(x), numba.float64(numba.float64), cached=False)
+    assert loop(5.0) == value
+    assert registers.unneeded(formula) == set()
+
+
+def test_steps_of_the_compiler_that_no_formula_of_ours_needs():
+    left_out = {step.__name__ for step in registers.unneeded(elementary.two_sum)}
+    assert left_out == {"NopythonRewrites", "InlineOverloads", "InlineClosureLikes"}
+    own = rebuilt_as_ours(with_one_within)
+    assert {step.__name__ for step in registers.unneeded(own)} == {"NopythonRewrites", "InlineOverloads"}
+
+
+def rebuilt_as_ours(function):
+    twin = compiler.rebuilt(function, lambda value: value, lambda value: False)
+    twin.__module__ = "klnumba.formulas.elementary"
+    return twin
 
 
 class Asked:
@@ -129,7 +174,7 @@ class Asked:
 
 
 def test_the_type_of_a_call_is_asked_for_once():
-    """Errors are met again each time, and so is what may be compiled anew."""
+    """Errors are met again each time, and so is what is compiled for the call."""
     asked = Asked()
     context = inference.Remembering(asked)
     assert context.times == 0
@@ -144,6 +189,39 @@ def test_the_type_of_a_call_is_asked_for_once():
             context.resolve_function_type(plus, (numba.types.none, numba.types.boolean), {})
         assert asked.times == times
     same = numba.njit(lambda x: x)
-    for times in (4, 5):
+    largest = cpu_target.typing_context.resolve_value_type(max)
+    for times in (4, 6):
         assert context.resolve_function_type(numba.typeof(same), (numba.int64,), {}).return_type == numba.int64
-        assert asked.times == times
+        assert context.resolve_function_type(largest, (numba.int64,) * 2, {}).return_type == numba.int64
+        assert asked.times == times + 1
+
+
+@overload(rounded)
+def _rounded(x, y):
+    return lambda x, y: x * y + 1.0
+
+
+def test_what_is_compiled_for_a_call_follows_the_caller():
+    """The products of a function of Numba's are rounded in one piece, whatever they were in a piece before it."""
+    numbers = numba.float64(numba.float64, numba.float64)
+
+    def made(name, piece):
+        return compiler.loop(name, lambda x, y: piece(x, y), numbers, cached=False)
+
+    contracted = made("contracts", compiler.scalar(lambda x, y: rounded(x, y)))
+    loops = contracted, made("rounds", compiler.uncontracted(as_it_is))
+    small = 2.0**-30
+    assert loops[1](1.0 + small, small - 1.0) == 0.0
+    assert loops[0](1.0 + small, small - 1.0) in (0.0, small * small)  # in one step where the processor has it
+
+
+def as_it_is(x, y):
+    return rounded(x, y) + 0.0
+
+
+def test_fast_mathematics_of_others_stay_theirs():
+    fast = numba.njit(fastmath=True)(lambda x: np.nan_to_num(x))
+    fast(1.0)
+    piece = compiler.scalar(lambda x: np.nan_to_num(x))
+    loop = compiler.loop("after-others", lambda x: piece(x), numba.float64(numba.float64), cached=False)
+    assert loop(np.nan) == 0.0

@@ -208,6 +208,18 @@ def vectorised(loops: list[Loop], *, division: bool) -> list[Loop]:
     return [one for one in loops if one.is_vectorised(division=division) and 2 * one.packed >= longest]
 
 
+def made(packed: int, scalar: int, divisions: int) -> Loop:
+    return Loop(packed, scalar, divisions, packed // 2, scalar // 2, 0, 0, "")
+
+
+def test_what_counts_as_vectorised():
+    """A long scalar loop beside it says that the short one is not where the time goes; one of packed sums does not."""
+    good = made(44, 0, 2)
+    assert vectorised([good, made(0, 45, 0), made(128, 0, 0)], division=True) == [good]
+    assert vectorised([good, made(0, 90, 0)], division=True) == []
+    assert vectorised([good, made(0, 45, 0), made(128, 0, 0)], division=False) == [good, made(128, 0, 0)]
+
+
 def assemblies(processor: str, jobs: list[tuple[object, ...]], folder: Path) -> dict[tuple[object, ...], str]:
     program = f"JOBS = {jobs!r}\n{PROGRAM}"
     out = sub.run(program, folder, seconds=600, KLNUMBA_CACHE="0", **PROCESSORS[processor])

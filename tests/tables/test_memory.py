@@ -89,7 +89,6 @@ before = after = scan(path)
 """
 
 
-@pytest.mark.slow
 def test_a_wide_file_of_lines(tmp_path):
     """A piece takes 30 MiB as objects of Python's."""
     one = 'pa.table({"c0": ["a", "b"] * 500})'
