@@ -34,7 +34,7 @@ from numba.core import caching, compiler
 from numba.core.registry import CPUDispatcher
 from numba.core.types import unliteral
 
-from klnumba.kernels import registers
+from klnumba.kernels import pipeline
 from klnumba.kernels.instructions import INSTRUCTIONS
 from klnumba.kernels.uninterrupted import uninterrupted
 
@@ -55,7 +55,7 @@ OPTIONS: dict[str, Any] = {
 FIRST_CLASS = OPTIONS | {"no_cfunc_wrapper": False}  # of what other compiled code may keep as a value
 OF_C = FIRST_CLASS | {"no_cpython_wrapper": True}
 # Of what only loops call: without the wrapper through which Python would, there is less to compile.
-INNER = OPTIONS | {"no_cpython_wrapper": True, "pipeline_class": registers.Compiler}
+INNER = OPTIONS | {"no_cpython_wrapper": True, "pipeline_class": pipeline.Compiler}
 
 
 NEW_OBJECTS = 20_000  # between two searches for garbage while a loop is compiled
@@ -184,7 +184,7 @@ def loop(
 ) -> Any:
     """Compile a loop for one signature; `name` tells it from every other loop in the cache."""
     function.__qualname__ = name.replace("-", "_")
-    dispatcher = _jit(function, fastmath={"nsz"}, **options, pipeline_class=registers.LoopCompiler)
+    dispatcher = _jit(function, fastmath={"nsz"}, **options, pipeline_class=pipeline.LoopCompiler)
     folder = cache_folder() if cached else None
     if folder is not None:
         dispatcher._cache = _loop_cache(function, name, folder)

@@ -16,7 +16,7 @@ from numba.core import types
 from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import NopythonTypeInference
 
-# what was found for a function, by the types that it is called with
+# What was found for a function, by the types that it is called with; that of the built-in ones is kept to the end.
 _known: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
 
 
