@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
+# Where Python may not keep the bytecode of what it imports, each of the many processes of the tests makes all of it anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo test test-slow bench docs lint types clean
 
 help:
@@ -44,7 +47,7 @@ $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "klnumba needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
 
-# the stem is a list of extras, such as `test,peers,demo`; what is imported of them is compiled then, not all of it now
+# the stem is a list of extras, such as `test,peers,demo`; the bytecode of what is imported of them is made then, not of all now
 $(VENV)/.with-%: setup.cfg pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --no-compile --editable ".[$*]"
 	@touch $@

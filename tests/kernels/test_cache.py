@@ -31,12 +31,13 @@ event.register("numba:compile", Listener())
 
 import klnumba as kl
 from klnumba.kernels import cpu
+from klnumba.kernels.compiler import cache_folder
 
 value = float(kl.rel_entr(0.5, 0.25))
 loop = cpu.cells_pointwise("rel_entr", "float64")
-info = kl.info()["cache_folder"]
+folder = cache_folder()
 print(json.dumps({"value": value, "compiled": len(compiled), "hits": sum(loop.stats.cache_hits.values()),
-                  "folder": info, "compiler": "numba.np.arraymath" in sys.modules}))
+                  "folder": folder and str(folder), "compiler": "numba.np.arraymath" in sys.modules}))
 """
 VALUE = 0.5 * math.log(2.0)
 
@@ -161,7 +162,7 @@ def test_no_folder_can_be_written(tmp_path):
     answer = ask(tmp_path, package, **homes)
     assert right(answer)
     assert answer["compiled"]
-    assert answer["folder"].startswith("none")
+    assert answer["folder"] is None
     assert right(ask(tmp_path, package, **homes, KLNUMBA_CACHE_DIR=below))
     assert wall.read_text() == "a file, not a folder"
     assert not files(tmp_path)
