@@ -230,7 +230,7 @@ def test_gradients_of_the_loss_are_of_one_loss(log_target):
     torch.testing.assert_close(calls["klnumba"](), calls["PyTorch"](), rtol=1e-15, atol=0.0)
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(6)
 @pytest.mark.parametrize("name", gradients.losses_of_pairs() if importlib.util.find_spec("torch") else [])
 def test_gradients_of_distributions_are_of_one_loss(name):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")

@@ -21,6 +21,7 @@ def assert_bits(lazily, directly):
     assert np.asarray(found).tobytes() == np.ascontiguousarray(directly).tobytes()
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("chunks", CHUNKS, ids=str)
 @pytest.mark.parametrize("axis", [-1, 0, 1, (0, 2), None], ids=str)
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -37,7 +37,7 @@ def assert_bits(lazily, directly):
     assert np.asarray(found).tobytes() == np.ascontiguousarray(directly).tobytes()
 
 
-@pytest.mark.part(5)
+@pytest.mark.part(10)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("name", ["kl_divergence", "cross_entropy", "js_divergence", "jeffreys_divergence"])
@@ -47,7 +47,7 @@ def test_probabilities(name, normalize, seed):
         assert_bits(found, getattr(kl, name)(P, q, normalize=normalize))
 
 
-@pytest.mark.part(5)
+@pytest.mark.part(10)
 @pytest.mark.parametrize("options", [
     {"kind": "logit", "temperature": 2.0}, {"kind": "logit"}, {"kind": "log_prob"},
     {"kind": "log_prob", "normalize": False},
@@ -131,6 +131,7 @@ class Largest(Callback):
             self.cells = max(self.cells, result.size)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("chunks", [(1, CHUNK), (1, 5000), (3, 40_000), ((1, 2), (CHUNK + 5, 2 * CHUNK - 5, 777))])
 @pytest.mark.parametrize("kind", ["prob", "logit"])
 def test_no_task_holds_a_row(kind, chunks):

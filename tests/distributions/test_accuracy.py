@@ -53,7 +53,7 @@ def test_some_errors_are_as_recorded(p, q):
     assert 0.5 * row["largest_error"] <= error <= 1.5 * row["largest_error"] + 2e-16, at
 
 
-@pytest.mark.part(4)
+@pytest.mark.part(8)
 @pytest.mark.parametrize(
     ("p", "q"),
     [pytest.param(*pair, marks=pytest.mark.slow if is_seldom(pair) else (), id="-".join(pair)) for pair in CLOSED],
@@ -67,7 +67,7 @@ def test_error_is_within_the_bound_and_as_recorded(p, q):
     assert error <= 1.5 * row["largest_error"] + 2e-16, at
 
 
-@pytest.mark.part(4)
+@pytest.mark.part(8)
 @PAIR
 def test_never_negative_and_never_nan(p, q):
     values = evaluate(p, q, list(cases(p, q)))
@@ -85,6 +85,7 @@ def at_one_value(p, q, table):
     return found
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("name", SAME)
 def test_exactly_zero_at_equal_parameters(name):
     numbers = [(*first, *first) for first in at_one_value(name, name, [PARAMETERS[name], []])[0]]
@@ -148,6 +149,7 @@ def test_parameters_broadcast(p, q):
     np.testing.assert_array_equal(result, expected)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(
     ("p", "q", "value"),
     [

@@ -70,6 +70,7 @@ WEIBULL = [D.PowerTransform(1.0 / 49.0), D.AffineTransform(0.0, [3.0, 2.0])]
 FLIP = D.AffineTransform(1.0, -1.0)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(
     ("one", "other", "base", "second"),
     [

@@ -38,7 +38,7 @@ def truths(a, b, loc, scale):
     return known + mean + moment, known + (mean + moment + mp.log(2 * mp.pi)) / 2
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(4)
 @pytest.mark.parametrize("case", CASES)
 def test_large_concentrations(case):
     with mp.workdps(130):

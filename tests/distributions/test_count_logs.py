@@ -97,6 +97,7 @@ def test_a_sum_between_families_of_large_counts():
     assert value == pytest.approx(closed, rel=1e-10)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("delta", [1e-5, 1e-3])
 @pytest.mark.parametrize("shape", [2.0, 1e4, 1e8, 1e10])
 @pytest.mark.parametrize(

@@ -128,7 +128,7 @@ def served(pair, p, q):
 SWEPT = list(swept())
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(4)
 @pytest.mark.parametrize(
     ("p", "q"), SWEPT, ids=[f"{i}-{type(p).__name__}-{type(q).__name__}" for i, (p, q) in enumerate(SWEPT)]
 )

@@ -23,6 +23,7 @@ def by_quadrature(p, q):
         return tuple(map(float, kl.kl_divergence(p, q, method="quadrature", return_error=True)))
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(
     ("p", "q"),
     [

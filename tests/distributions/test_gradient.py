@@ -105,7 +105,7 @@ def test_digits_are_lost_at_extreme_parameters_only():
         assert r["lost"] == 0 or is_extreme(r["p"], r["q"], r["lost_at"])
 
 
-@pytest.mark.part(8)
+@pytest.mark.part(16)
 @PAIR_UNLESS_SLOW
 def test_some_derivatives_are_as_exact_as_recorded(p, q):
     known = recorded(p, q)
@@ -191,6 +191,7 @@ def test_infinite_and_finite_cells_keep_apart():
     np.testing.assert_array_equal(gradient.p["high"], [-1.0, math.nan])
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(
     ("p", "q", "of_p", "of_q"),
     [

@@ -28,6 +28,7 @@ RECORDED = {(row["p"], row["q"]): row for row in json.loads(TABLE.read_text())["
 PAIRS = pytest.mark.parametrize(("p", "q"), RECORDED, ids=["-".join(pair) for pair in RECORDED])
 
 
+@pytest.mark.part(2)
 @PAIRS
 def test_errors_are_as_recorded(p, q):
     (found,) = table(errors([row for row in ROWS if (row["p"], row["q"]) == (p, q)]))
@@ -79,6 +80,7 @@ def test_scales_of_pareto_beyond_the_range_in_units_of_the_others():
     assert evaluate("Pareto", "Gumbel", [(1e300, 2.5, 0.0, 1e-30)])[0] == np.inf
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(
     ("q", "case"), [("Gumbel", (1e-295, 2e-300, 0.5, 0.01)), ("Moyal", (200.0, 1e-300, 0.5, 0.01))]
 )

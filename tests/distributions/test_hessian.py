@@ -65,7 +65,7 @@ TO_ONE_SIDE = {
 LARGEST = 1e-13  # 3e-14 was found, of HalfNormal-Laplace; a few 1e-16 elsewhere
 
 
-@pytest.mark.part(12)
+@pytest.mark.part(24)
 @pytest.mark.parametrize(
     ("p", "q"), [x for x in COMPILED if x not in SLOW and x not in AT_SINGLE_VALUES and x not in TO_ONE_SIDE]
 )
@@ -142,6 +142,7 @@ def moves_of(rng, count):
     return tuple(rng.normal(size=count) * 10.0 ** rng.uniform(-6.0, 6.0, count))
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(("p", "q"), QUICK)
 def test_quick_ones_are_right_to_some_roundings_of_their_terms(p, q):
     """Of distributions far from each other and near, of directions that all but cancel."""

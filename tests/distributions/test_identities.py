@@ -56,7 +56,7 @@ def all_disagreements(change, n):
 CHANGE = pytest.mark.parametrize("change", identities.CHANGES)
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(4)
 @CHANGE
 def test_both_writings_agree(change):
     found, count = all_disagreements(change, FEW)

@@ -61,6 +61,7 @@ def caller(count):
     return rows
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(
     ("p", "q"),
     [*SOME, *(pytest.param(*pair, marks=pytest.mark.slow) for pair in REST)],

@@ -126,6 +126,7 @@ FAR_OUT = [
 ]
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(("family", "numbers"), FAR_OUT)
 def test_exponents_many_decades_apart(family, numbers):
     truth = kumaraswamy_beta if family is Beta else kumaraswamy

@@ -179,7 +179,7 @@ CASES = {
 }
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(4)
 @pytest.mark.parametrize(("pair", "case"), [(pair, case) for pair, cases in CASES.items() for case in cases])
 def test_all_digits(pair, case):
     exact = true_value(*pair, case)

@@ -156,7 +156,7 @@ def by_integration(p, q):
     return math.fsum(parts)
 
 
-@pytest.mark.part(12)
+@pytest.mark.part(24)
 @pytest.mark.parametrize(("p", "q"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
 def test_against_an_integral(p, q):
     for first, second in ((0, 1), (1, 0)):

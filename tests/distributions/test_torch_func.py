@@ -75,6 +75,7 @@ def close(name):
     return lambda a, b: bool((a - b).abs().max() <= most * (b.abs().max() or 1.0))
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(("name", "way"), CASES)
 def test_as_pytorch_has_them(name, way):
     found, expected = (

@@ -45,7 +45,7 @@ def moyal(loc, scale):
     return lambda x: ((x - loc) / scale + mp.exp(-(x - loc) / scale)) / 2 + mp.log(scale) + mp.log(2 * mp.pi) / 2
 
 
-@pytest.mark.part(4)
+@pytest.mark.part(8)
 @pytest.mark.parametrize("interval", [U, (-1e308, 2e307), (1e307, LAST), (-3.0, 5.0)])
 @pytest.mark.parametrize(
     ("family", "surprise", "parameters"),

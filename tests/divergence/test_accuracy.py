@@ -32,6 +32,7 @@ def check_bounds(p, q, kind, normalize, dtype, label):
         )
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("setting", SETTINGS, ids=settings_name)
 @pytest.mark.parametrize(("dtype", "family"), [(dtype, family) for dtype in BOUNDS for family in families(dtype)])
 def test_families(dtype, setting, family):
@@ -42,7 +43,7 @@ def test_families(dtype, setting, family):
         check_bounds(p, q, kind, normalize, dtype, f"{family}, seed 1")
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(4)
 @pytest.mark.parametrize("setting", SETTINGS, ids=settings_name)
 @pytest.mark.parametrize("dtype", BOUNDS)
 @pytest.mark.parametrize("family", ["ordinary", "near, as float32 sees it"])
@@ -296,7 +297,7 @@ def test_recorded_errors_are_within_the_bounds():
     assert accuracy_table.markdown_table().count("\n") == len(records) + 2
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(6)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("cells", [2, 5, 255, 256, 600, 4_100])
 @pytest.mark.parametrize("top", [79, 80, 81, 88, 89, 90, 100, 350, 500, 699, 701, 711, 800, 1_000, 2_839, 5_000])

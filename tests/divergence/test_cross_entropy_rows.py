@@ -56,7 +56,7 @@ FAMILIES = {
 }
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(6)
 @pytest.mark.parametrize("dtype", BOUND)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_to_the_last_digits(family, dtype, quick_alone):
@@ -69,6 +69,7 @@ def test_to_the_last_digits(family, dtype, quick_alone):
                 assert mp.ulp_error(value, exact, dtype) <= BOUND[dtype], (function, d, float(exact))
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("dtype", BOUND)
 @pytest.mark.parametrize("family", ["independent", "peaked", "flat", "confident of others"])
 def test_rows_taken_as_they_are(family, dtype, quick_alone):
@@ -79,6 +80,7 @@ def test_rows_taken_as_they_are(family, dtype, quick_alone):
             assert mp.ulp_error(value, exact, dtype) <= BOUND[dtype], (d, float(exact))
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("dtype", BOUND)
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("d", [3, 300])
@@ -134,7 +136,7 @@ def test_one_cell_has_all(d, normalize, dtype):
         assert not np.signbit(found).any()
 
 
-@pytest.mark.part(4)
+@pytest.mark.part(8)
 @pytest.mark.parametrize("dtype", BOUND)
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("function", ["kl_divergence", "cross_entropy", "jeffreys_divergence"])

@@ -33,7 +33,7 @@ def same_bits(one, other):
     return one.tobytes() == other.tobytes()
 
 
-@pytest.mark.part(4)
+@pytest.mark.part(8)
 @pytest.mark.parametrize(("function", "dtype"), CALLS)
 @pytest.mark.parametrize(("kind", "normalize"), SETTINGS)
 def test_rows_split_into_calls_and_moved_axes(dtype, kind, normalize, function):
@@ -53,7 +53,7 @@ def test_rows_split_into_calls_and_moved_axes(dtype, kind, normalize, function):
         assert same_bits(whole, call(function, p, q, threads=1, **settings)), n
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(4)
 @pytest.mark.parametrize(
     "shape", [(1, 1_500_000), (3, 300_000), (100, 5_000), (60_000, 10), (300_000, 2), (20_000, 33)], ids=str
 )
@@ -71,6 +71,7 @@ def test_threads(kind, normalize, dtype, shape):
     assert same_bits(*sums)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("function", [*PAIRS[1:], "entropy"])
 @pytest.mark.parametrize("shape", [(2, 300_000), (100_000, 5)], ids=str)
 def test_threads_of_the_other_functions(shape, function):

@@ -102,7 +102,7 @@ def test_last_digits(function, kind, normalize, carefully):
                     assert roundings(got, exact, least) <= LIMIT, (family, d, p, q)
 
 
-@pytest.mark.part(4)
+@pytest.mark.part(8)
 @pytest.mark.parametrize("function", FIRST)
 @pytest.mark.parametrize("kind", ["prob", "logit"])
 @pytest.mark.parametrize("d", [100, 127, 128, 255, 256, 513, 5000])
@@ -120,6 +120,7 @@ def test_short_and_long_rows(function, kind, d, monkeypatch):
             assert (abs(got - exact) <= 1e-14 * top).all()
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("function", FIRST[:3])
 @pytest.mark.parametrize("d", [100, 300])
 def test_a_flat_row_beside_a_wide_one(function, d, monkeypatch):
@@ -153,6 +154,7 @@ def extended(function, p, q, kind):
     return found
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("d", [3, 200])
 @pytest.mark.parametrize("kind", ["prob", "log_prob", "logit"])
 @pytest.mark.parametrize("function", [f for f in FIRST if f in FEW] + FIRST[2:3])
@@ -224,6 +226,7 @@ LEFT = [
 ]
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("function", FIRST)
 @pytest.mark.parametrize(("kind", "p", "q"), LEFT)
 @pytest.mark.parametrize("more", [0, 300])
@@ -243,6 +246,7 @@ def test_rows_that_are_left(function, kind, p, q, more, monkeypatch):
         np.testing.assert_array_equal(ours[~finite], careful[~finite])
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("kind", ["prob", "logit"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("d", [10, 100, 256, 1000])
@@ -284,7 +288,7 @@ EDGES = [
 ]
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(6)
 @pytest.mark.parametrize("length", [0, 130])
 @pytest.mark.parametrize("edge", EDGES, ids=lambda edge: f"{edge[0]} {edge[1]} {edge[2]} {edge[3]}")
 def test_edges(edge, length):

@@ -101,7 +101,7 @@ ROWS = {
 }
 
 
-@pytest.mark.part(4)
+@pytest.mark.part(8)
 @pytest.mark.parametrize("dtype", BOUNDS)
 @pytest.mark.parametrize("row", ROWS)
 @pytest.mark.parametrize("cells", [CELLS, MANY])

@@ -102,6 +102,7 @@ def test_last_digits(function, kind, normalize):
     assert error <= LIMIT, where
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("kind", ["prob", "logit"])
 @pytest.mark.parametrize("d", [64, 65, 600])
 def test_rows_of_several_tiles(kind, d):
@@ -156,6 +157,7 @@ EDGES = [
 ]  # fmt: skip
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("more", [0, 200])
 @pytest.mark.parametrize(("function", "kind", "p", "q", "move_p", "move_q", "by_p", "by_q"), EDGES)
 def test_edges(function, kind, p, q, move_p, move_q, by_p, by_q, more):

@@ -65,6 +65,7 @@ LAYOUTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, ml_dtypes.bfloat16, np.int32])
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.__name__)
 def test_layouts(layout, dtype):

@@ -59,7 +59,7 @@ FAMILIES = {
 }
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(4)
 @pytest.mark.parametrize("dtype", BOUND)
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("family", FAMILIES)
@@ -89,6 +89,7 @@ def test_masses_as_far_apart_as_may_be(d, dtype, share, quick_alone):
     assert mp.ulp_error(value, mp.js_divergence(p[0], q[0]), dtype) <= BOUND[dtype]
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("dtype", BOUND)
 @pytest.mark.parametrize("d", [3, 300])
 def test_what_is_left_to_the_exact_loop(d, dtype, monkeypatch):
@@ -111,6 +112,7 @@ def test_what_is_left_to_the_exact_loop(d, dtype, monkeypatch):
     np.testing.assert_allclose(value, exact, rtol=1e-6 if dtype == "float32" else 1e-14, atol=0.0)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("dtype", BOUND)
 @pytest.mark.parametrize("d", [2, 5, 100, 255, 256, 300])
 def test_counts(d, dtype, quick_alone):

@@ -107,7 +107,7 @@ FAMILIES = {
 }
 
 
-@pytest.mark.part(6)
+@pytest.mark.part(12)
 @pytest.mark.parametrize("dtype", BOUND)
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("function", FUNCTIONS)
@@ -119,6 +119,7 @@ def test_against_the_truth(function, family, dtype):
             assert is_near(call(function, p, q), truth(function, p, q), function, dtype), f"{d} cells"
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("dtype", BOUND)
 @pytest.mark.parametrize("step", [1.0, 0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8])
 def test_js_of_rows_that_are_alike(step, dtype):

@@ -52,7 +52,7 @@ def reads(monkeypatch):
     return made
 
 
-@pytest.mark.part(5)
+@pytest.mark.part(10)
 @pytest.mark.parametrize("dtype", BOUND)
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("family", FAMILIES)
@@ -66,6 +66,7 @@ def test_as_the_exact_way_has_it(function, family, normalize, dtype, monkeypatch
     assert abs(value - exact) <= BOUND[dtype] * np.spacing(abs(exact))
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("dtype", BOUND)
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_what_is_read(function, dtype, reads):
@@ -84,6 +85,7 @@ def test_either_order():
     assert kl.jeffreys_divergence(p, q) == kl.jeffreys_divergence(q, p)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_rows_outside_the_domain(function, normalize):

@@ -52,7 +52,7 @@ FAMILIES = {
 }
 
 
-@pytest.mark.part(6)
+@pytest.mark.part(12)
 @pytest.mark.parametrize("dtype", LIMITS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_accuracy(quick_alone, family, dtype):
@@ -73,6 +73,7 @@ ODD = np.array([
 ])  # fmt: skip
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("d", [1, 2, 5, 40, 300])
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_odd_cells(function, d):

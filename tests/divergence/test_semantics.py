@@ -105,7 +105,7 @@ POOLS = {
 }
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(6)
 @settings(deadline=None, max_examples=150, derandomize=True, database=None)
 @given(st.data())
 @pytest.mark.parametrize("function", ["kl_divergence", "cross_entropy", "js_divergence", "jeffreys_divergence"])

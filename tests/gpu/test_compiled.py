@@ -25,7 +25,7 @@ def _no_device(monkeypatch):
     monkeypatch.setattr(compiled.stubbed(), "get_current_device", compiled.Stub)
 
 
-@pytest.mark.part(8)
+@pytest.mark.part(16)
 @pytest.mark.parametrize("kernel", RUNS)
 def test_kernel(kernel):
     recorded, ptx = compiled.load()[kernel.name], compiled.ptx_of(kernel)

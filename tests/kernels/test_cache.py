@@ -98,7 +98,7 @@ from klnumba.distributions import Gamma
 rng = np.random.default_rng(0)
 x = 3.0 * rng.standard_normal((40, 1000))
 y = x + rng.standard_normal(x.shape)
-p, q = np.exp(x), np.exp(y)
+p, q = (np.exp(z) / np.exp(z).sum(-1, keepdims=True) for z in (x, y))
 work = {
     "rows": lambda: kl.kl_divergence(*((x, y) if KIND == "logit" else (p, q)), kind=KIND),
     "pairs": lambda: kl.kl_divergence(Gamma(p, q), Gamma(q, p)),

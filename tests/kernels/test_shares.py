@@ -95,7 +95,7 @@ def _call(function, p, q, **given):
     return kl.entropy(p, **given) if function == "entropy" else getattr(kl, function)(p, q, **given)
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(6)
 @pytest.mark.parametrize("span", SPANS, ids=["one span", "few cells", "few rows"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("d", [2, 40, 300, 1200])

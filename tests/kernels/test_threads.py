@@ -72,16 +72,13 @@ except ImportError:
     return sub.run(program, folder, LD_LIBRARY_PATH=LIBRARIES) == ""
 
 
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory):
-    """One cache for the processes of this module, so that only the first compiles."""
-    return str(tmp_path_factory.mktemp("cache"))
-
-
 @pytest.fixture
-def process(tmp_path, cache):
+def process(tmp_path):
+    """Runs programs that take the loops which these tests have compiled already."""
+    cache = {name: os.environ[name] for name in ("KLNUMBA_CACHE_DIR",) if name in os.environ}
+
     def run(program, seconds=60.0, **settings):
-        return sub.run(HEAD + program, tmp_path, seconds=seconds, KLNUMBA_CACHE_DIR=cache, **settings)
+        return sub.run(HEAD + program, tmp_path, seconds=seconds, **cache, **settings)
 
     return run
 

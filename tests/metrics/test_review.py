@@ -109,7 +109,7 @@ def test_ctrl_c_at_a_read_loses_no_waiting_row(monkeypatch):
     assert made.mean() == 2.0
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(6)
 @pytest.mark.parametrize("grouped", [False, True])
 @pytest.mark.parametrize("weighted", [(), (1,), (0, 1, 2)])
 def test_rows_that_wait_have_the_bits_of_rows_that_do_not(weighted, grouped):

@@ -19,6 +19,7 @@ from klnumba.tables import Profile, compare, interval
 from tests.reference import interval_coverage as simulation
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(("cells", "rows"), [(5, 500), (20, 500)])
 @pytest.mark.parametrize("shift", [0.0, 0.1, 0.5])
 def test_interval_covers_and_p_value_is_uniform(cells, rows, shift):

@@ -336,7 +336,7 @@ def test_the_standard_error_is_short_where_there_is_a_change():
     assert all(value > 0.35 for value in tails)
 
 
-@pytest.mark.part(6)
+@pytest.mark.part(12)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("case", sample_errors.CASES, ids=lambda case: f"{case.p}-{case.q}-{case.dimensions}")
 def test_the_table_says_what_happens(case, method):

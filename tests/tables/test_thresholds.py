@@ -81,7 +81,7 @@ FAST = [
 ]  # fmt: skip
 
 
-@pytest.mark.part(5)
+@pytest.mark.part(10)
 @pytest.mark.parametrize(("kind", "before", "after"), FAST)
 def test_what_the_reference_does_not_tell_is_allowed_for(kind, before, after):
     """How large the shares are that few rows show, what lies beyond its extremes, and in empty bins."""
