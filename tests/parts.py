@@ -2,7 +2,8 @@
 
 ``@pytest.mark.part(3)`` leaves a third of the cases of a test and marks the others slow. They are drawn by the names of
 their parameters alone: several tests of the same pairs are left with the same, whose loops are compiled once. Where a
-parameter has the same value in many cases, as a family has in many pairs, at least one case of each value is left.
+parameter has the same value in many cases, as a family has in many pairs, at least one case of each value is left; of a
+family as `p` or as `q`.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ def _name(case: Any) -> str:
 
 
 def _values(case: Any) -> set[tuple[str, str]]:
-    """The parameters of a case with their values."""
+    """The parameters of a case with their values, of `p` and `q` as if they were one."""
     given = getattr(case, "callspec", None)
-    return set() if given is None else {(name, repr(value)) for name, value in given.params.items()}
+    params = {} if given is None else given.params
+    return {("p or q" if name in {"p", "q"} else name, repr(value)) for name, value in params.items()}

@@ -42,7 +42,7 @@ def test_every_value_that_stands_in_several_cases_is_left():
     for count in (3, 10**9):
         out = left_out(pairs, count)
         left = [one.callspec.params for one in pairs if one not in out]
-        assert {one["p"] for one in left} == {one["q"] for one in left} == set("abcdef")
+        assert {one["p"] for one in left} | {one["q"] for one in left} == set("abcdef")
         assert len(left) < len(pairs)
     alone = [case(p=p) for p in range(60)]  # a value in one case is no reason to take that
     assert len(left_out(alone, 10**9)) == 59

@@ -44,6 +44,7 @@ SLOWEST = {
     ("Pareto", "Gumbel"),
     ("InverseGamma", "Laplace"),
     ("Kumaraswamy", "Laplace"),
+    ("Kumaraswamy", "Kumaraswamy"),
 }
 PAIR_UNLESS_SLOW = pytest.mark.parametrize(
     ("p", "q"),

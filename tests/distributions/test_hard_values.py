@@ -80,9 +80,12 @@ def test_scales_of_pareto_beyond_the_range_in_units_of_the_others():
     assert evaluate("Pareto", "Gumbel", [(1e300, 2.5, 0.0, 1e-30)])[0] == np.inf
 
 
-@pytest.mark.part(2)
 @pytest.mark.parametrize(
-    ("q", "case"), [("Gumbel", (1e-295, 2e-300, 0.5, 0.01)), ("Moyal", (200.0, 1e-300, 0.5, 0.01))]
+    ("q", "case"),
+    [
+        pytest.param("Gumbel", (1e-295, 2e-300, 0.5, 0.01), marks=pytest.mark.slow),
+        ("Moyal", (200.0, 1e-300, 0.5, 0.01)),
+    ],
 )
 def test_beta_variables_that_lie_at_an_end(q, case):
     """But for less than 1e-100: the exponential moment is then that of the end, or of both."""

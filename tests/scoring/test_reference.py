@@ -186,7 +186,7 @@ def test_rows_of_a_model_are_kept_no_longer_than_their_block(top_k: int | None, 
     kept = []
 
     def watch(*_: object) -> None:
-        if len(kept) < 4:  # all that the process holds is looked through
+        if len(kept) < 2:  # all that the process holds is looked through
             kept.extend(source.last.size for source in gc.get_objects() if type(source) in MADE_OF_A_MODEL)
 
     kl.score(path, np.exp(OTHERS), kind="prob", progress=watch)

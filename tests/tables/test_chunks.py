@@ -130,8 +130,7 @@ def write_csv(path, rows):
     return path
 
 
-@pytest.mark.part(2)
-@pytest.mark.parametrize("rows", [100, 4096, 10**6])
+@pytest.mark.parametrize("rows", [pytest.param(100, marks=pytest.mark.slow), 4096, 10**6])
 def test_csv_has_one_type_a_column_in_any_order_and_cut(tmp_path, rows):
     """One code of letters in the last row makes text of all codes, wherever pieces or blocks of the reader end."""
     lines = [f"{k % 7:02},{k}" for k in range(60_000)] + ["A,60000"]
