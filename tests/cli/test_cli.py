@@ -60,6 +60,7 @@ def refusal(*arguments: str) -> str:
     return result.stderr
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("p", ["p.npy", "both.npz:p", "p.csv"])
 @pytest.mark.parametrize("q", ["q.npy", "both.npz:q", "one.npz", "q.csv"])
 def test_every_format_gives_the_same_rows(folder: Path, p: str, q: str) -> None:

@@ -307,7 +307,7 @@ def test_a_closed_output_is_told(folder: Path, option: str) -> None:
     assert (result.returncode, result.stderr) == (2, "klnumba: standard output: closed\n")
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(4)
 @pytest.mark.parametrize("option", ["--json", "--bins=auto"])
 @pytest.mark.parametrize("limit", [0, 1])
 def test_a_reader_that_leaves_does_not_change_the_status(folder: Path, option: str, limit: int) -> None:

@@ -25,6 +25,7 @@ def directly(metric, **columns):
     return metric.state_dict()
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("columns", [
     {}, {"weights": WEIGHTS}, {"groups": GROUPS}, {"where": WHERE}, {"weights": WEIGHTS, "groups": GROUPS},
 ], ids=lambda x: ",".join(x) or "plain")  # fmt: skip

@@ -78,6 +78,7 @@ LARGE = [(Poisson, (rate,)) for rate in (1e3, 1e6, 1e8, 1e10)]
 LARGE += [(Binomial, (n, 0.3)) for n in (1e4, 1e8, 1e10)] + [(NegativeBinomial, (n, 0.3)) for n in (10.0, 1e4, 1e8)]
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("delta", [1e-5, 1e-3])
 @pytest.mark.parametrize(("family", "parameters"), LARGE, ids=lambda x: getattr(x, "__name__", str(x)))
 def test_sums_over_large_counts(family, parameters, delta):

@@ -227,7 +227,7 @@ def test_on_the_boundary(p, q, of_p, of_q):
     np.testing.assert_allclose(list(gradient.q.values()), of_q, rtol=1e-13)
 
 
-@pytest.mark.part(4)
+@pytest.mark.part(8)
 @SOME_PAIRS
 def test_float32_parameters(p, q):
     """Computed in more digits, then rounded: the parameters are what they are in float32."""

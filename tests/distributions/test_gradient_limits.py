@@ -183,6 +183,7 @@ FAR = [
 ]
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(("p", "q", "case"), FAR)
 def test_where_the_divergence_is_so_much_larger_than_its_derivative(p, q, case):
     """By the shape of q it is a difference of two mean logarithms, whatever the divergence."""

@@ -58,6 +58,7 @@ def test_what_beta_says_where_it_is_the_same(second):
         np.testing.assert_allclose(kl.kl_divergence(p, q), kl.kl_divergence(of_p, of_q), rtol=REACHED)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(("family", "numbers"), SLOW_TAILS)
 def test_slow_tails_of_q(family, numbers):
     a, b, c, d = numbers
@@ -66,6 +67,7 @@ def test_slow_tails_of_q(family, numbers):
     assert kl.kl_divergence(Kumaraswamy(a, b), family(c, d)) == pytest.approx(exact, rel=1e-14)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(("family", "numbers"), SLOW_TAILS[::5])
 def test_derivatives_with_slow_tails(family, numbers):
     truth = kumaraswamy_beta if family is Beta else kumaraswamy

@@ -241,6 +241,7 @@ OF_PLACES = {
 }
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(("pair", "case"), [(pair, case) for pair, cases in OF_PLACES.items() for case in cases])
 def test_all_digits_where_a_place_lies_in_a_narrow_member(pair, case):
     (value,) = evaluate(*pair, [case])
@@ -324,6 +325,7 @@ FAR_APART = {
 }
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(("pair", "case"), [(pair, case) for pair, cases in FAR_APART.items() for case in cases])
 def test_all_digits_where_sizes_are_far_apart(pair, case):
     (value,) = evaluate(*pair, [case])

@@ -69,6 +69,7 @@ def assert_agrees(p, q, method):
     assert kl.kl_divergence(p, q, method=method) == value
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(("p", "q"), CONTINUOUS, ids=str)
 def test_quadrature(p, q):
     assert_agrees(p, q, "quadrature")

@@ -30,6 +30,7 @@ def over_the_sphere(size, concentration, of_cosine):
     return integral(of_cosine) / mass, mp.log(mass * sphere) + concentration * mp.log(2)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("size", [2, 3, 10])
 @pytest.mark.parametrize("concentration", [0.01, 2.0, 40.0])
 def test_moments_and_entropy_against_integrals(size, concentration):
@@ -45,6 +46,7 @@ def test_moments_and_entropy_against_integrals(size, concentration):
     assert found.entropy() == pytest.approx(float(entropy), rel=1e-10, abs=1e-10)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("size", [2, 3, 5])
 @pytest.mark.parametrize(("a", "b"), [(2.0, 1.2), (40.0, 30.0), (3.0, 0.0)])
 def test_against_integrals(size, a, b):

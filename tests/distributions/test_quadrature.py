@@ -225,7 +225,7 @@ def test_infinite_pairs_have_the_broadcast_shape():
     assert (result == math.inf).all()
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(4)
 @pytest.mark.parametrize("name", sorted({p for p, _ in PAIRS} - {"NegativeBinomial"}))
 def test_mean_variance_and_entropy_are_those_of_scipy(name):
     for numbers in ordinary(name):

@@ -84,6 +84,7 @@ def numbers():
     return torch.tensor(rng.normal(size=(SIZE, 2, 3))), torch.tensor(rng.uniform(0.5, 2.0, size=(SIZE, 3)))
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(("name", "way"), CASES)
 def test_as_member_by_member(name, way):
     call = WAYS[way](lambda x, s: kl.kl_divergence(*ALL[name](x, s)))

@@ -52,6 +52,7 @@ def cases(p: str, q: str, sizes: list[float]) -> list[tuple[float, ...]]:
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
+@pytest.mark.part(2)
 @NO_WARNING
 @pytest.mark.parametrize(("p", "q"), SERVED)
 def test_no_divergence_is_negative(p, q):
@@ -59,6 +60,7 @@ def test_no_divergence_is_negative(p, q):
     assert not (found < 0.0).any()
 
 
+@pytest.mark.part(2)
 @NO_WARNING
 @pytest.mark.parametrize(("p", "q"), [pair for pair in SERVED if pair not in MAY_BE_NAN])
 def test_no_divergence_is_nan(p, q):

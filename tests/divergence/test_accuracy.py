@@ -328,6 +328,7 @@ def test_float32_logits_against_the_same_in_float64(spread, step, cells):
     assert (np.abs(narrow - wide) <= BOUNDS["float32"] * np.spacing(wide.astype("float32"))).all()
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("cells", [257, pytest.param(600, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_logits_that_differ_by_a_constant_of_any_size(dtype, cells):

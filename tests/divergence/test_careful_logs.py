@@ -57,6 +57,7 @@ def test_accuracy(function, family):
             assert error(function, x, y, value) <= CASES[function][1][WIDTH], f"{d} cells"
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("step", [0.1, 1e-3, 1e-6, 1e-9])
 @pytest.mark.parametrize("function", ["kl_divergence", "jeffreys_divergence", "js_divergence"])
 def test_rows_that_are_alike(function, step):

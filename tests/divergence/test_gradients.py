@@ -488,6 +488,7 @@ def test_cells(function, p, q, by_p, by_q):
     assert found == pytest.approx((by_p, by_q), rel=1e-15, nan_ok=True)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", CELLS)
 def test_cells_by_one_side_are_those_by_both(name, dtype):

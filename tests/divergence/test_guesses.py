@@ -114,6 +114,7 @@ def test_misleading_rows(row, cells, dtype):
     assert halved == value  # exactly: the temperature is a power of two
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("cells", [300, TILE, 2 * TILE - 1, CELLS, MANY])
 @pytest.mark.parametrize(("every", "by"), [(2, 2.0**-23), (2, 1e-3), (10_000, 1e-3)])
 def test_float32_rows_of_alike_cells(cells, every, by):
@@ -163,6 +164,7 @@ def test_alike_cells_beside_one_that_is_most_of_the_value(cells):
         assert mp.ulp_error(kl.kl_divergence(np.zeros(cells), y, kind="logit"), truth, "float64") <= 3.5
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("dtype", BOUNDS)
 @pytest.mark.parametrize("cells", [2, 300, MANY])
 def test_zeros_and_next_to_zeros(dtype, cells):

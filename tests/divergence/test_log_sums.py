@@ -206,6 +206,7 @@ def test_wide_results_and_temperatures(function):
     assert call(function, p, q, kind="log_prob") == call(function, p, q)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("temperature", [0.7, 3.0])
 @pytest.mark.parametrize("function", [*FUNCTIONS, "kl_divergence", "jeffreys_divergence"])
 def test_float32_at_any_temperature(function, temperature):
@@ -267,7 +268,7 @@ ODD = (
 )
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(4)
 @pytest.mark.parametrize("dtype", BOUND)
 @pytest.mark.parametrize("d", [1, 2, 3, 12, 300])
 @pytest.mark.parametrize("function", FUNCTIONS)

@@ -100,6 +100,7 @@ def test_odd_cells(function, d):
     assert known > 100 // d
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(
     ("function", "p", "q", "value"),
     [

@@ -89,6 +89,7 @@ def logits(dtype, rng, count):
     return x, (x - shift - delta).astype(kind).astype(float), shift
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("dtype", OF_LOGITS)
 @pytest.mark.parametrize("inverse", [1.0, 0.25])
 def test_cells_of_logits(dtype, inverse):

@@ -180,6 +180,7 @@ def test_padded_cells_are_not_what_is_wrong(top_k: int | None, tmp_path: Path) -
     assert found.first_invalid.startswith(f"{path}: row 9 of shape ")
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("top_k", [None, 4])
 def test_rows_of_a_model_are_kept_no_longer_than_their_block(top_k: int | None, tmp_path: Path) -> None:
     path = cache_reference(LOGITS, tmp_path / "ref.safetensors", top_k=top_k)
@@ -290,6 +291,7 @@ def test_other_files_are_told_from_references(tmp_path: Path) -> None:
         open_source(path, "p")
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("top_k", [None, 7])
 @pytest.mark.parametrize("kind", ["logit", "prob"])
 def test_threads_change_no_byte(kind: str, top_k: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -458,6 +458,7 @@ def test_words_of_csv_that_mean_missing_elsewhere_are_texts(tmp_path, rows):
     assert Profile.fit(scan(path, rows=rows)).to_json() == Profile.fit(held).to_json()
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("rows", [1, 2, 5, 1000])
 @pytest.mark.parametrize("word", text_files.WORDS)
 def test_words_of_csv_are_missing_beside_numbers_and_truth_values(tmp_path, word, rows):

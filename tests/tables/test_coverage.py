@@ -58,6 +58,7 @@ def test_a_cell_that_hardly_ever_has_a_row():
     assert rows[1] == simulation.of_rare_case(*simulation.RARE_CASES[1])
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("bins", ["auto", "quantile", "sturges", 5])
 @pytest.mark.parametrize(("before", "after"), [(1000, 800), (500, 5000), (5000, 500), (100, 1000)])
 def test_p_value_over_fitted_bins(bins, before, after):
@@ -153,7 +154,7 @@ def test_names_that_never_come_again(start):
     assert (found["kl_new"] > 0.1).all() == bool(start)
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(6)
 @pytest.mark.parametrize(
     ("names", "power", "before", "after", "columns"),
     [(300, 0.0, 1000, 1000, 400), (5000, 0.0, 3000, 2000, 200), (5000, 0.0, 30_000, 30_000, 20),

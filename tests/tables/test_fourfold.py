@@ -69,7 +69,7 @@ def test_a_known_reference():
 # --- a reference of very few rows ------------------------------------------------------------------------------------
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(6)
 @pytest.mark.parametrize(
     ("names", "before", "after", "columns"),
     [(1000, 20, 10_000, 100), (1000, 40, 1000, 300), (200, 5, 1000, 400), (50, 2, 10_000, 200), (10**6, 20, 1000, 200),

@@ -48,6 +48,7 @@ def small(monkeypatch):
     monkeypatch.setattr(room, "SMALL", 1 << 16)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(
     ("options", "large"),
     [

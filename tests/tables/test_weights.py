@@ -43,6 +43,7 @@ def cut(frame, size):
     return Chunks(lambda: [frame.iloc[k : k + size] for k in range(0, len(frame), size)])
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("rows", [500, 4000])
 def test_a_row_of_weight_0_changes_nothing(rows, monkeypatch):
     monkeypatch.setattr(sampling, "SAMPLE", 2000)
