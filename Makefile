@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-# Where Python may not keep the bytecode of what it imports, each of the many processes of the tests makes all of it anew.
+# Without bytecode on disk each of the many processes of the tests would compile all modules that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test test-slow bench docs lint types clean
@@ -47,7 +47,7 @@ $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "klnumba needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
 
-# the stem is a list of extras, such as `test,peers,demo`; the bytecode of what is imported of them is made then, not of all now
+# the stem is a list of extras, such as `test,peers,demo`; modules are compiled when they are first imported, not all of them now
 $(VENV)/.with-%: setup.cfg pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --no-compile --editable ".[$*]"
 	@touch $@

@@ -62,11 +62,21 @@ def test_cases_left_out_run_with_the_slow_tests(pytester):
         def test_some(k):
             pass
 
+        @pytest.mark.part(10**9)
+        @pytest.mark.parametrize(
+            ("k", "m"), [pytest.param(0, 1, marks=pytest.mark.slow), (0, 2), (1, 3), (1, 4), (0, 5), (1, 6)]
+        )
+        def test_each_has_one_that_is_not_slow(k, m):
+            pass
+
         def test_whole():
             pass
     """)
     counts = [
         pytester.inline_run("-m", wanted).countoutcomes()[0] for wanted in ("slow", "not slow", "slow or not slow")
     ]
-    assert counts[0] + counts[1] == counts[2] == 61
-    assert 10 < counts[1] < 31
+    assert counts[0] + counts[1] == counts[2] == 67
+    assert 12 < counts[1] < 33
+    result = pytester.runpytest("-m", "not slow", "-k", "each_has_one", "--collect-only", "-q")
+    result.stdout.fnmatch_lines_random(["*is_not_slow[[]0-2]", "*is_not_slow[[]1-3]"])
+    result.stdout.no_fnmatch_line("*is_not_slow[[]0-1]")

@@ -46,7 +46,6 @@ def assert_near(found, exact, bound):
     assert abs(value - exact) <= bound * max(abs(exact), 1)
 
 
-@pytest.mark.part(2)
 @pytest.mark.parametrize(("n", "p", "x"), CASES)
 def test_against_sums(n, p, x):
     with mp.workdps(60):

@@ -44,7 +44,6 @@ def test_every_family_over_numbers(name):
     assert_drawn(p, q, closed=name != "StudentT")
 
 
-@pytest.mark.part(2)
 @pytest.mark.parametrize(("p", "q"), VECTORS, ids=lambda d: type(d).__name__)
 def test_every_family_over_vectors(p, q):
     assert_drawn(p, q)

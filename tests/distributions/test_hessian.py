@@ -142,7 +142,6 @@ def moves_of(rng, count):
     return tuple(rng.normal(size=count) * 10.0 ** rng.uniform(-6.0, 6.0, count))
 
 
-@pytest.mark.part(2)
 @pytest.mark.parametrize(("p", "q"), QUICK)
 def test_quick_ones_are_right_to_some_roundings_of_their_terms(p, q):
     """Of distributions far from each other and near, of directions that all but cancel."""

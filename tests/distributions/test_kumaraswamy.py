@@ -67,7 +67,6 @@ def test_slow_tails_of_q(family, numbers):
     assert kl.kl_divergence(Kumaraswamy(a, b), family(c, d)) == pytest.approx(exact, rel=1e-14)
 
 
-@pytest.mark.part(2)
 @pytest.mark.parametrize(("family", "numbers"), SLOW_TAILS[::5])
 def test_derivatives_with_slow_tails(family, numbers):
     truth = kumaraswamy_beta if family is Beta else kumaraswamy

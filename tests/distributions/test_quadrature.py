@@ -44,7 +44,7 @@ ORDINARY = {
 }
 LOC_SCALE = [(0.3, 0.8), (-0.5, 1.7)]
 PAIRS = [pair for pair in CLOSED if "." not in "".join(pair) and pair[0] != "Poisson"] + [("Poisson", "Poisson")]
-LONG = pytest.mark.slow  # the integral takes ten seconds
+LONGEST = ("LogitNormal", "LogitNormal")  # the integral takes ten seconds
 
 
 def ordinary(name):
@@ -159,7 +159,8 @@ def by_integration(p, q):
 
 @pytest.mark.part(24)
 @pytest.mark.parametrize(
-    ("p", "q"), [pytest.param(*pair, marks=LONG if "LogitNormal" in pair else (), id="-".join(pair)) for pair in PAIRS]
+    ("p", "q"),
+    [pytest.param(*pair, marks=pytest.mark.slow if pair == LONGEST else (), id="-".join(pair)) for pair in PAIRS],
 )
 def test_against_an_integral(p, q):
     for first, second in ((0, 1), (1, 0)):

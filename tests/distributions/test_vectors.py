@@ -43,7 +43,7 @@ def of_one_size(pair, count):
     return [c for c in cases if [np.shape(x) for x in (*c[0], *c[1])] == shape][-count:]
 
 
-@pytest.mark.part(16)
+@pytest.mark.part(8)
 @PAIR
 def test_error_is_within_the_bound_and_as_recorded(pair):
     (row,) = [r for r in json.loads(TABLE.read_text())["errors"] if entry(pair).items() <= r.items()]

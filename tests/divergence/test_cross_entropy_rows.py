@@ -56,7 +56,7 @@ FAMILIES = {
 }
 
 
-@pytest.mark.part(6)
+@pytest.mark.part(3)
 @pytest.mark.parametrize("dtype", BOUND)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_to_the_last_digits(family, dtype, quick_alone):
@@ -69,7 +69,6 @@ def test_to_the_last_digits(family, dtype, quick_alone):
                 assert mp.ulp_error(value, exact, dtype) <= BOUND[dtype], (function, d, float(exact))
 
 
-@pytest.mark.part(2)
 @pytest.mark.parametrize("dtype", BOUND)
 @pytest.mark.parametrize("family", ["independent", "peaked", "flat", "confident of others"])
 def test_rows_taken_as_they_are(family, dtype, quick_alone):

@@ -53,7 +53,7 @@ def test_rows_split_into_calls_and_moved_axes(dtype, kind, normalize, function):
         assert same_bits(whole, call(function, p, q, threads=1, **settings)), n
 
 
-@pytest.mark.part(4)
+@pytest.mark.part(2)
 @pytest.mark.parametrize(
     "shape", [(1, 1_500_000), (3, 300_000), (100, 5_000), (60_000, 10), (300_000, 2), (20_000, 33)], ids=str
 )

@@ -59,7 +59,7 @@ FAMILIES = {
 }
 
 
-@pytest.mark.part(4)
+@pytest.mark.part(2)
 @pytest.mark.parametrize("dtype", BOUND)
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("family", FAMILIES)

@@ -52,7 +52,7 @@ def reads(monkeypatch):
     return made
 
 
-@pytest.mark.part(10)
+@pytest.mark.part(5)
 @pytest.mark.parametrize("dtype", BOUND)
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("family", FAMILIES)

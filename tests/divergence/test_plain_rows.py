@@ -66,7 +66,7 @@ FAMILIES = {
 }
 
 
-@pytest.mark.part(6)
+@pytest.mark.part(3)
 @pytest.mark.parametrize("dtype", LIMITS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_accuracy(family, dtype):

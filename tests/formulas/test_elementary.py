@@ -72,7 +72,6 @@ def hard_points(name: str, dtype: str) -> np.ndarray:
     return x[x < math.log(float(info.max))]
 
 
-@pytest.mark.part(2)
 @NAME
 @DTYPE
 @FUSED
@@ -283,7 +282,6 @@ def test_float32_stays_float32(name, dtype):
     assert not re.search(rf"\b{other}\b", body)
 
 
-@pytest.mark.part(2)
 @pytest.mark.skipif(not X86, reason="the processors are x86 ones")
 @pytest.mark.parametrize("processor", ["x86-64", "haswell"])
 def test_loops_are_vectorised_for_other_processors(processor):

@@ -48,7 +48,6 @@ LIMITS = {
 }
 
 
-@pytest.mark.part(2)
 @pytest.mark.parametrize("name", LIMITS)
 def test_error_against_mpmath(name):
     error, at = worst(name, np.random.default_rng(1), 1_000)

@@ -48,7 +48,6 @@ CALLS = {
 }
 
 
-@pytest.mark.part(2)
 @pytest.mark.parametrize("name", CALLS)
 def test_against_differences(name):
     """PyTorch's own check: the values a little to both sides of every cell."""

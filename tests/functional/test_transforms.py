@@ -41,7 +41,6 @@ def same(found, expected, equal=torch.equal):
 CLOSE = partial(torch.allclose, rtol=1e-11, atol=1e-13)
 
 
-@pytest.mark.part(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_against_differences(name):
     """PyTorch's own checks: of second derivatives in both modes, and of first ones in forward mode."""
@@ -49,7 +48,6 @@ def test_against_differences(name):
     assert torch.autograd.gradcheck(CALLS[name], pair((3, 5)), check_forward_ad=True)
 
 
-@pytest.mark.part(2)
 @pytest.mark.parametrize(
     "call",
     [

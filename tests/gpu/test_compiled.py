@@ -25,7 +25,7 @@ def _no_device(monkeypatch):
     monkeypatch.setattr(compiled.stubbed(), "get_current_device", compiled.Stub)
 
 
-@pytest.mark.part(16)
+@pytest.mark.part(8)
 @pytest.mark.parametrize("kernel", RUNS)
 def test_kernel(kernel):
     recorded, ptx = compiled.load()[kernel.name], compiled.ptx_of(kernel)
@@ -55,7 +55,6 @@ def test_float32_loops_use_float64_to_add_up_alone(kind, store):
     assert len(wide) == 6
 
 
-@pytest.mark.part(2)
 @pytest.mark.parametrize("store", compiled.STORES)
 def test_loads_are_wide_and_one_read_divides_once_a_cell(store):
     (kernel,) = [kernel for kernel in ALL if kernel.name == f"kl-prob-{store}-32"]
@@ -79,7 +78,6 @@ def test_divisions_of_the_second_read(name):
     assert max(len(re.findall(r"\bdiv\.", loop)) for loop in loops) <= DIVISIONS[name]
 
 
-@pytest.mark.part(2)
 @pytest.mark.parametrize("store", ["float32", "float16", "bfloat16"])
 def test_powers_are_an_instruction_each(store):
     (kernel,) = [kernel for kernel in ALL if kernel.name == f"kl-log-{store}-32"]

@@ -7,6 +7,7 @@ import json
 import pytest
 
 import klnumba as kl
+from klnumba.kernels.compiler import cache_folder
 from tests.kernels import sub
 
 HEAD = """
@@ -118,3 +119,4 @@ def test_info_is_json():
     assert set(info) == {"versions", "cpu", "threads", "cache_folder", "cuda"}
     assert info["versions"]["klnumba"] == kl.__version__
     assert info["threads"]["available"] >= 1
+    assert info["cache_folder"] == str(cache_folder())

@@ -74,8 +74,9 @@ except ImportError:
 
 @pytest.fixture
 def process(tmp_path):
-    """Runs programs that take the loops which these tests have compiled already."""
-    cache = {name: os.environ[name] for name in ("KLNUMBA_CACHE_DIR",) if name in os.environ}
+    """Runs programs that find the loops of this process in the cache, and leave theirs to it."""
+    folder = os.environ.get("KLNUMBA_CACHE_DIR")
+    cache = {} if folder is None else {"KLNUMBA_CACHE_DIR": folder}
 
     def run(program, seconds=60.0, **settings):
         return sub.run(HEAD + program, tmp_path, seconds=seconds, **cache, **settings)

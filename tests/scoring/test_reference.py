@@ -180,7 +180,6 @@ def test_padded_cells_are_not_what_is_wrong(top_k: int | None, tmp_path: Path) -
     assert found.first_invalid.startswith(f"{path}: row 9 of shape ")
 
 
-@pytest.mark.part(2)
 @pytest.mark.parametrize("top_k", [None, 4])
 def test_rows_of_a_model_are_kept_no_longer_than_their_block(top_k: int | None, tmp_path: Path) -> None:
     path = cache_reference(LOGITS, tmp_path / "ref.safetensors", top_k=top_k)

@@ -110,7 +110,6 @@ def test_many_rows_fill_no_limb(monkeypatch):
     assert rounded(weigher.totals()[0])[0] == float(200_000 * Fraction(weights[0]))
 
 
-@pytest.mark.part(2)
 @pytest.mark.parametrize("parts", [2, 4, 50])
 def test_parts_add_up_in_any_order(profile, whole, parts):
     order = np.random.default_rng(parts).permutation(parts)

@@ -20,7 +20,6 @@ from klnumba.tables.gaps import Gaps
 from tests.reference import interval_coverage as simulation
 
 
-@pytest.mark.part(2)
 @pytest.mark.parametrize("method", ["bootstrap", "chi2"])
 def test_chance_goes_beyond_as_often_as_was_asked(method):
     """The reference is one sample of many as well, so every round draws both."""
