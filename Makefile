@@ -47,7 +47,7 @@ $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "klnumba needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
 
-# the stem is a list of extras, such as `test,peers,demo`; modules are compiled when they are first imported, not all of them now
+# the stem is a list of extras, such as `test,peers,demo`; modules are compiled when they are first imported, not all now
 $(VENV)/.with-%: setup.cfg pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --no-compile --editable ".[$*]"
 	@touch $@

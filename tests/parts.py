@@ -3,7 +3,7 @@
 ``@pytest.mark.part(3)`` leaves a third of the cases of a test and marks the others slow. They are drawn by the names of
 their parameters alone: several tests of the same pairs are left with the same, whose loops are compiled once. Where a
 parameter has the same value in many cases, as a family has in many pairs, at least one case of each value is left; of a
-family as `p` or as `q`.
+family as ``p`` or as ``q``. Cases that are slow by themselves are not drawn from.
 """
 
 from __future__ import annotations

@@ -31,7 +31,8 @@ SLOW_TRUTHS = [
     ("Kumaraswamy", "Beta"),
 ]
 
-QUICKEST = {("Binomial", "Poisson"), ("Binomial.logits", "Geometric.logits"), ("Kumaraswamy", "Beta")}
+# Those of them that run by default.
+BY_DEFAULT = {("Binomial", "Poisson"), ("Binomial.logits", "Geometric.logits"), ("Kumaraswamy", "Beta")}
 
 
 def recorded(p, q):
@@ -42,7 +43,7 @@ def recorded(p, q):
 @pytest.mark.parametrize(
     ("p", "q"),
     [
-        pytest.param(*pair, id="-".join(pair), marks=[] if pair in QUICKEST else pytest.mark.slow)
+        pytest.param(*pair, id="-".join(pair), marks=[] if pair in BY_DEFAULT else pytest.mark.slow)
         for pair in SLOW_TRUTHS
     ],
 )

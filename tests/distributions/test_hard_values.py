@@ -83,7 +83,7 @@ def test_scales_of_pareto_beyond_the_range_in_units_of_the_others():
 @pytest.mark.parametrize(
     ("q", "case"),
     [
-        pytest.param("Gumbel", (1e-295, 2e-300, 0.5, 0.01), marks=pytest.mark.slow),
+        pytest.param("Gumbel", (1e-295, 2e-300, 0.5, 0.01), marks=pytest.mark.slow),  # the truth takes long
         ("Moyal", (200.0, 1e-300, 0.5, 0.01)),
     ],
 )

@@ -66,7 +66,6 @@ def test_rows_of_which_one_tile_is_most(cells, temperature):
     assert found.max() <= bound("logit", "float32")
 
 
-@pytest.mark.part(2)
 @pytest.mark.parametrize("way", [1, -1])
 def test_more_tiles_outweigh_all_before_them_than_may_wait(way):
     """From the light end each tile has too large a share of the sums so far, and nearly none has at last."""

@@ -12,6 +12,12 @@ PACKAGE = Path(__file__).resolve().parent.parent.parent / "klnumba"
 SETTINGS = ("KLNUMBA_CACHE", "KLNUMBA_CACHE_DIR", "KLNUMBA_NUM_THREADS", "NUMBA_NUM_THREADS", "NUMBA_THREADING_LAYER")
 
 
+def shared() -> dict[str, str]:
+    """The setting with which a program finds the loops of this process in the cache, and leaves its own to it."""
+    folder = os.environ.get("KLNUMBA_CACHE_DIR")
+    return {} if folder is None else {"KLNUMBA_CACHE_DIR": folder}
+
+
 def environment(path: Path = PACKAGE.parent, **settings: str) -> dict[str, str]:
     """This process's environment without our switches, with `path` first on the module path, and `settings`."""
     env = {name: value for name, value in os.environ.items() if name not in SETTINGS}

@@ -92,7 +92,7 @@ print(json.dumps([ready, len(compiled) - ready]))
 
 def test_warmup_leaves_nothing_for_the_first_call(tmp_path):
     """Of one dtype, with the cache of these tests: no loop is compiled later, nor loaded."""
-    ready, later = json.loads(sub.run(COUNTED + WARM, tmp_path, seconds=180))
+    ready, later = json.loads(sub.run(COUNTED + WARM, tmp_path, seconds=180, **sub.shared()))
     assert ready > 5
     assert later == 0
 

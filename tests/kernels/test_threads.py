@@ -74,12 +74,10 @@ except ImportError:
 
 @pytest.fixture
 def process(tmp_path):
-    """Runs programs that find the loops of this process in the cache, and leave theirs to it."""
-    folder = os.environ.get("KLNUMBA_CACHE_DIR")
-    cache = {} if folder is None else {"KLNUMBA_CACHE_DIR": folder}
+    """Runs programs with the cache of these tests."""
 
     def run(program, seconds=60.0, **settings):
-        return sub.run(HEAD + program, tmp_path, seconds=seconds, **cache, **settings)
+        return sub.run(HEAD + program, tmp_path, seconds=seconds, **sub.shared(), **settings)
 
     return run
 

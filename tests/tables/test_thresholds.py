@@ -89,7 +89,6 @@ def test_what_the_reference_does_not_tell_is_allowed_for(kind, before, after):
     assert stats.binomtest(round(200 * beyond), 200, 0.08, alternative="greater").pvalue > 1e-3
 
 
-@pytest.mark.part(2)
 @pytest.mark.parametrize(
     ("kind", "before", "after"), [("200 names", 300, 3000), ("5 codes, else free text in 3 %", 2000, 20_000)]
 )
