@@ -143,11 +143,16 @@ def one_small(a: float, b: float, c: float, d: float, first: float, second: floa
         u = a * NODES[i]
         total += WEIGHTS[i] * digamma_bregman(b + u, d + u, second)
     if abs(second) <= 0.5 * b:
-        rise = trigamma(b + a) * second - digamma_bregman(b + a, d + a, second)
+        rise = times_trigamma(second, b + a) - digamma_bregman(b + a, d + a, second)
     else:
         rise = digamma(d + a) - digamma(b + a)
     other = log_gamma_bregman(d + a, d + c, first) + rise * first
     return max(a * total + (log_gamma_bregman(a, c, first) - other), 0.0)
+
+
+def times_trigamma(times: float, x: float) -> float:
+    """times*trigamma(x), also where trigamma(x) alone is beyond the numbers."""
+    return times / x / x if x < 1e-30 else trigamma(x) * times
 
 
 def quick_beta_beta(a: float, b: float, c: float, d: float) -> tuple[float, bool]:
@@ -267,9 +272,9 @@ def beta_beyond_gamma(a: float, b: float) -> float:
 
     The variances' part is half the excess of b/(a + b).
     """
-    tiny = a < TINY < 1e-50 * b  # where it is proportional to a
-    times = a / TINY if tiny else 1.0
-    a = TINY if tiny else a
+    least = min(TINY, 1e-50 * b)  # below it, it is proportional to a
+    times = a / least if a < least else 1.0
+    a = max(a, least)
     s = a + b
     there = stirling_bregman(s, b, -a)
     slopes = -(there + stirling_bregman(b, s, a)) / a if a <= b else stirling_slope(b) - stirling_slope(s)
@@ -315,8 +320,7 @@ def beta_gamma(a: float, b: float, shape: float, rate: float) -> float:
         variances = 0.5 * excess_of_nearly(b, shape, a, s, -low / s, 0)
         beyond = stirling_bregman(a, shape, d) + d * stirling_slope(s)
     found = means + (variances + (beta_beyond_gamma(a, b) + beyond))
-    ordinary = abs(found) < math.inf and max(a, b, shape) < 1.0 / TINY
-    return found if ordinary else means + beta_gamma_extreme(a, b, shape)
+    return found if abs(found) < math.inf else means + beta_gamma_extreme(a, b, shape)
 
 
 def beta_gamma_extreme(a: float, b: float, shape: float) -> float:

@@ -354,12 +354,12 @@ def digamma_bregman(a: float, b: float, d: float) -> float:
     """
     total = 0.0
     while a < LARGE or b < LARGE:
-        total += (d / a) * (d / a) / b
+        total += (d / a) * ((d / a) / b)
         a += 1.0
         b += 1.0
     r = a / b
     y = 1.0 / a
-    first = 0.5 * (d / a) * (d / a) / b
+    first = 0.5 * (d / a) * ((d / a) / b)
     if abs(d) > 0.5 * a:
         slope = stirling_slope(b) - stirling_slope(a)
         curve = trigamma(a) - (y + 0.5 * y * y)

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
+from klnumba import kl_divergence
+from klnumba.distributions import Beta, Dirichlet
 from tests.reference.distribution_errors import BOUND, evaluate
 from tests.reference.distributions import CLOSED
 from tests.reference.hard_values import (
@@ -91,3 +93,20 @@ def test_beta_variables_that_lie_at_an_end(q, case):
     """But for less than 1e-100: the exponential moment is then that of the end, or of both."""
     np.testing.assert_allclose(evaluate("Beta", q, [case]), [float(true_value("Beta", q, case))], rtol=1e-14)
     np.testing.assert_allclose(evaluate("Beta", q, [(1e-150, 1e300, -3.7, 1e-10)]), [1e150], rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        (1e-160, 1e-155, 1e-9, 1.0000001e-155),
+        (1e-300, 1e-160, 1e-9, 1.0000001e-160),
+        (1e-160, 1e-155, 2.0, 1.001e-155),
+        (1e-300, 1e-155, 1e-160, 1.0000001e-155),
+        (10.0, 1e-300, 1e200, 1.000000001e-300),
+    ],
+)
+def test_a_concentration_next_to_zero_that_is_nearly_the_same_in_both(case):
+    """The curve of log-gamma is beyond the numbers there, and that of what it is multiplied by is not."""
+    (a, b, c, d), exact = case, float(true_value("Beta", "Beta", case))
+    for p, q in ((Beta(a, b), Beta(c, d)), (Beta(b, a), Beta(d, c)), (Dirichlet([a, b]), Dirichlet([c, d]))):
+        np.testing.assert_allclose(kl_divergence(p, q), exact, rtol=1e-15)
