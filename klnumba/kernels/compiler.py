@@ -291,17 +291,32 @@ def once(build: Callable[..., Any]) -> Callable[..., Any]:
 
 def helper(function: Callable[..., Any]) -> Any:
     """A piece of a loop: compiled into the loops that call it, in the order of operations that is written."""
-    return _for_any_number(_jit(_named(function), fastmath={"nsz"}, **INNER))
+    return _piece(function, lambda text: _for_any_number(_jit(text, fastmath={"nsz"}, **INNER)))
 
 
 def part(function: Callable[..., Any]) -> Any:
     """A helper that is called in one place: it is put there before anything is compiled, which takes less time."""
-    return _jit(_named(function), fastmath={"nsz"}, inline="always", **INNER)
+    return _piece(function, lambda text: _jit(text, fastmath={"nsz"}, inline="always", **INNER))
 
 
 def reordering(function: Callable[..., Any]) -> Any:
     """A sum whose additions the compiler may spread over a vector: the order follows the length and the processor."""
-    return _for_any_number(_jit(_named(function), fastmath={"nsz", "reassoc"}, **INNER))
+    return _piece(function, lambda text: _for_any_number(_jit(text, fastmath={"nsz", "reassoc"}, **INNER)))
+
+
+_pieces: dict[tuple[Any, ...], Any] = {}
+
+
+def _piece(function: Callable[..., Any], make: Callable[[Any], Any]) -> Any:
+    """A piece of this text with these contents: where several loops build the same one, it is compiled once."""
+    contents = [cell.cell_contents for cell in function.__closure__ or ()]
+    key = (
+        make.__code__, function.__code__, function.__defaults__, id(function.__globals__),
+        *(value if callable(value) else repr(value) for value in contents),
+    )  # fmt: skip
+    if key not in _pieces:
+        _pieces[key] = make(_named(function))
+    return _pieces[key]
 
 
 def _for_any_number(dispatcher: Any) -> Any:

@@ -7,6 +7,7 @@ enough of them. So additions come in the order that is written, and a loop aroun
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from llvmlite import ir
@@ -16,6 +17,7 @@ from numba.extending import intrinsic
 LANES = 16  # numbers of 32 bits: one vector where they are widest, several elsewhere
 
 
+@functools.cache
 def on_stack(vectors: int, number: Any = types.float32) -> Any:
     """A function for a loop: a new array of so many times `LANES` numbers, of no value yet."""
     kind, count, bytes_each = types.Array(number, 1, "C"), vectors * LANES, number.bitwidth // 8

@@ -18,9 +18,10 @@ from numba.core.typed_passes import (
     NopythonRewrites,
     NopythonTypeInference,
 )
-from numba.core.untyped_passes import InlineClosureLikes
+from numba.core.untyped_passes import InlineClosureLikes, InlineInlinables
 
 from klnumba.kernels.inference import Inference
+from klnumba.kernels.inlining import Inlining
 from klnumba.kernels.libraries import LoopLibrary, PieceLibrary, is_known, warn_of_the_unknown
 from klnumba.kernels.registers import Lower
 
@@ -59,7 +60,11 @@ def unneeded(function: Any) -> set[Any]:
 
 def _compiler(name: str, library: Any) -> Any:
     """Numba's steps without those unneeded, two of them replaced."""
-    ours = {NativeLowering: _lowering(name, library), NopythonTypeInference: Inference}
+    ours = {
+        NativeLowering: _lowering(name, library),
+        NopythonTypeInference: Inference,
+        InlineInlinables: Inlining,
+    }
 
     class Compiler(compiler.CompilerBase):
         def define_pipelines(self) -> list[Any]:
