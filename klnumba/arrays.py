@@ -269,9 +269,14 @@ def _read_only(array: np.ndarray) -> np.ndarray:
     return flat
 
 
+def unheard() -> np.errstate:
+    """For a cast or a change of unit: what becomes infinite or 0 there is right, and not heard on all threads."""
+    return np.errstate(over="ignore", under="ignore", invalid="ignore")
+
+
 def _cast(cells: np.ndarray, source: np.ndarray, where: Any = True) -> None:
     """Copy numbers into another dtype; beyond its range they are infinite or 0, whatever the caller wants to hear."""
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # which is not heard on all threads
+    with unheard():
         np.copyto(cells, source, where=where, casting="unsafe")
 
 

@@ -194,7 +194,7 @@ def _buffered(
         operands, ["external_loop", "buffered", "zerosize_ok", "copy_if_overlap"],
         flags, [*kinds, np.dtype(bool), result.dtype], casting="unsafe", buffersize=PIECE,
     )  # fmt: skip
-    with iterator:
+    with iterator, arrays.unheard():
         for x, y, keep, z in iterator:
             found = _computed(loop, x.astype(kind, copy=False), y.astype(kind, copy=False), kind)
             np.copyto(z, found, where=keep, casting="same_kind")

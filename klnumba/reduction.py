@@ -91,7 +91,8 @@ def reduce(
     found = Found(rows, [(task, "pq", result if reduction == "none" else None)], unit, invalid == "raise")
     found.run(threads.choose(count, rows.n * rows.d))
     if reduction != "none":
-        result[...] = found.mean() if reduction == "mean" else found.total()
+        with arrays.unheard():
+            result[...] = found.mean() if reduction == "mean" else found.total()
     if out is None:
         return back(result)
     if result is not target:
@@ -110,7 +111,8 @@ def _at_once(task: Task, p: Any, q: Any, unit: float, count: int | None) -> np.n
     found = np.empty(p.shape[:-1])
     values(task, block, block.ps, p.dtype, found.reshape(-1), threads.choose(count, p.size))
     if unit != 1.0:
-        found /= unit
+        with arrays.unheard():
+            found /= unit
     return found
 
 
@@ -122,10 +124,16 @@ def _at_most(task: Task, d: int, dtype: np.dtype[Any]) -> int:
 def _given(found: np.ndarray, reduction: str, like: np.ndarray) -> Any:
     """The values of rows, or their mean or sum, in the dtype of the rows."""
     if reduction == "none":
-        return arrays.as_is(found.astype(like.dtype, copy=False))
+        return arrays.as_is(found if found.dtype == like.dtype else narrowed(found, like.dtype))
     whole, rest = fixed_point.sum_of([found.reshape(-1)])
     value = fixed_point.rounded(whole, rest, found.size if reduction == "mean" else 1)
-    return np.array(value).astype(like.dtype)[()]
+    return narrowed(np.array(value), like.dtype)[()]
+
+
+def narrowed(values: np.ndarray, dtype: Any) -> np.ndarray:
+    """Values in a dtype in which the largest may be infinite."""
+    with arrays.unheard():
+        return values.astype(dtype)
 
 
 @arrays.untraced
@@ -151,9 +159,9 @@ def row_values(
 def statistics(
     p: Any, q: Any, stats: Any, kind: str, axis: Any, normalize: bool, base: float | None,
     temperature: float, where: Any, keepdims: bool, dtype: Any, count: int | None, invalid: str, align: str = "outer",
-    stream: Any = None,
+    stream: Any = None, unrounded: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
-    """Several statistics of every row."""
+    """Several statistics of every row; `unrounded` are given in float64 also where they are computed in float32."""
     if any_on_device(p, q, where):
         from klnumba.gpu import reduction as gpu
 
@@ -172,7 +180,8 @@ def statistics(
     results = {}
     for name in stats:
         source, order = SOURCES[name]
-        results[name] = np.empty(shape, bool) if source == AGREE else _result(None, shape, dtype, rows.dtype)
+        kind_of = np.float64 if unrounded else dtype
+        results[name] = np.empty(shape, bool) if source == AGREE else _result(None, shape, kind_of, rows.dtype)
         wanted.append((task_of(source, kind, normalize, temperature, 0.5), order, results[name]))
     Found(rows, wanted, unit, invalid == "raise").run(threads.choose(count, rows.n * rows.d))
     return {name: back(result) for name, result in results.items()}
@@ -375,7 +384,7 @@ class Found:
             bad = np.flatnonzero(np.isnan(found))
             if bad.size:
                 self.bad[first + int(bad[0])] = task
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # the caller's is not heard on all threads
+        with arrays.unheard():
             if self.unit != 1.0 and task.name != AGREE:
                 found /= self.unit
             if result is None:

@@ -271,7 +271,7 @@ class Places:
             if parts:
                 outputs.join(self.output, parts, shape)
             else:
-                kinds = measure.dtypes(pairing, options)
+                kinds = measure.dtypes(options, *(side.source.dtype for side in pairing.sides[:2]))
                 outputs.write_columns(self.output, {name: np.empty(shape, kinds[name]) for name in state.statistics})
         if self.report is not None:
             report.save(self.report)

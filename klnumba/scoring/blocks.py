@@ -99,7 +99,7 @@ class Run:
         self.state.rows += size
         self.state.masked += 0 if rows is None else size - int(rows.sum())
         if self.journal is not None and self.journal.suffix:
-            self.waiting.append(columns)
+            self.waiting.append(measure.kept(columns, block, self.work.options))
 
     def _left(self) -> float:
         """Bytes of the limit that are not taken yet."""

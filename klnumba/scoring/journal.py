@@ -19,7 +19,7 @@ from klnumba.scoring.errors import InputError
 from klnumba.scoring.outputs import write_columns
 from klnumba.scoring.source import Array
 
-VERSION = 1
+VERSION = 2
 MARK = ".klnumba"  # an empty file: a folder with it, or with a journal, is one of ours
 _OURS = re.compile(r"\.?(?:journal\.npz|part-\d{6}\.(?:npy|csv|parquet))(?:\..*\.part)?", re.ASCII)
 COUNTS = ("steps", "rows", "masked", "parts", "problem")  # of a state, beside the statistics

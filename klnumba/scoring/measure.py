@@ -9,6 +9,7 @@ import numpy as np
 
 from klnumba.divergence import kl_divergence, row_statistics
 from klnumba.engine import AGREE
+from klnumba.reduction import narrowed, statistics
 from klnumba.scoring.errors import InputError
 from klnumba.scoring.options import Options
 from klnumba.scoring.pairing import Block, Pairing
@@ -19,13 +20,11 @@ NO_NUMBER = "p and q: the row is not a number"
 
 
 def values(block: Block, pairing: Pairing, options: Options, threads: int | None) -> dict[str, Array]:
-    """Every statistic of every row of a block, flat."""
-    kind: Any = options.kind
+    """Every statistic of every row of a block, flat; none is rounded to float32 before it is added up."""
     try:
-        found = row_statistics(
-            block.p, block.q, stats=options.stats, kind=kind, axis=pairing.reduced,
-            normalize=options.normalize, base=options.base, temperature=options.temperature, where=block.where,
-            threads=threads,
+        found = statistics(
+            block.p, block.q, options.stats, options.kind, pairing.reduced, options.normalize, options.base,
+            options.temperature, block.where, False, None, threads, "nan", unrounded=True,
         )  # fmt: skip
     except (TypeError, ValueError) as error:
         names = " and ".join(side.source.name for side in pairing.sides[:2])
@@ -36,9 +35,15 @@ def values(block: Block, pairing: Pairing, options: Options, threads: int | None
     return {name: np.asarray(column).reshape(-1) for name, column in found.items()}
 
 
-def dtypes(pairing: Pairing, options: Options) -> dict[str, np.dtype[Any]]:
-    """What the statistics of any row come as."""
-    p, q = (np.empty((0, 1), side.source.dtype) for side in pairing.sides[:2])
+def kept(columns: dict[str, Array], block: Block, options: Options) -> dict[str, Array]:
+    """The statistics of the rows of a block as they are written."""
+    kinds = dtypes(options, block.p.dtype, block.q.dtype)
+    return {name: narrowed(column, kinds[name]) for name, column in columns.items()}
+
+
+def dtypes(options: Options, first: Any, second: Any) -> dict[str, np.dtype[Any]]:
+    """What the statistics of any row come as, by the dtypes of p and q."""
+    p, q = (np.empty((0, 1), dtype) for dtype in (first, second))
     found = row_statistics(p, q, stats=options.stats, kind=cast(Any, options.kind), normalize=options.normalize)
     return {name: column.dtype for name, column in found.items()}
 

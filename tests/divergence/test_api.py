@@ -456,3 +456,32 @@ def test_logits_beyond_the_largest_number(row, temperature):
         assert math.isnan(getattr(kl, name)(row, row, **options))
     assert math.isnan(kl.entropy(row, **options))
     assert kl.kl_divergence(row, row, kind="logit") == 0.0
+
+
+WIDE = np.array([[3e38, -3e38]], np.float32)
+FAR = np.array([[1.5e308, 0.0]])
+MANY = np.array([[1e38, 0.0]] * 10, np.float32)
+
+
+@pytest.mark.parametrize("road", [{}, {"axis": (1,)}, {"where": True}], ids=["at once", "axis", "where"])
+@pytest.mark.parametrize(
+    ("p", "q", "options"),
+    [
+        (WIDE, -WIDE, {"kind": "logit"}),
+        (FAR, FAR[:, ::-1].copy(), {"kind": "logit", "base": 2}),
+        (MANY, MANY[:, ::-1].copy(), {"kind": "logit", "reduction": "sum"}),
+        (np.abs(WIDE), np.abs(WIDE) / np.float32(1e30), {"normalize": False}),
+        (FAR + 1.0, np.ones((1, 2)), {"normalize": False, "dtype": "float32"}),
+    ],
+    ids=["float32", "base", "sum", "plain", "dtype"],
+)
+def test_a_result_beyond_the_range_is_infinite_and_no_warning(p, q, options, road):
+    with warnings.catch_warnings(action="error"):
+        assert np.all(kl.kl_divergence(p, q, **options, **road) == math.inf)
+
+
+def test_a_cell_beyond_the_range_is_infinite_and_no_warning():
+    out = np.zeros((), np.float32)
+    with warnings.catch_warnings(action="error"):
+        assert kl.rel_entr(1e300, 1.0, dtype="float32") == math.inf
+        assert kl.rel_entr(np.array(1e300), 1.0, out=out) == math.inf

@@ -70,6 +70,27 @@ def test_the_size_of_a_block_changes_no_bit(size: int, tmp_path: Path, monkeypat
     assert report.unit == "bits"
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_values_are_rounded_where_they_are_written_and_nowhere_else(dtype, tmp_path: Path) -> None:
+    """What is told of them is what an accumulator tells."""
+    p, q, place = LOGITS.astype(dtype), OTHERS.astype(dtype), tmp_path / "values.npy"
+    metric = kl.KLDivergence(kind="logit", reduction="mean")
+    metric.update(p, q)
+    assert kl.score(p, q, kind="logit", output=place)["kl"].mean == metric.compute()
+    np.testing.assert_array_equal(np.load(place), kl.kl_divergence(p, q, kind="logit"), strict=True)
+
+
+def test_values_beyond_the_range_in_which_they_are_written(tmp_path: Path) -> None:
+    place = tmp_path / "values.npy"
+    wide, close = np.array([[3e38, -3e38]], np.float32), np.array([[0.0, -120.0], [0.0, -120.0001]], np.float32)
+    report = kl.score(wide, -wide, kind="logit", output=place)
+    assert report["kl"].mean == float(np.float32(3e38)) * 2
+    assert np.load(place) == [math.inf]
+    least = kl.score(close[:1], close[1:], kind="logit")["kl"]
+    assert (least.zero, least.inf) == (0, 0)
+    assert 3e-61 < least.mean < 4e-61
+
+
 @pytest.mark.parametrize("suffix", ["npy", "csv", "parquet"])
 def test_outputs(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if suffix == "parquet":
