@@ -182,11 +182,20 @@ def gpu_kernels() -> str:
 
 
 def hard_pairs() -> str:
-    """The pairs that do not reach the bound at the ends of the range of numbers."""
-    rows = [row for row in _rows(DATA / "hard_errors.json") if row["beyond_1e-13"]]
+    """How far the pairs are off at the ends of the range of numbers, and those that do not reach the bound there."""
+    rows = _rows(DATA / "hard_errors.json")
+    worst = max(rows, key=lambda row: row["largest_error"])
+    beyond = [row for row in rows if row["beyond_1e-13"]]
+    points, off = sum(row["points"] for row in rows), sum(row["beyond_1e-13"] for row in rows)
+    told = (
+        f"{off or 'None'} of these {points:,} cases of {len(rows)} pairs is off by more than 1e-13; the largest error is "
+        f"{worst['largest_error']:.1e}, from {worst['p']} to {worst['q']}."
+    )
+    if not beyond:
+        return told + "\n"
     columns = ("p", "q", "points", "beyond 1e-13", "not finite", "largest error", "at")
-    lines = [_line(columns), _line(["---"] * len(columns))]
-    lines += [_line(_text(row[name.replace(" ", "_")]) for name in columns) for row in rows]
+    lines = [told, "", _line(columns), _line(["---"] * len(columns))]
+    lines += [_line(_text(row[name.replace(" ", "_")]) for name in columns) for row in beyond]
     return "\n".join([*lines, ""])
 
 

@@ -116,8 +116,8 @@ def inverse_gaussian_inverse_gaussian(loc_p: float, shape_p: float, loc_q: float
     below, _, n = product(loc_q, loc_q)
     of_q, _, i = product(shape_q, 1.0)
     of_p, _, j = product(loc_p, 1.0)
-    apart = scaled((above / below) * (of_q / of_p), (k - n) + (i - j)) if d > 0.0 else 0.0
-    return 0.5 * (excess_of_products(shape_q, 1.0, shape_p, 1.0) + apart)
+    apart = scaled(0.5 * (above / below) * (of_q / of_p), (k - n) + (i - j)) if d > 0.0 else 0.0
+    return 0.5 * excess_of_products(shape_q, 1.0, shape_p, 1.0) + apart
 
 
 @register_kl(InverseGaussian, Laplace, compiled=True)
