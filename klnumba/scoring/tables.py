@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import itertools
 import math
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from klnumba.missing import WORDS
 from klnumba.scoring.errors import InputError, needs
 from klnumba.scoring.source import Array, Stream, file_identity
 
@@ -20,6 +22,15 @@ PAGE = 1 << 20  # bytes of a page of Parquet, as most writers make them
 BUFFER = 1 << 14  # bytes of a column that are read at a time
 FEW = 1024  # rows of lists at most, among which one may tell how long they are
 SHOWN = 40  # characters of a field in an error text
+TRUTH = {"true": "1", "false": "0", '"true"': "1", '"false"': "0"}
+NOTATION = re.compile(  # numbers as other programs and languages write them
+    r"""[+\-\u2212]?(
+        0x[0-9a-f]+ | 0o[0-7]+ | 0b[01]+
+        | (\d{1,3}(?P<mark>[.,'\ \u2019\u00a0\u202f])\d{3}((?P=mark)\d{3})*([.,]\d*)? | \d+[.,]?\d* | [.,]\d+)
+          ([de][+\-\u2212]?\d+)? \s*%?
+    )""",
+    re.IGNORECASE | re.VERBOSE,
+)
 
 
 class Csv(Stream):
@@ -89,10 +100,21 @@ class Csv(Stream):
 
 
 def _parse(lines: Sequence[str], width: int) -> Array:
-    found = np.loadtxt(lines, delimiter=",", comments=None, quotechar='"', ndmin=2)
+    """The numbers of these lines; truth values are 1 and 0, as in files of other formats."""
+    try:
+        found = _numbers_in(lines)
+    except ValueError:
+        digits = [",".join(TRUTH.get(field.strip().lower(), field) for field in line.split(",")) for line in lines]
+        if digits == lines:
+            raise
+        found = _numbers_in(digits)
     if found.shape[1] != width:
         raise ValueError(f"{found.shape[1]} columns, where the first line has {width}")
     return found
+
+
+def _numbers_in(lines: Sequence[str]) -> Array:
+    return np.loadtxt(lines, delimiter=",", comments=None, quotechar='"', ndmin=2)
 
 
 def _of_one_line(error: ValueError) -> str:
@@ -102,18 +124,34 @@ def _of_one_line(error: ValueError) -> str:
 def _is_header(path: Path, fields: Sequence[str]) -> bool:
     """Tell whether the first line of a CSV file holds names.
 
-    What could be either is refused: 0,1,2,..., and numbers beside other text or nothing, which may as well be a row
-    with a number missing or broken, and would be lost as a header.
+    What could be either is refused: 0,1,2,..., numbers beside other text or nothing, and fields that are no names by
+    themselves. It may as well be a row with a number missing or broken, and would be lost as a header.
     """
     if len(fields) > 1 and [field.strip() for field in fields] == [str(n) for n in range(len(fields))]:
         raise InputError(f"{path}: the first line, 0,1,..., may be names or numbers: say --header or --no-header")
     others = [field for field in fields if not _is_number(field)]
-    if others and (len(others) < len(fields) or not any(map(str.strip, others))):
+    doubtful = [field for field in others if _may_be_a_value(field)]
+    if others and not any(map(_is_text, others)):
+        doubtful = others
+    if doubtful or 0 < len(others) < len(fields):
+        field = (doubtful or others)[0][:SHOWN]
         raise InputError(
-            f"{path}: the first line, with {others[0][:SHOWN]!r} as one of {len(fields)} fields, may be names or "
-            "numbers: say --header or --no-header"
+            f"{path}: the first line, with {field!r} as one of {len(fields)} fields, may be names or numbers: "
+            "say --header or --no-header"
         )
     return bool(others)
+
+
+def _may_be_a_value(field: str) -> bool:
+    """Whether a field that is no number stands for a missing one, a truth value, or a number in another notation."""
+    word = field.strip()
+    known = word in WORDS or word.lower() in TRUTH
+    return bool(word) and (known or NOTATION.fullmatch(word) is not None)
+
+
+def _is_text(field: str) -> bool:
+    """Whether there is a letter or a digit, and not only signs that stand for nothing, such as -."""
+    return any(map(str.isalnum, field))
 
 
 def _is_number(field: str) -> bool:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from klnumba.missing import WORDS
 from klnumba.optional import load
 from klnumba.tables import whole
 from klnumba.tables.border import check_differ, frame_columns
@@ -21,10 +22,6 @@ from klnumba.tables.columns import Column, Unusable
 from klnumba.tables.counting import all_missing
 from klnumba.tables.readers import rows_of
 
-WORDS = (  # beside numbers and truth values these are missing; among texts the empty one alone
-    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
-    "NULL", "NaN", "None", "n/a", "nan", "null",
-)  # fmt: skip
 NUMBER = re.compile(r"\s*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?)\s*", re.ASCII | re.IGNORECASE)
 LONGER = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
 QUOTED = re.compile(r'"[^"]*"')

@@ -40,7 +40,44 @@ def test_a_first_line_that_may_be_names_or_numbers(first: str, tmp_path: Path) -
     assert "row 0: " in refusal(path, header=False)
 
 
-@pytest.mark.parametrize("first", ["a,b", "1st,2nd", '"p, in nats",q', ",a", "x1,x2"])
+@pytest.mark.parametrize(
+    "first",
+    ["NA,NA", "null,null", "#N/A,#N/A", "-,-", '-,"."', "True,False", "TRUE,true", '"1,5","2,5"', "0x10,0X1f",
+     "1d3,2D-3", "a,NA", "n/a,b", "false,b", "50%,7 %", "1'000,2 000", '"1,234.5","-1.234,5"', "\u22121,\u22122"],
+)  # fmt: skip
+def test_a_first_line_of_what_is_no_name(first: str, tmp_path: Path) -> None:
+    """Such as a row with nothing but missing values, which would be lost as a header."""
+    path = csv(tmp_path, f"{first}\n3,4\n1,2\n")
+    assert "may be names or numbers: say --header or --no-header" in refusal(path)
+    np.testing.assert_array_equal(open_source(path, "p", header=True).read(0, 5), [[3, 4], [1, 2]])
+
+
+@pytest.mark.parametrize("first", ["True,False", ' TRUE ,"false"'])
+def test_truth_values(first: str, tmp_path: Path) -> None:
+    body = f"{first}\n1,0\nfalse,0.5\n"
+    for head, header in (("", False), ("a,b\n", None)):
+        opened = open_source(csv(tmp_path, head + body), "p", header=header)
+        np.testing.assert_array_equal(opened.read(0, 9), [[1, 0], [1, 0], [0, 0.5]])
+
+
+@pytest.mark.parametrize("row", ["True,Falsey", "True,", "True True,1", "True,x", "True"])
+def test_what_is_no_truth_value(row: str, tmp_path: Path) -> None:
+    assert "rows.csv: row 1: " in refusal(csv(tmp_path, f"a,b\n1,2\n{row}\n"))
+
+
+def test_a_mask_of_truth_values(tmp_path: Path) -> None:
+    kept = np.arange(LOGITS.size).reshape(LOGITS.shape) % 3 > 0
+    rows = [[f"c{k}" for k in range(CELLS)], *kept]
+    path = csv(tmp_path, "\n".join(",".join(map(str, row)) for row in rows))
+    found, wanted = (kl.score(LOGITS, OTHERS, kind="logit", mask=mask) for mask in (path, kept))
+    assert found["kl"] == wanted["kl"]
+
+
+@pytest.mark.parametrize(
+    "first",
+    ["a,b", "1st,2nd", '"p, in nats",q', ",a", "x1,x2", "-,a", "1d,2d", "1h,30min", "0-10,10-20", "2020-01,2020-02",
+     "01.02.2020,02.02.2020", '"(0, 1]","(1, 2]"', "Nancy,Nana", "falsehood,truth", "€,¢x"],
+)  # fmt: skip
 def test_names(first: str, tmp_path: Path) -> None:
     opened = open_source(csv(tmp_path, f"{first}\n3,4\n1,2\n"), "p")
     np.testing.assert_array_equal(opened.read(0, 5), [[3, 4], [1, 2]])

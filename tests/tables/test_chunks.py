@@ -16,7 +16,8 @@ pytest.importorskip("pandas", reason="the frames of these tests are pandas'")
 
 import pandas as pd
 
-from klnumba.tables import Chunks, Profile, compare, sampling, scan, text_files
+from klnumba.missing import WORDS
+from klnumba.tables import Chunks, Profile, compare, sampling, scan
 
 
 def table(rows, seed):
@@ -460,7 +461,7 @@ def test_words_of_csv_that_mean_missing_elsewhere_are_texts(tmp_path, rows):
 
 @pytest.mark.part(2)
 @pytest.mark.parametrize("rows", [1, 2, 5, 1000])
-@pytest.mark.parametrize("word", text_files.WORDS)
+@pytest.mark.parametrize("word", WORDS)
 def test_words_of_csv_are_missing_beside_numbers_and_truth_values(tmp_path, word, rows):
     values = {
         "number": [word, 1.5, 2.0, word, 2.5],
