@@ -23,10 +23,11 @@ def present(p: Any, q: Any) -> bool:
     """Whether one of two arguments is a Series or a DataFrame."""
     if type(p) is np.ndarray and type(q) is np.ndarray:
         return False
-    return "pandas" in sys.modules and (_labelled(p) or _labelled(q))
+    return "pandas" in sys.modules and (is_labelled(p) or is_labelled(q))
 
 
-def _labelled(x: Any) -> bool:
+def is_labelled(x: Any) -> bool:
+    """Whether an argument is a Series or a DataFrame."""
     return type(x).__module__ != "builtins" and isinstance(x, _kinds())
 
 
@@ -127,18 +128,18 @@ def of_rows(
 def check_rows(p: Any, q: Any, axis: Any, **columns: Any) -> None:
     """Refuse a Series that goes with the rows, where its labels are others or in another order."""
     turned, whole = _direction(p, q, axis)
-    frame = p if _labelled(p) else q
+    frame = p if is_labelled(p) else q
     if whole or frame.ndim != 2:
         return
     labels = frame.columns if turned else frame.index
     for name, column in columns.items():
-        if _labelled(column) and not same(column.index, labels):
+        if is_labelled(column) and not same(column.index, labels):
             raise ValueError(f"{name}: with the labels of the rows of p, in their order, or as an array")
 
 
 def check_places(**tables: Any) -> None:
     """Refuse tables with other labels, or in another order, where rows and cells go by their places."""
-    named = [(name, x) for name, x in tables.items() if _labelled(x)]
+    named = [(name, x) for name, x in tables.items() if is_labelled(x)]
     for (name, x), (other, y) in itertools.combinations(named, 2):
         for ours, theirs in zip(reversed(x.axes), reversed(y.axes), strict=False):
             if len(ours) == len(theirs) and not same(ours, theirs):
@@ -170,14 +171,18 @@ def _direction(p: Any, q: Any, axis: Any) -> tuple[bool, bool]:
     return bool(tables) and reduced == (0,), len(reduced) == 2
 
 
+def cells_of(x: Any, name: str) -> np.ndarray:
+    """The numbers of an argument, without its labels if it has any."""
+    return numbers(x, name) if is_labelled(x) else take(x, name)[0]
+
+
 def table(x: Any, name: str, turned: bool) -> Table:
     """An argument with its labels; with `turned`, its columns as rows."""
-    if not _labelled(x):
-        array = take(x, name)[0]
-        if array.ndim > 2:
-            raise ValueError(f"{name}: an array beside a Series or DataFrame has at most 2 axes, not {array.ndim}")
-        return Table(array.T if turned else array)
-    cells = numbers(x, name)
+    cells = cells_of(x, name)
+    if not is_labelled(x):
+        if cells.ndim > 2:
+            raise ValueError(f"{name}: an array beside a Series or DataFrame has at most 2 axes, not {cells.ndim}")
+        return Table(cells.T if turned else cells)
     if cells.ndim == 1:
         return Table(cells, (x.index,))
     if turned:
@@ -202,7 +207,7 @@ def _mask(where: Any, named: Named, turned: bool, moved: bool) -> Any:
     """The mask as an array: one with labels goes by these, another by place, where that is clear."""
     if where is None or where is True:
         return where
-    if not _labelled(where):
+    if not is_labelled(where):
         if moved:
             raise ValueError("where: with labels, as a Series or DataFrame, since p and q have theirs in other orders")
         array = arrays.truth(where)

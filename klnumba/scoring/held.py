@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.arrays import take
+from klnumba.labelled import cells_of
 from klnumba.scoring.archives import chosen
 from klnumba.scoring.errors import InputError, needs
 from klnumba.scoring.source import BATCH, Array, Source, Stream, numbers
@@ -24,7 +24,7 @@ class Held(Source):
     copies = 0.0  # it is there already
 
     def __init__(self, array: Any, name: str) -> None:
-        found = take(array, name)[0]
+        found = cells_of(array, name)
         self.array = found if found.ndim else found.reshape(1)
         super().__init__(name, self.array.dtype, self.array.shape)
         names = tuple(getattr(array, "columns", ()))
@@ -130,7 +130,7 @@ class Batches(Stream):
     def _checked(self, batch: Any, name: str) -> Array:
         if batch is None:
             raise InputError(f"{name}: an iterator without batches")
-        array = take(batch, name)[0]
+        array = cells_of(batch, name)
         if array.ndim == 0:
             raise InputError(f"{name}: a batch without rows: shape ()")
         return array

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from klnumba.labelled import is_labelled
 from klnumba.scoring.archives import open_npz
 from klnumba.scoring.errors import InputError
 from klnumba.scoring.held import Batches, Held, Sliced, open_zarr
@@ -62,7 +63,7 @@ def open_source(item: Any, name: str, *, header: bool | None = None) -> Source:
         return _joined([_from_text(os.fspath(one), header) for one in item], name)
     if isinstance(item, np.memmap):
         return remapped(item, name) or Held(item, name)
-    if isinstance(item, (np.ndarray, np.generic)) or hasattr(item, "__dlpack__"):
+    if isinstance(item, (np.ndarray, np.generic)) or hasattr(item, "__dlpack__") or is_labelled(item):
         return Held(item, name)
     if all(hasattr(item, one) for one in ("shape", "dtype", "__getitem__")):
         return Sliced(item, name)

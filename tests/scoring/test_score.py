@@ -430,6 +430,49 @@ def test_tables_whose_labels_are_in_another_order(tmp_path: Path) -> None:
         kl.score(p[names[::-1]], tmp_path / "q.csv", kind="logit")
 
 
+@pytest.mark.parametrize(
+    ("dtypes", "missing"),
+    [
+        (["Int64"] * 3, False), (["Int64"] * 3, True), (["Float64"] * 3, True), (["Float32"] * 3, False),
+        (["double[pyarrow]"] * 3, False), (["double[pyarrow]"] * 3, True), (["int64[pyarrow]"] * 3, True),
+        (["Int64", "float64", "int8"], False), (["bool", "float64", "float64"], False),
+        (["boolean", "Float64", "uint8"], True),
+    ],
+)  # fmt: skip
+def test_tables_of_any_dtypes_of_numbers(dtypes: list[str], missing: bool) -> None:
+    """As the functions of arrays take them: what is missing is NaN."""
+    pd = pytest.importorskip("pandas", reason="tables of pandas")
+    if any("pyarrow" in one for one in dtypes):
+        pytest.importorskip("pyarrow", reason="columns of Arrow")
+    columns = {f"c{k}": pd.Series(np.roll([1, 0, 1, 1], k), dtype=one) for k, one in enumerate(dtypes)}
+    if missing:
+        columns["c0"] = columns["c0"].where([True, True, False, True], pd.NA)
+    frame, q = pd.DataFrame(columns), np.array([2.0, 3.0, 4.0])
+    values = kl.kl_divergence(frame, q).to_numpy()
+    assert np.isnan(values).any() == missing
+    metric = kl.KLDivergence(thresholds=(0.1, 1.0))
+    metric.update(frame, pd.DataFrame(np.tile(q, (4, 1)), columns=frame.columns))
+    for p in (frame, iter([frame[:2], frame[2:]])):
+        assert repr(kl.score(p, q)["kl"]) == repr(metric.summary())
+
+
+def test_a_series_goes_by_places() -> None:
+    pd = pytest.importorskip("pandas", reason="tables of pandas")
+    weights = pd.Series([1, 2, 5], index=[0.0, 1.0, 2.0], dtype="Int64")
+    assert kl.score(weights, np.ones(3))["kl"].mean == kl.kl_divergence([1, 2, 5], np.ones(3))
+
+
+def test_a_mask_of_truth_values_that_may_be_missing() -> None:
+    pd = pytest.importorskip("pandas", reason="tables of pandas")
+    kept = np.arange(LOGITS.size).reshape(LOGITS.shape) % 3 > 0
+    mask = pd.DataFrame(kept).astype("boolean")
+    found, wanted = (kl.score(LOGITS, OTHERS, kind="logit", mask=one) for one in (mask, kept))
+    assert found["kl"] == wanted["kl"]
+    mask.iloc[5, 3] = pd.NA
+    with pytest.raises(InputError, match="mask: a mask holds truth values, or 0 and 1"):
+        kl.score(LOGITS, OTHERS, kind="logit", mask=mask)
+
+
 @pytest.mark.parametrize("suffix", ["npy", "parquet"])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int64"])
 def test_a_result_without_rows_has_the_dtypes_of_one_with_rows(suffix, dtype, tmp_path) -> None:
