@@ -30,6 +30,10 @@ _EARLY = (
     "The ``compute`` method of metric {} was called before the ``update`` method which may lead to errors, "
     "as metric states have not yet been updated."
 )
+_WEIGHTLESS = (
+    "The ``compute`` method of metric {} was called while no row has weight: all updates so far were without rows, or "
+    "with rows of weight 0 alone."
+)
 
 
 class GroupValues(NamedTuple):
@@ -63,6 +67,7 @@ class RowMetric(Mergeable):
 
     divergence: ClassVar[str]  # the name of what is computed of a row
     higher_is_better: ClassVar[bool] = False
+    _updated = False  # whether there was an update, be it one of no row that has weight
 
     def __init__(
         self, log_prob: bool = False, reduction: Literal["mean", "sum", "none"] | None = "mean", *,
@@ -187,6 +192,7 @@ class RowMetric(Mergeable):
                 other = None if self._agreed is None else Batch.holding(agreed, weights, groups, shape)
                 self._take_parts(batch, change, other)
             self._back = back or self._back
+            self._updated = True
         return batch
 
     def _take_parts(self, batch: Batch, change: Callable[[], None], agreed: Batch | None) -> None:
@@ -301,9 +307,15 @@ class RowMetric(Mergeable):
         -------
         scalar, array or GroupValues
             With reduction "none" the values of all rows in their order; with groups a value a label.
+
+        Warns
+        -----
+        UserWarning
+            If there was no update yet, or none with a row that has weight.
         """
         if not self.rows:
-            warnings.warn(_EARLY.format(type(self).__name__), UserWarning, stacklevel=2)
+            text = _WEIGHTLESS if self._updated else _EARLY
+            warnings.warn(text.format(type(self).__name__), UserWarning, stacklevel=2)
         with self._lock:
             return (
                 self._given_back(self._list().values()) if self._kept is not None else self._value_of(self.statistics)
@@ -384,6 +396,7 @@ class RowMetric(Mergeable):
             self._waiting.clear()
             for part in self._parts().values():
                 part.reset()
+            self._updated = False
 
     def _parts(self) -> dict[str, RunningStatistics]:
         found = {"statistics": self.statistics}
@@ -406,19 +419,27 @@ class RowMetric(Mergeable):
             with other._lock:
                 parts = {name: part.clone() for name, part in other._parts().items()}
                 kept = None if other._kept is None else other._list().values()
-                back = other._back
+                back, updated = other._back, other._updated
             with self._lock, uninterrupted():
                 if self._kept is not None and kept is not None:
                     self._list().append(kept)
                 for name, part in self._parts().items():
                     part.merge(parts[name])
                 self._back = self._back or back
+                self._updated = self._updated or updated
 
     def clone(self) -> Self:
         """A copy with a life of its own; rows that were kept in a file are kept in memory there."""
         twin = super().clone()
-        twin._back = self._back
+        twin._back, twin._updated = self._back, self._updated
         return twin
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"updated": self._updated}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._updated = state.get("updated", self._updated)
 
     # --- keeping -------------------------------------------------------------------------------------------------
 
@@ -465,3 +486,4 @@ class RowMetric(Mergeable):
                 self._waiting.clear()
             self.statistics, self._agreed = parts["statistics"], parts.get("agreed")
             self.statistics.turns = self._lock
+            self._updated = True  # a state without rows does not tell whether there was an update

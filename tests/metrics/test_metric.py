@@ -20,6 +20,7 @@ METRICS = {
     kl.CrossEntropy: kl.cross_entropy,
 }
 EARLY = "was called before the ``update`` method"
+WEIGHTLESS = "was called while no row has weight"
 
 
 def batches(rows=600, cells=5, seed=0, size=130):
@@ -210,6 +211,46 @@ def test_no_labels_after_rows_without():
 def test_before_the_first_update(reduction, value):
     with pytest.warns(UserWarning, match=EARLY):
         np.testing.assert_array_equal(kl.KLDivergence(reduction=reduction).compute(), value)
+
+
+@pytest.mark.parametrize("metric", [kl.KLDivergence, kl.JensenShannonDivergence, kl.CrossEntropy])
+@pytest.mark.parametrize(
+    ("reduction", "groups"), [("mean", None), ("sum", None), ("none", None), ("mean", ["a", "b", "b"])]
+)
+def test_updates_without_a_row_that_has_weight(metric, reduction, groups):
+    weightless, empty = metric(reduction=reduction), metric(reduction=reduction)
+    weightless.update(ROWS, ROWS, weights=0, groups=groups)
+    empty.update(np.empty((0, 2)), np.empty((0, 2)), groups=groups and [])
+    window = Windowed(metric(reduction=reduction), 2)
+    window.update(ROWS, ROWS, weights=0, groups=groups)
+    merged, loaded = metric(reduction=reduction), metric(reduction=reduction)
+    merged.merge(weightless)
+    loaded.load_state_dict(weightless.state_dict())
+    copies = weightless.clone(), pickle.loads(pickle.dumps(weightless)), sum([weightless, empty]), merged, loaded
+    for made in (weightless, empty, window, *copies):
+        with pytest.warns(UserWarning, match=WEIGHTLESS):
+            made.compute()
+    weightless.reset()
+    new = metric(reduction=reduction)
+    for made in (weightless, new, new.clone(), pickle.loads(pickle.dumps(new)), new + new):
+        with pytest.warns(UserWarning, match=EARLY):
+            made.compute()
+
+
+def test_no_warning_where_some_group_has_weight():
+    made = kl.KLDivergence()
+    made.update(ROWS, ROWS, weights=[0, 1, 0], groups=["a", "b", "c"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made.compute()
+
+
+def test_a_failed_update_is_none():
+    made = kl.KLDivergence()
+    with pytest.raises(ValueError, match="weights: row 1 weighs"):
+        made.update(ROWS, ROWS, weights=[1, -1, 1])
+    with pytest.warns(UserWarning, match=EARLY):
+        made.compute()
 
 
 def test_reset():
