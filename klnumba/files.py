@@ -44,6 +44,11 @@ def same(first: Path, second: Path) -> bool:
     return first.resolve() == second.resolve() or (first.exists() and second.exists() and first.samefile(second))
 
 
+def lacking(path: Path) -> str:
+    """What is wrong with a path that leads to no file."""
+    return f"{path}: {'not a file' if path.exists() else 'no such file'}"
+
+
 def special(path: Path) -> bool:
     """Whether a path leads to a device, a pipe or a socket."""
     return path.exists() and not (path.is_file() or path.is_dir())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import numbers
+import reprlib
 from collections.abc import Iterable
 from typing import Any
 
@@ -235,7 +236,15 @@ def real(value: Any, name: str) -> float:
     try:
         return float(value)
     except OverflowError:
-        raise ValueError(f"{name}: a number in the range of float64, not {value!r}") from None
+        raise ValueError(f"{name}: a number in the range of float64, not {short(value)}") from None
+
+
+def short(value: Any) -> str:
+    """A value for an error text; of a long one, both ends."""
+    try:
+        return reprlib.repr(value)
+    except ValueError:  # more digits than Python writes
+        return "one of thousands of digits"
 
 
 def generator(rng: Any) -> np.random.Generator:
@@ -252,14 +261,14 @@ def unit_of(base: float | None) -> float:
         return 1.0
     value = real(base, "base")
     if not 0.0 < value < math.inf or value == 1.0:
-        raise ValueError(f"base: a positive finite number other than 1, not {base!r}")
+        raise ValueError(f"base: a positive finite number other than 1, not {short(base)}")
     return math.log(value)
 
 
 def positive_unit(base: float | None) -> float:
     """The same, of results beside which errors and tests stand: a base below 1 would make them negative."""
     if base is not None and not 1.0 < real(base, "base") < math.inf:
-        raise ValueError(f"base: a finite number above 1, not {base!r}")
+        raise ValueError(f"base: a finite number above 1, not {short(base)}")
     return unit_of(base)
 
 

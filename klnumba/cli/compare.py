@@ -17,7 +17,7 @@ from klnumba.cli.changes import show
 from klnumba.cli.errors import InputError, needs, one_line
 from klnumba.cli.outputs import check_outputs
 from klnumba.cli.printing import Terminal, printing
-from klnumba.files import replacing
+from klnumba.files import lacking, replacing
 
 if TYPE_CHECKING:
     from klnumba.tables import Chunks, Comparison, Profile
@@ -96,9 +96,12 @@ def _sides(reference: str, current: str | None, profile: Path | None) -> tuple[s
     """The reference, the current table, and where to save the fitted reference."""
     if profile is not None and not _saved(str(profile)):
         raise InputError(f"--profile: a .json file, not {profile}")
+    if current is None and profile is None:
+        raise InputError("CURRENT: compare takes two tables, or --profile FILE.json and one")
+    table = reference if current is None else current
+    if _saved(table):
+        raise InputError(f"CURRENT: a table, not {table}; a saved reference stands first, or goes to --profile")
     if current is None:
-        if profile is None:
-            raise InputError("CURRENT: compare takes two tables, or --profile FILE.json and one")
         return str(profile), reference, None
     if profile is not None and _saved(reference):
         raise InputError(f"--profile: {reference} is a saved reference already; leave one of the two out")
@@ -152,6 +155,8 @@ def _profile(path: str) -> Profile:
 
     try:
         return Profile.from_json(Path(path).read_text(encoding="utf-8"))
+    except (FileNotFoundError, IsADirectoryError) as error:
+        raise InputError(lacking(Path(path))) from error
     except ValueError as error:
         raise InputError(f"{path}: {str(error).removeprefix('text: ')}") from error
 

@@ -12,6 +12,7 @@ from klnumba.cli.errors import InputError, one_line, tell
 from klnumba.cli.interrupts import leaving, stopping
 from klnumba.cli.printing import printing
 from klnumba.cli.show import print_json, print_report
+from klnumba.files import lacking
 from klnumba.reduction import SOURCES
 from klnumba.scoring import cache_reference, memory, score
 from klnumba.scoring.blocks import EVERY
@@ -148,7 +149,7 @@ def _sides(p: str, q: str | None, reference: str | None) -> tuple[object, str]:
         raise InputError("P: --reference REF stands in its place; give one file")
     path = Path(reference)
     if not path.is_file():
-        raise InputError(f"{path}: no such file")
+        raise InputError(lacking(path))
     source = open_tensors(path)
     if not isinstance(source, Reference):
         raise InputError(f"{path}: is no reference that `klnumba cache` wrote")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import numbers
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +22,7 @@ from klnumba.metrics.sketch import shift_for
 from klnumba.metrics.state import NO_LABELS, State, check_load, frozen
 from klnumba.metrics.summary import Summary
 from klnumba.metrics.turns import Turns
+from klnumba.reduction import real
 
 Array = np.ndarray[Any, Any]
 
@@ -328,7 +328,7 @@ class RunningStatistics(Mergeable):
         ValueError
             If the share is not from 0 to 1, or no quantiles are kept.
         """
-        if not 0.0 <= _number(share, "share") <= 1.0:
+        if not 0.0 <= real(share, "share") <= 1.0:
             raise ValueError(f"share: a number from 0 to 1, not {share!r}")
         if self.quantile_error is None:
             raise ValueError("quantile_error: None, so that no quantiles are kept")
@@ -401,16 +401,10 @@ def _joined(batches: list[Waiting]) -> tuple[Array, Array | None, Array]:
     return values, weights, frozen(np.concatenate(places)) if places else NO_LABELS
 
 
-def _number(value: Any, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise TypeError(f"{name}: a real number, not {value!r}")
-    return float(value)
-
-
 def _checked_error(value: Any) -> float | None:
     if value is None:
         return None
-    if not LEAST_ERROR <= _number(value, "quantile_error") <= LARGEST_ERROR:
+    if not LEAST_ERROR <= real(value, "quantile_error") <= LARGEST_ERROR:
         raise ValueError(f"quantile_error: from {LEAST_ERROR} to {LARGEST_ERROR}, or None, not {value!r}")
     return float(value)
 
@@ -418,7 +412,7 @@ def _checked_error(value: Any) -> float | None:
 def _checked_thresholds(values: Any) -> tuple[float, ...]:
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise TypeError(f"thresholds: a sequence of numbers, not {values!r}")
-    found = tuple(_number(x, "thresholds") for x in values)
+    found = tuple(real(x, "thresholds") for x in values)
     for x in found:
         if math.isnan(x):
             raise ValueError("thresholds: NaN is no threshold")

@@ -14,6 +14,7 @@ import numpy as np
 
 from klnumba.files import same
 from klnumba.labelled import check_places
+from klnumba.reduction import short
 from klnumba.scoring import measure, outputs
 from klnumba.scoring import memory as limits
 from klnumba.scoring.blocks import EVERY, Run, Watch, Work
@@ -22,7 +23,7 @@ from klnumba.scoring.journal import Journal, State
 from klnumba.scoring.opening import open_source
 from klnumba.scoring.options import THRESHOLDS, Options
 from klnumba.scoring.pairing import Pairing
-from klnumba.scoring.progress import shown
+from klnumba.scoring.progress import checked, shown
 from klnumba.scoring.reference import matched
 from klnumba.scoring.report import Report
 from klnumba.scoring.source import Source
@@ -138,6 +139,7 @@ def score(
     state = State(options.check(threads))
     limit = limits.parse(memory)
     every = _seconds(checkpoint_every)
+    progress, stop = checked(progress), _asked(stop)
     _check_together(p, q, mask)
     sources = {"p": open_source(p, "p", header=header), "q": open_source(q, "q", header=header)}
     if mask is not None:
@@ -183,8 +185,14 @@ def _seconds(every: Any) -> float:
     except (TypeError, ValueError, OverflowError):
         seconds = math.nan
     if not seconds >= 0.0:
-        raise InputError(f"checkpoint_every: seconds, 0 or more, not {every!r}")
+        raise InputError(f"checkpoint_every: seconds, 0 or more, not {short(every)}")
     return seconds
+
+
+def _asked(stop: Any) -> Callable[[], bool] | None:
+    if stop is not None and not callable(stop):
+        raise InputError(f"stop: a function without arguments, not {stop!r}")
+    return stop  # type: ignore[no-any-return]
 
 
 def _names(stats: Any) -> tuple[Any, ...]:
@@ -197,8 +205,8 @@ def _names(stats: Any) -> tuple[Any, ...]:
 def _floats(values: Sequence[float]) -> tuple[float, ...]:
     try:
         return tuple(map(float, values))
-    except (TypeError, ValueError) as error:
-        raise InputError(f"thresholds: numbers, not {values!r}") from error
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"thresholds: numbers, not {short(values)}") from error
 
 
 def _run(pairing: Pairing, work: Work, journal: Journal | None, state: State, resume: bool) -> State:

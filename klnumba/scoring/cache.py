@@ -32,7 +32,7 @@ from klnumba.scoring.measure import place, told
 from klnumba.scoring.opening import open_source
 from klnumba.scoring.options import Options
 from klnumba.scoring.outputs import check_place
-from klnumba.scoring.progress import shown
+from klnumba.scoring.progress import checked, shown
 from klnumba.scoring.reference import FORMAT, LOGS, PLACES, VERSION, Reference
 from klnumba.scoring.source import Array, Source, unmasked
 
@@ -103,7 +103,7 @@ def cache_reference(
     >>> coarse < kl.score(teacher, student, kind="logit")["kl"].mean
     True
     """
-    target = Path(path)
+    progress, target = checked(progress), Path(path)
     rows = open_source(source, "source", header=header)
     if isinstance(rows, Reference):
         raise InputError(f"{rows.name}: is a cached reference already")

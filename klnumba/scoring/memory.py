@@ -5,8 +5,12 @@ from __future__ import annotations
 import mmap
 import re
 import sys
+from contextlib import suppress
+from operator import index
 from pathlib import Path
+from typing import Any
 
+from klnumba.reduction import short
 from klnumba.scoring.errors import InputError
 
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
@@ -14,16 +18,25 @@ UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "m
 
 def parse(limit: str | int) -> int:
     """Bytes of a limit: a number, or text such as "512MiB", "2GB", "1.5 GiB"."""
-    if isinstance(limit, int) and not isinstance(limit, bool):
-        size = float(limit)
-    else:
-        found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*(?:([kmgt]i?)?b)?\s*", str(limit).lower())
-        if found is None:
-            raise InputError(f"memory: bytes, or text such as 512MiB or 2GB, not {limit!r}")
-        size = float(found[1]) * UNITS[found[2] or ""]
+    size = _of_text(limit) if isinstance(limit, str) else _whole(limit)
+    if size is None:
+        raise InputError(f"memory: a whole number of bytes, or text such as 512MiB or 2GB, not {short(limit)}")
     if size < 1:
-        raise InputError(f"memory: at least 1 byte, not {limit!r}")
-    return int(size)
+        raise InputError(f"memory: at least 1 byte, not {short(limit)}")
+    return int(min(size, sys.maxsize))
+
+
+def _whole(limit: Any) -> int | None:
+    with suppress(TypeError):
+        return None if isinstance(limit, bool) else index(limit)
+    return None
+
+
+def _of_text(limit: str) -> float | None:
+    found = re.fullmatch(r"\s*(\d+)(\.\d*)?\s*(?:([kmgt]i?)?b)?\s*", limit.lower())
+    if found is None or (found[2] and not found[3]):  # a part of a byte
+        return None
+    return float(found[1] + (found[2] or "")) * UNITS[found[3] or ""]
 
 
 def text(size: float) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from klnumba.files import lacking
 from klnumba.labelled import is_labelled
 from klnumba.scoring.archives import open_npz
 from klnumba.scoring.errors import InputError
@@ -69,7 +70,7 @@ def open_source(item: Any, name: str, *, header: bool | None = None) -> Source:
         return Sliced(item, name)
     if hasattr(item, "__array__") or isinstance(item, (list, tuple, int, float)):
         return Held(item, name)
-    if hasattr(item, "__iter__"):
+    if hasattr(item, "__iter__") and not isinstance(item, (bytes, bytearray, Mapping)):
         return Batches(item, name)
     raise InputError(f"{name}: a path, an array or an iterator of arrays, not {type(item).__name__}")
 
@@ -100,7 +101,7 @@ def _open(path: Path, member: str | None, header: bool | None) -> Source:
     if reader is None:
         raise InputError(f"{path}: unknown suffix {path.suffix!r}; known are {', '.join(READERS)}")
     if not path.exists() or not (path.is_file() or suffix == ".zarr"):
-        raise InputError(f"{path}: {'not a file' if path.exists() else 'no such file'}")
+        raise InputError(lacking(path))
     return reader(path, member, header)
 
 

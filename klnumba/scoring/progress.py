@@ -6,11 +6,23 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
 
+from klnumba.reduction import flag
 from klnumba.scoring.blocks import Watch
-from klnumba.scoring.errors import needs
+from klnumba.scoring.errors import InputError, needs
 
 PAUSE = 10.0  # seconds between lines
+
+
+def checked(wanted: Any) -> bool | Watch | None:
+    """The argument `progress`, looked at before any work is done."""
+    if wanted is None or callable(wanted):
+        return wanted  # type: ignore[no-any-return]
+    try:
+        return flag(wanted, "progress")
+    except TypeError:
+        raise InputError(f"progress: True, False or a function, not {wanted!r}") from None
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from klnumba.files import lacking
 from klnumba.tables.json_lines import JsonLines
 from klnumba.tables.readers import Feather, Parquet, Reader
 from klnumba.tables.text_files import Csv
@@ -153,7 +154,7 @@ def scan(path: str | Path, *, columns: Iterable[Any] | None = None, rows: int | 
     if suffix is None:
         raise ValueError(f"path: {path}: unknown suffix; known are {', '.join(READERS)}")
     if not path.is_file():
-        raise FileNotFoundError(f"{path}: {'not a file' if path.exists() else 'no such file'}")
+        raise FileNotFoundError(lacking(path))
     if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
         raise ValueError(f"rows: a positive integer, not {rows!r}")
     return _of(READERS[suffix](path, rows), path, wanted_names(columns))

@@ -417,7 +417,10 @@ def damage(folder: Path) -> None:
     ("arguments", "text"),
     [
         (("no.csv", "after.csv.gz"), "no.csv: no such file"),
-        (("no.json", "after.csv.gz"), "no.json"),
+        (("no.json", "after.csv.gz"), "no.json: no such file"),
+        (("folder.json", "after.csv.gz"), "folder.json: not a file"),
+        (("after.csv.gz", "good.json"), "CURRENT: a table, not good.json; a saved reference stands first, or goes"),
+        (("good.json", "--profile", "good.json"), "CURRENT: a table, not good.json; a saved reference stands first"),
         (("bad.json", "after.csv.gz"), "bad.json: not a profile"),
         (("torn.json", "after.csv.gz"), "torn.json: no JSON"),
         (("good.json", "after.csv.gz", "--bins", "5"), "--bins: good.json has its cells already"),
@@ -439,7 +442,7 @@ def damage(folder: Path) -> None:
         ((*FILES, "--html", "o.json", "--profile", "o.json"), "--profile and --html: both are o.json"),
         ((*FILES, "--profile", "p.csv"), "--profile: a .json file, not p.csv"),
         (("good.json", "after.csv.gz", "--profile", "o.json"), "--profile: good.json is a saved reference already"),
-        (("after.csv.gz", "--profile", "no.json"), "no.json"),
+        (("after.csv.gz", "--profile", "no.json"), "klnumba: no.json: no such file"),
         (("after.csv.gz",), "CURRENT: compare takes two tables, or --profile FILE.json and one"),
         (("deep.json", "after.csv.gz"), "deep.json: no JSON"),
         (("large.json", "after.csv.gz"), "large.json: a damaged profile"),
@@ -458,6 +461,7 @@ def damage(folder: Path) -> None:
 )
 def test_refusals_are_one_line(folder: Path, arguments: tuple[str, ...], text: str) -> None:
     Path("words.txt").write_text("x")
+    Path("folder.json").mkdir()
     Path("bad.json").write_text("{}")
     Path("torn.json").write_text("{")
     Path("good.json").write_text(Profile.fit(BEFORE).to_json())

@@ -91,7 +91,7 @@ def test_rows_that_are_no_distribution_are_named(logits: Path) -> None:
 def test_refusals_are_one_line(logits: Path) -> None:
     for options, words in (
         (("--memory", "12"), "memory: 12 is too little"),
-        (("--memory", "lots"), "memory: bytes, or text"),
+        (("--memory", "lots"), "memory: a whole number of bytes, or text"),
         (("--stats", "odd"), "stats: 'odd' is none of"),
         (("--thresholds", "a"), "thresholds: numbers"),
         (("--resume",), "resume: without an output"),

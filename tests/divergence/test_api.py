@@ -213,6 +213,12 @@ def test_base_that_is_none(cube, function, base):
         call(function, *cube, base=base)
 
 
+def test_a_long_base_is_shortened_in_the_error(cube):
+    for base in (10**400, -(10**300), 10**5000, Fraction(10**400)):
+        with pytest.raises(ValueError, match=r"base: .* not .{,60}$"):
+            kl.kl_divergence(*cube, base=base)
+
+
 @pytest.mark.parametrize("function", [*PAIRS, "entropy"])
 @pytest.mark.parametrize("base", [2, 10, 0.5])
 def test_base(cube, function, base):

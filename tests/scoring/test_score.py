@@ -224,10 +224,24 @@ def test_refusals(tmp_path: Path) -> None:
         ({"p": LOGITS, "q": OTHERS, "quantile_error": 2.0}, "quantile_error"),
         ({"p": LOGITS, "q": OTHERS, "thresholds": (np.nan,)}, "thresholds"),
         ({"p": LOGITS, "q": OTHERS, "threads": 0}, "threads: a positive integer"),
-        ({"p": LOGITS, "q": OTHERS, "memory": "much"}, "memory: bytes, or text"),
+        ({"p": LOGITS, "q": OTHERS, "memory": "much"}, "memory: a whole number of bytes, or text"),
+        ({"p": LOGITS, "q": OTHERS, "memory": 1.5}, "memory: a whole number of bytes, or text .*, not 1.5"),
+        ({"p": LOGITS, "q": OTHERS, "memory": "1.5"}, "memory: a whole number of bytes, or text .*, not '1.5'"),
+        ({"p": LOGITS, "q": OTHERS, "memory": True}, "memory: a whole number of bytes, or text .*, not True"),
+        ({"p": LOGITS, "q": OTHERS, "memory": -(10**5000)}, "memory: at least 1 byte, not one of thousands of digits"),
         ({"p": LOGITS, "q": OTHERS, "memory": 100}, "memory: 100 bytes more than the process holds is too little"),
         ({"p": LOGITS, "q": OTHERS, "output": tmp_path / "out.txt"}, "unknown suffix"),
         ({"p": LOGITS, "q": OTHERS, "thresholds": "a"}, "thresholds: numbers, not 'a'"),
+        ({"p": LOGITS, "q": OTHERS, "base": 10**400}, r"base: a number in the range of float64, not 10+\.\.\.0+$"),
+        ({"p": LOGITS, "q": OTHERS, "base": 10**5000}, "base: a number in the range of float64"),
+        ({"p": LOGITS, "q": OTHERS, "thresholds": [10**400]}, r"thresholds: numbers, not \[10+\.\.\.0+\]$"),
+        ({"p": LOGITS, "q": OTHERS, "quantile_error": 10**400}, "quantile_error: "),
+        ({"p": LOGITS, "q": OTHERS, "stop": 5}, "stop: a function without arguments, not 5"),
+        ({"p": LOGITS, "q": OTHERS, "progress": "yes"}, "progress: True, False or a function, not 'yes'"),
+        ({"p": LOGITS, "q": OTHERS, "progress": 5}, "progress: True, False or a function, not 5"),
+        ({"p": b"p.npy", "q": OTHERS}, "p: a path, an array or an iterator of arrays, not bytes"),
+        ({"p": LOGITS, "q": bytearray(b"q.npy")}, "q: a path, an array or an iterator of arrays, not bytearray"),
+        ({"p": {"a": LOGITS}, "q": OTHERS}, "p: a path, an array or an iterator of arrays, not dict"),
         ({"p": LOGITS, "q": OTHERS, "checkpoint_every": -1}, "checkpoint_every: seconds, 0 or more, not -1"),
         ({"p": LOGITS, "q": OTHERS, "checkpoint_every": math.nan}, "checkpoint_every: seconds, 0 or more, not nan"),
         ({"p": LOGITS, "q": OTHERS, "checkpoint_every": "5"}, "checkpoint_every: seconds, 0 or more, not '5'"),
@@ -249,8 +263,9 @@ def test_the_limits_of_memory_are_read_as_written() -> None:
     sizes = {"512MiB": 2**29, "2GB": 2 * 10**9, "1.5 GiB": 3 * 2**29, "64 kb": 64_000, "123": 123, "9B": 9}
     for text, size in sizes.items():
         assert memory.parse(text) == size
-    assert memory.parse(5) == 5
-    for text in ("", "1 G", "-1MB", "1XB", "0", True):
+    assert memory.parse(5) == memory.parse(np.int64(5)) == 5
+    assert memory.parse(10**400) == memory.parse("9" * 400 + "TB") == sys.maxsize  # no limit
+    for text in ("", "1 G", "-1MB", "1XB", "0", True, 1.5, 2.0, "1.5", "1.5B", None, b"1GiB"):
         with pytest.raises(InputError, match="memory"):
             memory.parse(text)
 
