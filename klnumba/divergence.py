@@ -356,7 +356,7 @@ def row_statistics(
     Parameters
     ----------
     {arrays}
-    stats : sequence of str
+    stats : sequence of str, default all but "jeffreys"
         Any of "kl", "reverse_kl" (that is KL(q || p)), "js", "jeffreys", "entropy_p", "entropy_q", "cross_entropy",
         "argmax_agree" (whether the first largest cells agree) and "max_log_ratio" (the largest log(p/q) where p > 0).
     {options of several}

@@ -18,12 +18,14 @@ from klnumba.cli.errors import InputError, needs, one_line
 from klnumba.cli.outputs import check_outputs
 from klnumba.cli.printing import Terminal, printing
 from klnumba.files import lacking, replacing
+from klnumba.scoring.outputs import check_suffix
 
 if TYPE_CHECKING:
     from klnumba.tables import Chunks, Comparison, Profile
 
 NAMES = 'names with commas between, in double quotes where a name has a comma, such as "a,b",c'
 NAME = re.compile(r'\s*(?:"((?:[^"]|"")*)"\s*|([^",][^,]*))(?=,|\Z)')  # up to the comma
+SAVED = ".json"  # the suffix of a saved reference
 CHANGED = 1  # the exit status when a limit is passed
 
 
@@ -51,7 +53,7 @@ def compare(
             "then CURRENT: compare it with the reference saved in this file.",
         ),
     ] = None,
-    html: Annotated[Path | None, typer.Option(help="Write a report to this file.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a report to this file.", metavar="FILE.html")] = None,
     fail_above: Annotated[
         float | None, typer.Option(help="Leave with status 1 if the kl of a column is above this, or has no value.")
     ] = None,
@@ -68,6 +70,8 @@ def compare(
         _check_limits(fail_above, fail_p)
         before, after, save = _sides(reference, current, profile)
         check_outputs({"--profile": save, "--html": html}, (before, after))
+        if html is not None:
+            check_suffix(html, "--html", ".html", ".htm")
         try:
             found = _found(
                 before, after, columns=_names(columns), weights=weights, bins=_bins(bins),
@@ -94,8 +98,8 @@ def compare(
 
 def _sides(reference: str, current: str | None, profile: Path | None) -> tuple[str, str, Path | None]:
     """The reference, the current table, and where to save the fitted reference."""
-    if profile is not None and not _saved(str(profile)):
-        raise InputError(f"--profile: a .json file, not {profile}")
+    if profile is not None:
+        check_suffix(profile, "--profile", SAVED)
     if current is None and profile is None:
         raise InputError("CURRENT: compare takes two tables, or --profile FILE.json and one")
     table = reference if current is None else current
@@ -109,7 +113,7 @@ def _sides(reference: str, current: str | None, profile: Path | None) -> tuple[s
 
 
 def _saved(path: str) -> bool:
-    return path.lower().endswith(".json")
+    return path.lower().endswith(SAVED)
 
 
 def _bytes(text: str) -> bytes:

@@ -77,9 +77,9 @@ def score(
     thresholds : sequence of float, default (0.1, 1.0)
         The share of rows above each of these is told.
     output : path, optional
-        A .npy, .csv or .parquet file for the values, one a row.
+        A .npy, .csv or .parquet file for the values, one a row; .npy has the shape that `row_statistics` gives.
     report : path, optional
-        A JSON file for the report.
+        A .json file for the report.
     checkpoint : path, optional
         The folder that keeps an unfinished run; by default `output` (or `report`) with ".unfinished" behind it. It is
         removed at the end.
@@ -244,6 +244,8 @@ class Places:
                 raise InputError(f"{folder}: would hold {other}, but is removed at the end: name a folder of its own")
         if folder and any(place and same(folder, place) for place in (values, numbers)):
             raise InputError(f"{folder}: cannot be both the checkpoint and what is written: name a folder of its own")
+        if numbers is not None:
+            outputs.check_suffix(numbers, "report", ".json")
         return cls(values, numbers, folder)
 
     @property
@@ -274,7 +276,7 @@ class Places:
         """Write the output and the report; then nothing is left of the unfinished run."""
         self.clean()
         if self.output is not None and self._journal is not None:
-            shape = tuple(state.steps if n is None else n for n in pairing.shape) or (1,)
+            shape = tuple(state.steps if n is None else n for n in pairing.shape)
             parts = self._journal.parts(state.parts)
             if parts:
                 outputs.join(self.output, parts, shape)

@@ -29,6 +29,12 @@ def check_output(path: Path, inputs: Sequence[Path] = ()) -> None:
             import pyarrow  # noqa: F401
 
 
+def check_suffix(path: Path, name: str, *suffixes: str) -> None:
+    """Refuse a file that would not be what its suffix says."""
+    if path.suffix.lower() not in suffixes:
+        raise InputError(f"{name}: a {' or '.join(suffixes)} file, not {path}")
+
+
 def check_place(path: Path, inputs: Sequence[Path] = ()) -> None:
     """Refuse a file that has no folder, is one, or is an input or a part of one."""
     if not path.parent.is_dir():

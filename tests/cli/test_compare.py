@@ -440,6 +440,8 @@ def damage(folder: Path) -> None:
         ((*FILES, "--html", "no/folder/r.html"), "--html: no/folder/r.html: no such folder: no/folder"),
         ((*FILES, "--html", "."), "--html: . is a folder"),
         ((*FILES, "--html", "o.json", "--profile", "o.json"), "--profile and --html: both are o.json"),
+        ((*FILES, "--html", "r.txt"), "--html: a .html or .htm file, not r.txt"),
+        ((*FILES, "--html", "-"), "--html: a .html or .htm file, not -"),
         ((*FILES, "--profile", "p.csv"), "--profile: a .json file, not p.csv"),
         (("good.json", "after.csv.gz", "--profile", "o.json"), "--profile: good.json is a saved reference already"),
         (("after.csv.gz", "--profile", "no.json"), "klnumba: no.json: no such file"),

@@ -97,6 +97,7 @@ def test_refusals_are_one_line(logits: Path) -> None:
         (("--resume",), "resume: without an output"),
         (("--valid-width", "9"), "valid_width: 9, but p.npy has rows of 6 cells"),
         (("-o", "q.npy"), "is an input"),
+        (("--report", "r.txt"), "report: a .json file, not r.txt"),
     ):
         assert words in refusal("p.npy", "q.npy", *options)
 

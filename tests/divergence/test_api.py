@@ -325,6 +325,10 @@ def test_row_statistics_documents_its_own_parameters():
     for name in inspect.signature(kl.row_statistics).parameters:
         assert re.search(rf"^(\w+, )*{name}\b.* : ", text, re.MULTILINE), name
     assert not re.search(r"^(reduction|out) : ", text, re.MULTILINE)
+    several = re.search(r"Any of (.*?)\.\n", text, re.DOTALL)[1]
+    left_out = set(re.findall(r'"(\w+)"', several)) - {*kl.row_statistics([1, 2], [2, 1])}
+    assert left_out == {"jeffreys"}
+    assert 'default all but "jeffreys"' in text
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum"])

@@ -251,6 +251,8 @@ def test_refusals(tmp_path: Path) -> None:
         ({"p": LOGITS, "q": OTHERS, "axis": (1, 1)}, "axis: .* names an axis twice"),
         ({"p": LOGITS, "q": OTHERS, "output": "x.csv", "report": "x.csv"}, "both the output and the report"),
         ({"p": LOGITS, "q": OTHERS, "report": tmp_path / "no" / "out.json"}, "no such folder"),
+        ({"p": LOGITS, "q": OTHERS, "report": tmp_path / "r.txt"}, r"report: a .json file, not .*r\.txt"),
+        ({"p": LOGITS, "q": OTHERS, "report": tmp_path / "-"}, "report: a .json file, not .*-$"),
         ({"p": LOGITS, "q": OTHERS, "resume": True}, "resume: without an output"),
         ({"p": tmp_path / "no.npy", "q": OTHERS}, "no such file"),
     ):
@@ -268,6 +270,22 @@ def test_the_limits_of_memory_are_read_as_written() -> None:
     for text in ("", "1 G", "-1MB", "1XB", "0", True, 1.5, 2.0, "1.5", "1.5B", None, b"1GiB"):
         with pytest.raises(InputError, match="memory"):
             memory.parse(text)
+
+
+@pytest.mark.parametrize("stats", [("kl",), ("kl", "js")])
+@pytest.mark.parametrize("axis", [None, (0, 1, 2), (1, 2), 0, -1])
+def test_an_output_has_the_shape_of_the_statistics(axis, stats, tmp_path: Path) -> None:
+    p, q = np.random.default_rng(5).random((2, 3, 2, 4))
+    wanted = kl.row_statistics(p, q, axis=axis, stats=stats)
+    report = kl.score(p, q, axis=axis, stats=stats, output=tmp_path / "out.npy")
+    found = np.load(tmp_path / "out.npy")
+    assert report.rows == found.size
+    for name in stats:
+        one = found if len(stats) == 1 else found[name]
+        assert one.shape == np.shape(wanted[name])
+        np.testing.assert_array_equal(one, wanted[name])
+    kl.score(p, q, axis=axis, stats=stats, output=tmp_path / "out.csv")
+    assert len((tmp_path / "out.csv").read_text().splitlines()) == 1 + found.size
 
 
 def test_what_has_to_be_held_whole_is_refused_when_it_is_too_large(tmp_path: Path) -> None:
