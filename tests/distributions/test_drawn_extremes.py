@@ -12,6 +12,7 @@ from tests.reference.drawn_extremes import drawn
 from tests.reference.hard_values import LEFT_OUT, apart, true_value
 
 PAIRS = [pair for pair in CLOSED if pair not in LEFT_OUT]
+NEAR_THE_END = 9e307  # where a value may be infinite
 LONG = {("Beta", "Gumbel"), ("Beta", "Moyal")}  # whose truth is an integral
 
 
@@ -24,7 +25,7 @@ def case_of(p, q):
 @pytest.mark.parametrize(("p", "q"), [case_of(*pair) for pair in PAIRS])
 def test_drawn_parameters(p, q):
     known = ((case, true_value(p, q, case)) for case in drawn(p, q, 12))
-    cases = {case: value for case, value in known if value is not None}
+    cases = {case: value for case, value in known if value is not None and value < NEAR_THE_END}
     values = evaluate(p, q, list(cases)) if cases else []
     far = {case: float(v) for v, (case, exact) in zip(values, cases.items(), strict=True) if apart(v, exact) > BOUND}
     assert far == {}
