@@ -15,7 +15,7 @@ import numpy as np
 
 from klnumba.kernels import cpu
 from klnumba.parametric import Parametric
-from klnumba.tensors import refuse_lists, strided
+from klnumba.tensors import array_library, refuse_lists, strided
 
 BLOCK = 1 << 17  # cells a block at least: what a thread copies, or does, at a time
 MOST = 1 << 21  # cells of a block of rows that are used where they lie, so that Ctrl-C is heard
@@ -105,7 +105,7 @@ def _disabled(function: Any) -> Any:
 
 
 def _foreign(x: Any, name: str) -> tuple[np.ndarray, Back]:
-    library = type(x).__module__.partition(".")[0]
+    library = array_library(x)
     if library == "torch":
         x = strided(x, name, sys.modules["torch"])
         if x.is_cpu:  # what the protocol tells takes longer

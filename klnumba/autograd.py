@@ -28,7 +28,7 @@ def _cells_that_count(where: Any) -> Any:
 
 def of(call: OfRows | OfCells, p: Any, q: Any) -> Any:
     """The result of a call, with a way back for PyTorch's derivatives."""
-    if any_on_device(p, q) and {type(x).__module__.partition(".")[0] for x in (p, q) if x is not None} != {"torch"}:
+    if any_on_device(p, q) and not all(tensors.is_tensor(x) for x in (p, q) if x is not None):
         raise TypeError("a tensor on a device that requires grad goes with tensors alone: give torch.as_tensor(...)")
     for x, name in zip((p, q), call.names, strict=True):
         tensors.refuse_lists(x, name)

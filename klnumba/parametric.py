@@ -11,6 +11,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from klnumba.tensors import is_tensor
+
 LIBRARIES = {"scipy.stats": "scipy", "torch.distributions": "torch"}
 PLAIN = (np.ndarray, list, tuple, float, int)  # compared, not hashed: a type need not have a hash
 
@@ -35,7 +37,7 @@ class Parametric:
 def library_of(x: Any) -> str | None:
     """The library whose distribution this is, "klnumba", "scipy" or "torch"; None for anything else."""
     kind = type(x)
-    if kind in PLAIN or kind.__module__ == "torch":
+    if kind in PLAIN or is_tensor(x):
         return None
     if kind.__module__.startswith("torch.distributions."):  # without the cache, of which torch.compile would warn
         return "torch" if hasattr(x, "entropy") else None

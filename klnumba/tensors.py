@@ -14,6 +14,16 @@ MAPPED = "a tensor inside vmap, that is another for each member of the batch; gi
 LISTS = (list, tuple)
 
 
+def is_tensor(x: Any) -> bool:
+    """Whether this is a tensor of PyTorch, or of a class made from its class; results are plain tensors."""
+    return isinstance(x, getattr(sys.modules.get("torch"), "Tensor", ()))
+
+
+def array_library(x: Any) -> str:
+    """The name of the library that an array is from."""
+    return "torch" if is_tensor(x) else type(x).__module__.partition(".")[0]
+
+
 def asks_gradient(*values: Any) -> bool:
     """Whether one is a tensor that requires grad, where gradients are recorded, or that a transform follows."""
     torch = sys.modules.get("torch")
@@ -111,11 +121,10 @@ def no_graph() -> Any:
 
 def mask(where: Any) -> Any:
     """The argument `where`, of which no derivative is taken, outside of what follows derivatives."""
-    torch = sys.modules.get("torch")
-    if torch is None or not isinstance(where, torch.Tensor) or not transforms_around():
+    if not is_tensor(where) or not transforms_around():
         return where
     with outside_transforms():
-        *_, inside = _layers(where, "where", torch)
+        *_, inside = _layers(where, "where", sys.modules["torch"])
         return inside.numpy()
 
 
@@ -140,10 +149,9 @@ def is_in_forward_mode() -> bool:
 
 def is_mapped(x: Any) -> bool:
     """Whether a tensor is another for each member of a batch that ``vmap`` goes through."""
-    torch: Any = sys.modules.get("torch")
-    if torch is None or not isinstance(x, torch.Tensor) or not transforms_around():
+    if not is_tensor(x) or not transforms_around():
         return False
-    transforms = _transforms(torch)
+    transforms = _transforms(sys.modules["torch"])
     while transforms.is_functorch_wrapped_tensor(x):
         if transforms.is_batchedtensor(x):
             return True

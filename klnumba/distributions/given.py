@@ -16,6 +16,7 @@ from klnumba.tensors import (
     asks_gradient,
     is_differentiated,
     is_mapped,
+    is_tensor,
     numbers_of,
     outside_transforms,
     refuse_lists,
@@ -42,13 +43,12 @@ def tensors_of(owner: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def number_array(owner: str, name: str, value: Any) -> Any:
     """A copy that cannot be written to, float32 if it comes as such, else float64; on a device, the array itself."""
-    torch = sys.modules.get("torch")
-    if torch is None or not isinstance(value, torch.Tensor):
+    if not is_tensor(value):
         return _array_of(owner, name, value)
     if is_mapped(value):
         return Mapped(f"{owner}: {name}", value)
     with outside_transforms():
-        return _array_of(owner, name, numbers_of(value, f"{owner}: {name}", torch))
+        return _array_of(owner, name, numbers_of(value, f"{owner}: {name}", sys.modules["torch"]))
 
 
 def _array_of(owner: str, name: str, value: Any) -> Any:

@@ -19,7 +19,7 @@ import numpy as np
 from klnumba.arrays import from_python
 from klnumba.gpu import required
 from klnumba.gpu.layout import KEPT, Layout, adjacent
-from klnumba.tensors import strided
+from klnumba.tensors import array_library, is_tensor, strided
 
 CUDA = 2  # kDLCUDA and
 CUDA_MANAGED = 13  # kDLCUDAManaged of DLPack
@@ -65,12 +65,11 @@ def is_on_device(x: Any) -> bool:
     """Whether an argument lies in the memory of a CUDA device; loads nothing."""
     if x is None or isinstance(x, _ON_HOST):
         return False
-    kind = type(x)
-    if kind.__module__ == "torch":
+    if is_tensor(x):
         here = getattr(x, "is_cuda", None)  # what `__dlpack_device__` tells takes longer
         if here is False or (here is True and sys.modules["torch"].version.hip is None):
             return here
-    where = getattr(kind, "__dlpack_device__", None)
+    where = getattr(type(x), "__dlpack_device__", None)
     if where is not None:
         try:
             return int(x.__dlpack_device__()[0]) in (CUDA, CUDA_MANAGED)
@@ -167,7 +166,7 @@ def _address(stream: Any) -> int:
 
 def take(x: Any, name: str) -> Array:
     """The array behind an argument."""
-    maker = _makers.get(type(x).__module__.partition(".")[0])
+    maker = _makers.get(array_library(x))
     if maker is not None:
         return maker(x, name)
     if getattr(x, "__cuda_ndarray__", False) is True:

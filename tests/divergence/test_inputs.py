@@ -199,6 +199,20 @@ def test_torch(dtype):
     assert all(isinstance(value, torch.Tensor) for value in kl.row_statistics(p, q).values())
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16"])
+def test_tensors_of_a_class_of_the_caller(dtype):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    own = type("Own", (torch.Tensor,), {})
+    p, q = (torch.tensor(x).to(getattr(torch, dtype)) for x in rows())
+    for call in (kl.kl_divergence, kl.rel_entr, lambda p, q: kl.row_statistics(p, q)["js"]):
+        result = call(p.as_subclass(own), q.as_subclass(own))
+        assert torch.equal(result, call(p, q))
+        assert torch.equal(call(p.as_subclass(own), q.float().numpy()), call(p, q.float().numpy()))
+    negated = torch.complex(torch.zeros_like(p.float()), -p.float()).conj().imag
+    assert negated.is_neg()
+    assert torch.equal(kl.kl_divergence(negated.as_subclass(own), q), kl.kl_divergence(p.float(), q))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "int32"])
 def test_jax(dtype, monkeypatch):
     monkeypatch.setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # else it takes a device from the other tests

@@ -295,6 +295,21 @@ def test_value_and_grad_of_tensors():
     assert torch.equal(by_q, q.grad)
 
 
+@pytest.mark.parametrize("name", ["kl", "js of logits", "rel_entr", "loss", "torchmetrics"])
+def test_tensors_of_a_class_of_the_caller(name):
+    own = type("Own", (torch.Tensor,), {})
+    p, q = pair((3, 4))
+    first, second = (x.detach().as_subclass(own).requires_grad_() for x in (p, q))
+    expected, found = CALLS[name](p, q), CALLS[name](first, second)
+    assert torch.equal(found, expected)
+    expected.sum().backward()
+    found.sum().backward()
+    assert torch.equal(first.grad, p.grad)
+    assert torch.equal(second.grad, q.grad)
+    mapped = torch.func.vmap(CALLS[name])(first.detach()[None], second.detach()[None])
+    assert torch.equal(mapped[0], expected)
+
+
 @pytest.mark.filterwarnings("ignore:The .grad attribute:UserWarning")  # the compiler's own
 def test_a_compiled_model():
     """Inside torch.compile the call is made as it is, between compiled pieces."""
