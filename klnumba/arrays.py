@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import operator
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +25,6 @@ FLOAT64 = np.dtype(np.float64)
 FLOAT32 = np.dtype(np.float32)
 
 Back = Callable[[np.ndarray], Any]
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 def take(x: Any, name: str) -> tuple[np.ndarray, Back]:
@@ -81,27 +79,6 @@ def from_python(x: Any, name: str) -> np.ndarray:
 def as_is(result: np.ndarray) -> Any:
     """The way back to NumPy: an array, or a scalar."""
     return result if result.ndim else result[()]
-
-
-def untraced(function: F) -> F:
-    """A door of the package that torch.compile leaves as it is: nothing behind it can be compiled once more.
-
-    Unless tensors are given and PyTorch's compiler is loaded, which takes it seconds, the door is not there.
-    """
-
-    @functools.wraps(function)
-    def door(*args: Any, **options: Any) -> Any:
-        given = (*args, *options.values())
-        if "torch._dynamo" in sys.modules and any(type(x).__module__.startswith("torch") for x in given):
-            return _disabled(function)(*args, **options)
-        return function(*args, **options)
-
-    return door  # type: ignore[return-value]
-
-
-@lru_cache(64)  # a function that `value_and_grad` made may come once and not again
-def _disabled(function: Any) -> Any:
-    return sys.modules["torch"].compiler.disable(function)
 
 
 def _foreign(x: Any, name: str) -> tuple[np.ndarray, Back]:

@@ -18,7 +18,6 @@ from klnumba.labels import ALIGN
 PIECE = 1 << 15  # cells that are held at a time where they are copied, or where only their sum is asked for
 
 
-@arrays.untraced
 def pointwise(
     name: str,
     x: Any,

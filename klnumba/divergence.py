@@ -11,6 +11,7 @@ import numpy as np
 from klnumba.cellwise import pointwise
 from klnumba.parametric import SAMPLES, function_of, is_usual
 from klnumba.reduction import STATISTICS, real, reduce, statistics
+from klnumba.tensors import untraced
 
 Kind = Literal["prob", "log_prob", "logit"]
 Reduction = Literal["none", "mean", "sum"]
@@ -87,6 +88,7 @@ def _documented(function: F) -> F:
     return function
 
 
+@untraced
 @_documented
 def kl_divergence(
     p: Any, q: Any, *, kind: Kind = "prob", axis: Axis = -1, normalize: bool = True, base: float | None = None,
@@ -171,6 +173,7 @@ def _refuse(where: Any, out: Any, *others: Any) -> None:
         raise TypeError("p, q: distributions have no rows, and take none of the options that speak of rows")
 
 
+@untraced
 @_documented
 def cross_entropy(
     p: Any, q: Any, *, kind: Kind = "prob", axis: Axis = -1, normalize: bool = True, base: float | None = None,
@@ -213,6 +216,7 @@ def cross_entropy(
     )  # fmt: skip
 
 
+@untraced
 @_documented
 def js_divergence(
     p: Any, q: Any, *, weight: float = 0.5, kind: Kind = "prob", axis: Axis = -1, normalize: bool = True,
@@ -258,6 +262,7 @@ def js_divergence(
     )  # fmt: skip
 
 
+@untraced
 @_documented
 def jeffreys_divergence(
     p: Any, q: Any, *, kind: Kind = "prob", axis: Axis = -1, normalize: bool = True, base: float | None = None,
@@ -302,6 +307,7 @@ def jeffreys_divergence(
     )  # fmt: skip
 
 
+@untraced
 @_documented
 def entropy(
     p: Any, *, kind: Kind = "prob", axis: Axis = -1, normalize: bool = True, base: float | None = None,
@@ -341,6 +347,7 @@ def entropy(
     )  # fmt: skip
 
 
+@untraced
 @_documented
 def row_statistics(
     p: Any, q: Any, *, stats: tuple[str, ...] | list[str] = STATISTICS, kind: Kind = "prob", axis: Axis = -1,
@@ -383,6 +390,7 @@ def row_statistics(
     )
 
 
+@untraced
 def rel_entr(
     p: Any, q: Any, /, out: Any = None, *, where: Any = True, dtype: Any = None, align: Align = "outer"
 ) -> Any:
@@ -428,6 +436,7 @@ def rel_entr(
     return pointwise("rel_entr", p, q, out, where, dtype, align)
 
 
+@untraced
 def generalized_kl(
     p: Any, q: Any, /, out: Any = None, *, where: Any = True, dtype: Any = None, align: Align = "outer"
 ) -> Any:

@@ -66,7 +66,7 @@ def _check_floating(**values: Any) -> None:
         raise RuntimeError("kl_div: Integral inputs not supported.")
 
 
-@arrays.untraced
+@tensors.untraced
 def _loss(input: Any, target: Any, over_cells: str, per_row: bool, log_target: bool) -> Any:  # noqa: A002
     """The reduced loss in the caller's array library; `per_row` divides by the length of the first axis."""
     if labelled.present(input, target):
@@ -264,6 +264,7 @@ class KLDivLoss:
         return f"KLDivLoss(reduction={self.reduction!r}, log_target={self.log_target!r})"
 
 
+@tensors.untraced
 def kl_divergence(
     p: Any, q: Any, log_prob: bool = False, reduction: Literal["mean", "sum", "none"] | None = "mean"
 ) -> Any:

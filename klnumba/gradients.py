@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from klnumba import arrays, divergence, labelled, parametric, tensors
+from klnumba import divergence, labelled, parametric, tensors
 from klnumba.arrays import take
 from klnumba.derivatives import OfCells, OfRows
 
@@ -93,7 +93,7 @@ def value_and_grad(function: Callable[..., Any], argnums: int | Sequence[int] = 
             allowed = "0 to 1, or several of these" if len(sides) > 1 else "0"
             raise ValueError(f"argnums: {allowed}, not {argnums!r}")
 
-    @arrays.untraced
+    @tensors.untraced
     @functools.wraps(function)
     def both(*args: Any, **options: Any) -> Any:
         bound = signature.bind(*args, **options)

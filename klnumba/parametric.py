@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import importlib
 import numbers
-import sys
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -39,8 +38,6 @@ def library_of(x: Any) -> str | None:
     kind = type(x)
     if kind in PLAIN or is_tensor(x):
         return None
-    if kind.__module__.startswith("torch.distributions."):  # without the cache, of which torch.compile would warn
-        return "torch" if hasattr(x, "entropy") else None
     if isinstance(x, Parametric):
         return "klnumba"
     try:
@@ -65,13 +62,8 @@ def function_of(name: str, p: Any, q: Any) -> Callable[..., Any] | None:
     if library_of(p) is None and library_of(q) is None:
         return None
     if name not in Parametric.functions:
-        traced = "torch._dynamo" in sys.modules  # PyTorch's compiler would follow into the modules
-        (sys.modules["torch"].compiler.disable(_load) if traced else _load)()
+        importlib.import_module("klnumba.distributions")
     return Parametric.functions[name]
-
-
-def _load() -> None:
-    importlib.import_module("klnumba.distributions")
 
 
 def is_usual(method: Any, return_error: Any, samples: Any, rng: Any) -> bool:

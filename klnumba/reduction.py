@@ -49,7 +49,6 @@ SOURCES = {
 }
 
 
-@arrays.untraced
 def reduce(
     name: str, p: Any, q: Any, kind: str, axis: Any, normalize: bool, base: float | None, temperature: float,
     reduction: str, where: Any, keepdims: bool, out: Any, dtype: Any, count: int | None, invalid: str,
@@ -137,7 +136,6 @@ def narrowed(values: np.ndarray, dtype: Any) -> np.ndarray:
         return values.astype(dtype)
 
 
-@arrays.untraced
 def row_values(
     name: str, p: Any, q: Any, kind: str, axis: Any, normalize: bool, base: float | None, temperature: float,
     where: Any, count: int | None, invalid: str, weight: float,
@@ -156,7 +154,6 @@ def row_values(
     return found, rows.outer, back if rows.named is None else arrays.as_is
 
 
-@arrays.untraced
 def statistics(
     p: Any, q: Any, stats: Any, kind: str, axis: Any, normalize: bool, base: float | None,
     temperature: float, where: Any, keepdims: bool, dtype: Any, count: int | None, invalid: str, align: str = "outer",

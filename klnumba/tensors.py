@@ -3,15 +3,47 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import itertools
 import sys
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from types import FunctionType
+from typing import Any, TypeVar
 
 MAPPED = "a tensor inside vmap, that is another for each member of the batch; give the batch as one more axis"
 
 LISTS = (list, tuple)
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def untraced(function: F) -> F:
+    """A door of the package that torch.compile leaves as it is: nothing behind it can be compiled once more.
+
+    Whatever is given: PyTorch's compiler follows arrays, lists and objects as it does tensors.
+    """
+
+    @functools.wraps(function)
+    def door(*args: Any, **options: Any) -> Any:
+        if "torch._dynamo" in sys.modules:
+            from klnumba.torch_compiler import is_around, outside  # which the compiler runs and does not follow
+
+            if is_around():
+                return outside(function, args, options)
+        return function(*args, **options)
+
+    return door  # type: ignore[return-value]
+
+
+def untrace(kind: type, *names: str) -> None:
+    """Make doors of those of a class's own functions and properties that have these names."""
+    for name in names:
+        found = vars(kind).get(name)
+        if isinstance(found, FunctionType):
+            setattr(kind, name, untraced(found))
+        elif isinstance(found, property) and found.fget:
+            setattr(kind, name, found.getter(untraced(found.fget)))
 
 
 def is_tensor(x: Any) -> bool:

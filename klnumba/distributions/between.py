@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.arrays import one_of, untraced
+from klnumba.arrays import one_of
 from klnumba.distributions import foreign, frozen, numeric, pairwise_normal
 from klnumba.distributions.bounds import bounds
 from klnumba.distributions.distribution import Distribution, refuse_graphs
 from klnumba.distributions.registry import divergence as closed
 from klnumba.parametric import SAMPLES, Parametric, is_default, is_usual, library_of
 from klnumba.reduction import generator, unit_of
+from klnumba.tensors import untraced
 
 ESTIMATES = ("quadrature", "sum", "monte_carlo")
 METHODS = ("auto", "closed", "quadrature", "sum", "bounds", "monte_carlo")
@@ -88,6 +89,7 @@ def jeffreys(p: Any, q: Any, base: float | None = None) -> Any:
     return _closed(first, second, base, give) + _closed(second, first, base, give)
 
 
+@untraced
 def pairwise_kl(p: Any, q: Any = None, *, base: float | None = None) -> Any:
     """KL of every distribution of one batch to every one of another.
 
@@ -196,6 +198,4 @@ def _singles(given: Distribution | list[Any]) -> list[Any]:
     return given if isinstance(given, list) else [given.one(at) for at in np.ndindex(given.batch_shape)]
 
 
-Parametric.functions = {
-    "kl": untraced(divergence), "cross_entropy": untraced(cross_entropy), "jeffreys": untraced(jeffreys)
-}  # fmt: skip
+Parametric.functions = {"kl": divergence, "cross_entropy": cross_entropy, "jeffreys": jeffreys}

@@ -16,7 +16,7 @@ from klnumba.distributions.evaluate import column_of_one, evaluate
 from klnumba.distributions.given import number_array, tensors_of
 from klnumba.distributions.mapped import Mapped
 from klnumba.parametric import Parametric, library_of
-from klnumba.tensors import MAPPED, is_in_forward_mode, is_mapped, version
+from klnumba.tensors import MAPPED, is_in_forward_mode, is_mapped, untrace, untraced, version
 
 
 def on_device(value: Any) -> bool:
@@ -36,6 +36,7 @@ CACHES = {"dtype", "_is_one", "_made", "_factor", "_factors", "_tensors", "_vers
 def _outside_graphs(of_one: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """What is computed of a distribution, without a gradient that would be lost unseen."""
 
+    @untraced
     @functools.wraps(of_one)
     def found(distribution: Any) -> Any:
         refuse_graphs(f"{type(distribution).__name__}.{of_one.__name__}", distribution)
@@ -134,9 +135,10 @@ class Distribution(Parametric):
     def __init_subclass__(cls, **options: Any) -> None:
         """Moments beyond the range of their numbers are infinite or 0, without a warning of NumPy's.
 
-        They and the entropy are no nodes of PyTorch's graph.
+        They and the entropy are no nodes of PyTorch's graph, and its compiler follows none of them.
         """
         super().__init_subclass__(**options)
+        untrace(cls, "__init__", "support")
         for name in ("mean", "variance"):
             found = cls.__dict__.get(name)
             if isinstance(found, property) and found.fget:
@@ -144,6 +146,7 @@ class Distribution(Parametric):
         if isinstance(entropy := cls.__dict__.get("entropy"), FunctionType):
             setattr(cls, "entropy", _outside_graphs(entropy))  # noqa: B010  a checker of types takes no other function
 
+    @untraced
     def __init__(self, validate_args: bool | None = True, **given: Any) -> None:
         owner = type(self).__name__
         if tensors := tensors_of(owner, given):

@@ -42,7 +42,7 @@ from klnumba.distributions.poisson import Poisson
 from klnumba.distributions.registry import ByForm, Pair, common_shape, divergence, find
 from klnumba.duals.twin import slopes, twin
 from klnumba.formulas.quick import Slopes, quick_bends, quick_slopes
-from klnumba.tensors import is_in_forward_mode, transforms_around
+from klnumba.tensors import is_in_forward_mode, transforms_around, untraced
 
 NORMALS = (MultivariateNormal, LowRankMultivariateNormal)  # whose derivatives are by hand
 CLEAR = 0.125  # a quick derivative is right to its last digits if it is no smaller part of its terms
@@ -65,6 +65,7 @@ class Gradient(NamedTuple):
     q: Any
 
 
+@untraced
 def kl_divergence_grad(p: Distribution, q: Distribution) -> tuple[Any, Gradient]:
     """KL(p || q) and its partial derivatives by every parameter of both.
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from klnumba.distributions.constraint import shown
 from klnumba.distributions.given import memory_array
+from klnumba.tensors import untrace
 
 
 class Transform:
@@ -44,6 +45,11 @@ class Transform:
 
     added: ClassVar[int] = 0
     _given: Mapping[str, np.ndarray] = MappingProxyType({})
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """PyTorch's compiler does not follow how one is made."""
+        super().__init_subclass__(**options)
+        untrace(cls, "__init__")
 
     def __init__(self, **parameters: Any) -> None:
         owner = type(self).__name__

@@ -7,10 +7,22 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from klnumba.metrics import files
+from klnumba.tensors import untrace
+
+DOORS = (
+    "__init__", "__call__", "forward", "update", "update_values", "compute", "reset", "merge", "clone", "summary",
+    "summaries", "quantile", "mean", "total", "moments", "distribution", "state_dict", "load_state_dict", "rows",
+    "labels", "std", "metric", "size", "plot",
+)  # fmt: skip
 
 
 class Lasting:
     """The base of what gives its state and takes one."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """PyTorch's compiler follows none of what is done with one."""
+        super().__init_subclass__(**options)
+        untrace(cls, *DOORS)
 
     def state_dict(self) -> dict[str, Any]:
         """All that is kept, and the options that decide on values."""

@@ -27,10 +27,12 @@ from klnumba.scoring.progress import checked, shown
 from klnumba.scoring.reference import matched
 from klnumba.scoring.report import Report
 from klnumba.scoring.source import Source
+from klnumba.tensors import untraced
 
 Name = str | os.PathLike[str]
 
 
+@untraced
 def score(
     p: Any, q: Any, *, kind: Literal["prob", "log_prob", "logit"] = "prob", axis: int | tuple[int, ...] | None = -1,
     normalize: bool = True, base: float | None = None, temperature: float = 1.0, stats: Sequence[str] = ("kl",),

@@ -10,6 +10,7 @@ import pytest
 
 import klnumba as kl
 from klnumba import derivatives, functional
+from klnumba.distributions import AffineTransform, Normal, TransformedDistribution, kl_divergence_grad, pairwise_kl
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
 F = torch.nn.functional
@@ -324,7 +325,6 @@ def test_a_compiled_model():
     assert torch.allclose(q.grad, plain)
 
 
-@pytest.mark.filterwarnings("ignore:Dynamo detected a call:UserWarning")  # the compiler's own
 def test_a_compiled_call_by_keywords():
     p, q = (x.detach() for x in pair((3, 4)))
 
@@ -332,6 +332,46 @@ def test_a_compiled_call_by_keywords():
         return kl.value_and_grad(kl.kl_divergence, 1)(p=p, q=q * 2.0)[1] * 3.0
 
     assert torch.equal(torch.compile(slope, backend="eager")(p, q), slope(p, q))
+
+
+def accumulated(p, q):
+    metric = kl.KLDivergence()
+    metric.update(p, q)
+    return metric.compute()
+
+
+P, Q = np.array([[0.5, 0.5]]), np.array([[0.25, 0.75]])
+OURS = Normal([0.5, 0.3], 1.0), Normal(0.0, 1.0)
+COMPILED = {
+    "lists": lambda x: x * float(kl.kl_divergence([0.5, 0.5], [0.25, 0.75])),
+    "arrays": lambda x: x * float(kl.rel_entr(P, Q).sum()),
+    "an accumulator": lambda x: x * float(accumulated(P, Q)),
+    "derivatives": lambda x: x * float(kl.value_and_grad(kl.kl_divergence)(P, Q)[0][0]),
+    "distributions made of tensors": lambda x: kl.kl_divergence(Normal(x, 1.0), Normal(0.0, 1.0)),
+    "distributions of numbers": lambda x: x * float(kl.kl_divergence(Normal(0.0, 1.0), Normal(1.0, 1.0))),
+    "distributions from outside": lambda x: x * float(kl.jeffreys_divergence(*OURS)[0]),
+    "an entropy": lambda x: x * float(OURS[1].entropy()),
+    "transforms": lambda x: x * float(TransformedDistribution(OURS[1], AffineTransform(0.0, 3.0)).entropy()),
+    "all pairs": lambda x: x * float(pairwise_kl(torch.distributions.Normal(x.detach(), 1.0))[0, 1]),
+    "derivatives by parameters": lambda x: x * float(kl_divergence_grad(*OURS)[0][0]),
+    "PyTorch's distributions": lambda x: kl.kl_divergence(*(torch.distributions.Normal(y, 1.0) for y in (x, 2 * x))),
+    "statistics": lambda x: x * kl.row_statistics(x.detach().exp(), P[0])["js"],
+    "loss": lambda x: functional.kl_div(x.log_softmax(-1), x.detach().softmax(-1), reduction="sum"),
+    "loss object": lambda x: functional.KLDivLoss(reduction="sum")(x.log_softmax(-1), x.detach().softmax(-1)),
+    "torchmetrics": lambda x: functional.kl_divergence(x.softmax(-1)[None], Q),
+}
+
+
+@pytest.mark.filterwarnings("error:Dynamo detected a call:UserWarning")
+@pytest.mark.filterwarnings("ignore:The .grad attribute:UserWarning")  # the compiler's own
+@pytest.mark.parametrize("name", COMPILED)
+def test_no_door_is_compiled(name):
+    """Whatever is given; nor does the compiler warn of what it finds behind one."""
+    torch._dynamo.reset()
+    x = torch.tensor([0.5, 0.3], dtype=torch.float64, requires_grad=True)
+    found, expected = torch.compile(COMPILED[name], backend="eager")(x), COMPILED[name](x)
+    assert torch.equal(found, expected)
+    assert torch.equal(*(torch.autograd.grad(y.sum(), x)[0] for y in (found, expected)))
 
 
 @pytest.mark.parametrize("name", ["kl_divergence", "cross_entropy", "entropy"])
