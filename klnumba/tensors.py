@@ -105,7 +105,8 @@ def strided(x: Any, name: str, torch: Any) -> Any:
 def cells_of(x: Any, name: str, torch: Any) -> Any:
     """The same of one whose gradient the caller sees to."""
     if x.is_nested:
-        raise TypeError(f"{name}: a nested tensor; give {name}.to_padded_tensor(0.0)")
+        padded = f"{name}.to_padded_tensor"
+        raise TypeError(f"{name}: a nested tensor; give {padded}(0.0), of logs and logits {padded}(-math.inf)")
     if x.layout != torch.strided:
         raise TypeError(f"{name}: a tensor of layout {x.layout}; give {name}.to_dense()")
     if _is_wrapped(x, torch):

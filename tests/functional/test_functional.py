@@ -154,3 +154,12 @@ def test_ragged_lists_are_named():
 
 def test_loss_shows_its_settings():
     assert repr(kl.functional.KLDivLoss(reduction="sum")) == "KLDivLoss(reduction='sum', log_target=False)"
+
+
+def test_a_loss_of_the_callers_own():
+    class Doubled(kl.functional.KLDivLoss):
+        def forward(self, input, target):  # noqa: A002
+            return 2.0 * super().forward(input, target)
+
+    model, data = np.log([0.25, 0.75]), np.array([0.5, 0.5])
+    assert Doubled(reduction="sum")(model, data) == 2.0 * kl.functional.KLDivLoss(reduction="sum")(model, data)
