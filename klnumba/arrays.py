@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from klnumba.kernels import cpu
-from klnumba.parametric import Parametric
+from klnumba.parametric import library_of
 from klnumba.tensors import array_library, refuse_lists, strided
 
 BLOCK = 1 << 17  # cells a block at least: what a thread copies, or does, at a time
@@ -61,10 +61,15 @@ def take(x: Any, name: str) -> tuple[np.ndarray, Back]:
     else:
         array = from_python(x, name)
     if array.dtype.kind not in "fiub" and array.dtype.name != "bfloat16":
-        if isinstance(x, Parametric):
-            raise TypeError(f"{name}: an array, not a distribution, {type(x).__name__}")
+        refuse_distribution(x, name)
         raise TypeError(f"{name}: dtype {array.dtype} is not a real number type")
     return array, back
+
+
+def refuse_distribution(x: Any, name: str) -> None:
+    """An error where an argument is a distribution, of whatever library."""
+    if library_of(x) is not None:
+        raise TypeError(f"{name}: an array, not a distribution, {type(x).__name__}")
 
 
 def from_python(x: Any, name: str) -> np.ndarray:
@@ -87,6 +92,8 @@ def _foreign(x: Any, name: str) -> tuple[np.ndarray, Back]:
         x = strided(x, name, sys.modules["torch"])
         if x.is_cpu:  # what the protocol tells takes longer
             return _from_torch(x, name, sys.modules["torch"])
+    if library == "pyarrow":  # its nulls are NaN, which the protocol does not have
+        return np.asarray(x), as_is
     try:
         device = x.__dlpack_device__()
     except ValueError as error:  # a tensor without data

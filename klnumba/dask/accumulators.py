@@ -12,7 +12,7 @@ from dask.delayed import Delayed, delayed
 
 from klnumba import arrays
 from klnumba.dask import long
-from klnumba.dask.rows import first_fault, whole_rows
+from klnumba.dask.rows import first_fault, lazily_given, refuse_unknown, whole_rows
 from klnumba.dask.trees import tree
 from klnumba.engine import AGREE, Task
 from klnumba.kernels.tiles import CHUNK
@@ -63,7 +63,8 @@ def accumulate(
     """
     if not isinstance(metric, RowMetric):
         raise TypeError(f"metric: a metric of rows such as KLDivergence, not {type(metric).__name__}")
-    first, second = da.asarray(p), da.asarray(q)
+    first, second = lazily_given(p, "p"), lazily_given(q, "q")
+    refuse_unknown(first, second)
     if metric.axis not in (-1, 1):
         raise ValueError(f"metric: rows along the last axis of two matrices, not along axis {metric.axis}")
     metric.check_shapes(first, second)

@@ -7,13 +7,12 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-import dask.array as da
 import numpy as np
 from dask.delayed import Delayed, delayed
 
 import klnumba as kl
 from klnumba.dask.accumulators import along_rows
-from klnumba.dask.rows import whole_rows
+from klnumba.dask.rows import lazily_given, refuse_unknown, whole_rows
 from klnumba.dask.trees import tree
 from klnumba.scoring import Report
 from klnumba.scoring.opening import open_source
@@ -56,7 +55,8 @@ def score(p: Any, q: Any, *, mask: Any = None, **options: Any) -> Delayed:
     unknown = options.keys() - set(_SCORING)
     if unknown:
         raise TypeError(f"{min(unknown)}: not an option of scoring dask arrays; those are {', '.join(_SCORING)}")
-    first, second = da.asarray(p), da.asarray(q)
+    first, second = lazily_given(p, "p"), lazily_given(q, "q")
+    refuse_unknown(first, second)
     if first.ndim != 2 or first.shape != second.shape:
         raise ValueError(f"p, q: two matrices of one shape, not {first.shape} and {second.shape}")
     if mask is not None and np.shape(mask) not in (first.shape, (first.shape[0], 1)):

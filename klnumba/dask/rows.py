@@ -19,11 +19,12 @@ from klnumba.divergence import Axis
 from klnumba.engine import AGREE, Task
 from klnumba.kernels.tiles import CHUNK
 from klnumba.reduction import SOURCES, unit_of
+from klnumba.tensors import is_tensor
 
 
 def cells(function: Callable[..., Any], p: Any, q: Any, dtype: Any) -> Any:
     """A function of cells, lazily."""
-    taken = [da.asarray(p), da.asarray(q)]
+    taken = [lazily_given(p, "p"), lazily_given(q, "q")]
     shape = _common_shape(*taken)
     function(*(np.ones((0,), x.dtype) for x in taken), dtype=dtype)  # refuses wrong dtypes now
     kind = arrays.float_dtype(dtype) if dtype is not None else arrays.compute_dtype(*taken)
@@ -39,7 +40,7 @@ def lazily(
         raise TypeError(f"{option}: not with dask arrays, whose results are lazy and whose blocks share the threads")
     options = dict(options)
     reduction = options.pop("reduction", "none")
-    taken = [da.asarray(x) for x in sides]
+    taken = [lazily_given(x, name) for x, name in zip(sides, "pq", strict=False)]
     masks = [] if where is None else [mask_of(where)]
     shape = _common_shape(*taken, *masks)
     reduced = arrays.axes(axis, len(shape)) if shape else ()
@@ -65,6 +66,12 @@ def lazily(
         whole = _reduced(found, reduction, kind)
         return whole.reshape((1,) * len(shape)) if keepdims else whole
     return found[tuple(None if k in reduced else slice(None) for k in range(len(shape)))] if keepdims else found
+
+
+def lazily_given(x: Any, name: str) -> Any:
+    """An argument, lazily; of a tensor, the array behind it."""
+    arrays.refuse_distribution(x, name)
+    return da.asarray(arrays.take(x, name)[0] if is_tensor(x) else x)
 
 
 def mask_of(where: Any) -> Any:
@@ -93,10 +100,15 @@ def whole_rows(x: Any, *axes: int) -> Any:
     return x.rechunk(cut, block_size_limit=most, method="tasks")
 
 
-def _common_shape(*taken: Any) -> tuple[int, ...]:
-    shapes = [x.shape for x in taken]
-    if any(n != n for shape in shapes for n in shape):
+def refuse_unknown(*taken: Any) -> None:
+    """An error where a selection by a mask has left Dask without the lengths of blocks."""
+    if any(n != n for x in taken for n in x.shape):
         raise ValueError("p, q and where: chunk sizes are not known; compute_chunk_sizes() finds them")
+
+
+def _common_shape(*taken: Any) -> tuple[int, ...]:
+    refuse_unknown(*taken)
+    shapes = [x.shape for x in taken]
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:

@@ -179,6 +179,23 @@ def test_chunks_of_unknown_size():
     unknown = p[da.from_array(P[0, :, 0] > 0.1, 7)]
     with pytest.raises(ValueError, match="chunk sizes are not known; compute_chunk_sizes"):
         lazy.kl_divergence(unknown, unknown)
+    for call in (lambda p, q: lazy.accumulate(kl.KLDivergence(), p, q), lazy.score):
+        rows = da.from_array(P[0], 7)
+        unknown = rows[da.from_array(P[0, :, 0] > 0.1, 7)]
+        with pytest.raises(ValueError, match="chunk sizes are not known; compute_chunk_sizes"):
+            call(unknown, unknown)
+
+
+def test_tensors_beside_dask_arrays():
+    torch = pytest.importorskip("torch", reason="tensors are PyTorch's")
+    rows, tensor = da.from_array(P[0], (7, -1)), torch.tensor(P[0])
+    np.testing.assert_array_equal(lazy.kl_divergence(tensor, rows + 0.5), kl.kl_divergence(P[0], P[0] + 0.5))
+    np.testing.assert_array_equal(lazy.rel_entr(rows + 0.5, tensor), kl.rel_entr(P[0] + 0.5, P[0]))
+    assert lazy.score(rows, tensor).compute().rows == len(P[0])
+    assert lazy.accumulate(kl.KLDivergence(), tensor, rows).compute().rows == len(P[0])
+    for call in (lazy.js_divergence, lazy.rel_entr, lazy.score):
+        with pytest.raises(TypeError, match="q: an array, not a distribution, Normal"):
+            call(rows, torch.distributions.Normal(0.0, 1.0))
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum"])

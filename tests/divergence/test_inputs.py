@@ -1,8 +1,11 @@
 """What may be passed as an array, and in which library and dtype the result comes back."""
 
+import warnings
+
 import ml_dtypes
 import numpy as np
 import pytest
+import scipy.stats
 
 import klnumba as kl
 
@@ -237,3 +240,31 @@ def test_a_class_that_cannot_be_hashed():
     with pytest.raises(TypeError, match="unhashable"):
         hash(Row)
     assert kl.kl_divergence(Row(), [0.5, 0.5]) == kl.kl_divergence([0.25, 0.75], [0.5, 0.5])
+
+
+def test_nulls_are_nan():
+    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isnan(kl.kl_divergence(pyarrow.array([1.0, None]), [1, 1]))
+        np.testing.assert_array_equal(kl.rel_entr([1, 1], pyarrow.array([1, None])), [0.0, np.nan])
+
+
+@pytest.mark.filterwarnings("ignore:reduction:UserWarning")
+@pytest.mark.parametrize("call", [kl.js_divergence, kl.entropy, kl.rel_entr, kl.row_statistics, kl.functional.kl_div])
+def test_distributions_where_arrays_are_asked_for(call):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    for one in (torch.distributions.Normal(0.0, 1.0), scipy.stats.norm(0.0, 1.0)):
+        given = (one,) if call is kl.entropy else (one, one)
+        with pytest.raises(TypeError, match=r"(p|input): an array, not a distribution, "):
+            call(*given)
+
+
+@pytest.mark.parametrize("kind", ["logit", "log_prob"])
+def test_nested_tensors_are_padded_as_the_error_says(kind):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    rows = [torch.tensor([0.2, 0.8]).log(), torch.tensor([0.1, 0.2, 0.7]).log()]
+    nested = torch.nested.nested_tensor(rows, layout=torch.jagged)
+    padded, other = nested.to_padded_tensor(-np.inf), (nested * 2.0).to_padded_tensor(-np.inf)
+    expected = [kl.kl_divergence(row, 2.0 * row, kind=kind) for row in rows]
+    np.testing.assert_allclose(kl.kl_divergence(padded, other, kind=kind), expected, rtol=1e-6)
