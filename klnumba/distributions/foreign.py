@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from klnumba.arrays import FLOAT32
 from klnumba.distributions import scipy_objects
 from klnumba.distributions.distribution import Distribution, refuse_graphs
 from klnumba.distributions.registry import find
@@ -231,7 +232,8 @@ def _of_torch(value: Any) -> Distribution:
             return family(kind)(**{x: _parameter(getattr(value, x)) for x in TORCH[kind]})  # type: ignore[no-any-return]
         if kind in TORCH_ODDS:
             names = (*TORCH_ODDS[kind], _odds(value))
-            return family(kind)(**{x: _parameter(getattr(value, x)) for x in names})  # type: ignore[no-any-return]
+            given = {x: _parameter(getattr(value, x)) for x in names}
+            return family(kind)(**_with_narrow_counts(given))  # type: ignore[no-any-return]
         if kind == "Independent":
             inner = _of_torch(value.base_dist)
             return family(kind)(inner, value.reinterpreted_batch_ndims)  # type: ignore[no-any-return]
@@ -242,6 +244,16 @@ def _of_torch(value: Any) -> Distribution:
             transforms = [found for x in value.transforms for found in chain(x, _numbers)]
             return family(kind)(_of_torch(value.base_dist), transforms)  # type: ignore[no-any-return]
     raise TypeError(f"torch.distributions' {type(value).__name__} has no counterpart here")
+
+
+def _with_narrow_counts(given: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of which a count that is Python's makes none wide: it is float32 where the others are, if exact so."""
+    sizes = [x.dtype.itemsize for x in given.values() if not isinstance(x, int)]
+    narrow = max(sizes) <= FLOAT32.itemsize
+    return {
+        name: np.float32(x) if narrow and isinstance(x, int) and int(np.float32(x)) == x else x
+        for name, x in given.items()
+    }
 
 
 def _odds(value: Any) -> str:

@@ -150,6 +150,15 @@ class TestTorch:
         self.torch = pytest.importorskip("torch", reason="PyTorch is not installed")
         self.of = self.torch.distributions
 
+    def test_a_count_does_not_make_wide_what_is_narrow(self):
+        torch, of = self.torch, self.of
+        p, q = torch.tensor([0.25, 0.75]), torch.tensor([0.5, 0.5])
+        found = kl.kl_divergence(of.Multinomial(3, p), of.Multinomial(3, q))
+        assert found.dtype == torch.float32
+        assert found == 3 * kl.kl_divergence(of.Categorical(p), of.Categorical(q))
+        assert kl.kl_divergence(of.Multinomial(3, p.double()), of.Multinomial(3, q)).dtype == torch.float64
+        assert kl.kl_divergence(of.Multinomial(2**24 + 1, p), of.Multinomial(2**24 + 1, q)).dtype == torch.float64
+
     @pytest.mark.parametrize("name", sorted(D.foreign.TORCH | D.foreign.TORCH_ODDS))
     def test_every_family_that_both_have(self, name):
         torch, of = self.torch, self.of
