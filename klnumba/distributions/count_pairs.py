@@ -261,7 +261,7 @@ FROM_ONE_FAILURE = by_form(first_failure_geometric_probs, first_failure_geometri
 
 def _one_count(p: Odds, q: Odds) -> None:
     """Refuse another total_count than 1."""
-    if any(np.any(np.not_equal(count, 1.0)) for count in looked_at(p, q, "total_count")):
+    if any(np.any(np.not_equal(count, 1.0) & ~np.isnan(count)) for count in looked_at(p, q, "total_count")):
         names = f"{type(p).__name__} || {type(q).__name__}"
         raise NotImplementedError(f"KL({names}) has a closed form for a total_count of 1; method='sum' adds up")
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from klnumba.distributions.distribution import Distribution
-from klnumba.distributions.registry import ByForm, Pair, find, refusal
+from klnumba.distributions.registry import ByForm, Pair, find, is_refusal, refusal
 from klnumba.kernels.elementwise import TAKING, of_numbers
 
 
@@ -59,7 +59,7 @@ def jitted_kl(p: type[Distribution] | Distribution, q: type[Distribution] | Dist
     try:
         found: Callable[..., float] = of_numbers(formula, count)
     except Exception as reason:
-        if not (type(reason).__module__.startswith("numba.") or isinstance(reason, RecursionError)):
+        if not is_refusal(reason):
             raise
         raise refusal(pair, reason) from None
     return found

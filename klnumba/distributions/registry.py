@@ -201,7 +201,7 @@ def _evaluated(pair: Pair, p: Distribution, q: Distribution, shape: tuple[int, .
     try:
         return over(formula, p, of_p, q, of_q, unit)
     except Exception as reason:
-        if not (type(reason).__module__.startswith("numba.") or isinstance(reason, RecursionError)):
+        if not is_refusal(reason):
             raise
         raise refusal(pair, reason) from None
 
@@ -239,6 +239,12 @@ def _of_the_rest(p: Distribution, q: Distribution, shape: tuple[int, ...], unit:
     return None
 
 
+def is_refusal(reason: Exception) -> bool:
+    """Whether this is what a compiler says of a formula; of a name that a module does not have it is Python's error."""
+    of_a_module = isinstance(reason, AttributeError) and isinstance(reason.obj, types.ModuleType)
+    return type(reason).__module__.startswith("numba.") or isinstance(reason, RecursionError) or of_a_module
+
+
 def refusal(pair: Pair, reason: Exception) -> TypeError:
     """What the compiler says of a formula, in a line."""
     if isinstance(reason, RecursionError):
@@ -256,7 +262,10 @@ def _named(pair: Pair) -> str:
 
 def _of_shape(pair: Pair, result: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
     """What a function gave, broadcast, in the dtype of the parameters."""
-    numbers = np.asarray(result)
+    try:
+        numbers = np.asarray(result)
+    except (ValueError, TypeError, RuntimeError) as reason:  # a ragged list, or a tensor that is part of a graph
+        raise TypeError(f"{_named(pair)} gave what cannot be read as an array: {reason}") from None
     if numbers.dtype.kind not in "fiub":
         kind = type(result).__name__ if numbers.dtype.kind == "O" else numbers.dtype
         raise TypeError(f"{_named(pair)} gave {kind}, not real numbers")
@@ -318,14 +327,23 @@ class ByForm:
 
 
 def looked_at(p: Distribution, q: Distribution, name: str) -> list[Any]:
-    """A parameter whose value decides whether there is a closed form, of those of the two that have it."""
-    found = [x._given[name] for x in (p, q) if name in x._given]
-    if any(map(on_device, found)):
+    """A parameter whose value decides whether there is a closed form, of those of the two that have it.
+
+    It is NaN where it was not checked and breaks its rule.
+    """
+    having = [x for x in (p, q) if name in x._given]
+    if any(on_device(x._given[name]) for x in having):
         raise NotImplementedError(
             f"KL({type(p).__name__} || {type(q).__name__}) is known for some {name} only, which are not looked at on a "
             f"CUDA device: give {name} as numbers in the memory of the CPU"
         )
-    return found
+    return [x._column(name) for x in having]
+
+
+def apart(p: Distribution, q: Distribution, name: str) -> Any:
+    """Where such a parameter of the two differs, of numbers that keep its rule."""
+    first, second = looked_at(p, q, name)
+    return np.not_equal(first, second) & ~(np.isnan(first) | np.isnan(second))
 
 
 def common_shape(p: Distribution, q: Distribution) -> tuple[int, ...]:

@@ -50,6 +50,10 @@ def test_the_cosine_integral_on_both_sides_of_1():
     [
         (D.StudentT([1.0, np.nan], validate_args=False), D.Cauchy(0.0, 1.0)),
         (D.Exponential(1.0), D.Cauchy([0.0, np.nan], 1.0, validate_args=False)),
+        (D.StudentT([1.0, -1.0], validate_args=False), D.Cauchy(0.0, 1.0)),
+        (D.Logistic(0.0, [1.0, -1.0], validate_args=False), D.Logistic(0.0, 1.0)),
+        (D.NegativeBinomial([3.0, -3.0], 0.5, validate_args=False), D.NegativeBinomial(3.0, 0.25)),
+        (D.NegativeBinomial([1.0, -3.0], 0.5, validate_args=False), D.Geometric(0.25)),
     ],
 )
 def test_what_was_not_checked_gives_nan(p, q):

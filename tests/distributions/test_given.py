@@ -82,6 +82,14 @@ def test_a_function_that_gives_no_numbers_is_named(own, value):
         kl.kl_divergence(Left(0.0, 1.0), Right(0.0, 1.0))
 
 
+def test_a_function_that_gives_no_array_is_named(own):
+    torch = pytest.importorskip("torch", reason="tensors are torch's")
+    for value in ([[1.0, 2.0], [3.0]], torch.ones((), requires_grad=True)):
+        D.register_kl(Left, Right, replace=True)(lambda p, q, value=value: value)
+        with pytest.raises(TypeError, match=r"KL\(Left \|\| Right\): .* gave what cannot be read as an array"):
+            kl.kl_divergence(Left(0.0, 1.0), Right(0.0, 1.0))
+
+
 def test_draws_without_numbers_have_no_divergence():
     p = D.Independent(D.Normal(np.zeros((2, 0)), 1.0), 1)
     assert kl.kl_divergence(p, p).tolist() == p.entropy().tolist() == [0.0, 0.0]

@@ -261,6 +261,7 @@ def test_what_cannot_be_compiled_is_not_registered(own, formula, text):
         (calls_itself, "calls_itself cannot be compiled: it calls itself"),
         (lambda a, b: None, r"cannot be compiled: No implementation of function .*\(none\)"),
         (lambda a, b: special.digamma(a), "cannot be compiled: Unknown attribute 'digamma' of type Module"),
+        (lambda a, b: np.linalg.foo(a), "cannot be compiled: module 'numpy.linalg' has no attribute 'foo'"),
     ],
 )
 def test_the_reason_why_a_formula_does_not_compile(own, formula, text):
