@@ -159,7 +159,8 @@ def statistics(
     temperature: float, where: Any, keepdims: bool, dtype: Any, count: int | None, invalid: str, align: str = "outer",
     stream: Any = None, unrounded: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
-    """Several statistics of every row; `unrounded` are given in float64 also where they are computed in float32."""
+    """Several statistics of every row; on the host
+    `unrounded` gives float64 also where they are computed in float32."""
     if any_on_device(p, q, where):
         from klnumba.gpu import reduction as gpu
 
@@ -220,7 +221,7 @@ def flag(value: Any, name: str) -> bool:
     if value is True or value is False:
         return value
     if not isinstance(value, int | np.integer | np.bool_) or value not in (0, 1):
-        raise TypeError(f"{name}: True or False, not {value!r}")
+        raise TypeError(f"{name}: True or False, not {short(value)}")
     return bool(value)
 
 

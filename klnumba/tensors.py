@@ -37,11 +37,13 @@ def untraced(function: F) -> F:
 
 
 def untrace(kind: type, *names: str) -> None:
-    """Make doors of those of a class's own functions and properties that have these names."""
+    """Make doors of those of a class's own methods and properties that have these names."""
     for name in names:
         found = vars(kind).get(name)
         if isinstance(found, FunctionType):
             setattr(kind, name, untraced(found))
+        elif isinstance(found, classmethod):
+            setattr(kind, name, classmethod(untraced(found.__func__)))
         elif isinstance(found, property) and found.fget:
             setattr(kind, name, found.getter(untraced(found.fget)))
 

@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 torch: Any = importlib.import_module("torch")  # whose compiler is loaded
-_on_this_thread: Callable[[], Any] = torch._C._dynamo.eval_frame.get_eval_frame_callback
+_frames = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
+# Without this, of a PyTorch that has it elsewhere, a door is known by what is traced alone.
+_on_this_thread: Callable[[], Any] = getattr(_frames, "get_eval_frame_callback", lambda: None)
 
 
 def is_around() -> bool:

@@ -188,7 +188,7 @@ def hard_pairs() -> str:
     beyond = [row for row in rows if row["beyond_1e-13"]]
     points, off = sum(row["points"] for row in rows), sum(row["beyond_1e-13"] for row in rows)
     told = (
-        f"{off or 'None'} of these {points:,} cases of {len(rows)} pairs is off by more than 1e-13; the largest error "
+        f"Off by more than 1e-13 are {off or 'none'} of these {points:,} cases of {len(rows)} pairs; the largest error "
         f"is {worst['largest_error']:.1e}, from {worst['p']} to {worst['q']}."
     )
     if not beyond:

@@ -56,7 +56,7 @@ def score(p: Any, q: Any, *, mask: Any = None, **options: Any) -> Delayed:
     if unknown:
         raise TypeError(f"{min(unknown)}: not an option of scoring dask arrays; those are {', '.join(_SCORING)}")
     first, second = lazily_given(p, "p"), lazily_given(q, "q")
-    refuse_unknown(first, second)
+    refuse_unknown(first, second, () if mask is None else mask, mask="mask")
     if first.ndim != 2 or first.shape != second.shape:
         raise ValueError(f"p, q: two matrices of one shape, not {first.shape} and {second.shape}")
     if mask is not None and np.shape(mask) not in (first.shape, (first.shape[0], 1)):

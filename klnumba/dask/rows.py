@@ -76,7 +76,7 @@ def lazily_given(x: Any, name: str) -> Any:
 
 def mask_of(where: Any) -> Any:
     """The argument `where`, lazily."""
-    mask = da.asarray(where)
+    mask = lazily_given(where, "where")
     arrays.truth(np.ma.ones(0, mask.dtype) if isinstance(mask._meta, np.ma.MaskedArray) else np.ones(0, mask.dtype))
     return mask
 
@@ -100,10 +100,10 @@ def whole_rows(x: Any, *axes: int) -> Any:
     return x.rechunk(cut, block_size_limit=most, method="tasks")
 
 
-def refuse_unknown(*taken: Any) -> None:
+def refuse_unknown(*taken: Any, mask: str = "where") -> None:
     """An error where a selection by a mask has left Dask without the lengths of blocks."""
-    if any(n != n for x in taken for n in x.shape):
-        raise ValueError("p, q and where: chunk sizes are not known; compute_chunk_sizes() finds them")
+    if any(n != n for x in taken for n in np.shape(x)):
+        raise ValueError(f"p, q and {mask}: chunk sizes are not known; compute_chunk_sizes() finds them")
 
 
 def _common_shape(*taken: Any) -> tuple[int, ...]:

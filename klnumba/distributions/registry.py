@@ -241,7 +241,8 @@ def _of_the_rest(p: Distribution, q: Distribution, shape: tuple[int, ...], unit:
 
 def is_refusal(reason: Exception) -> bool:
     """Whether this is what a compiler says of a formula; of a name that a module does not have it is Python's error."""
-    of_a_module = isinstance(reason, AttributeError) and isinstance(reason.obj, types.ModuleType)
+    asked = reason.obj if isinstance(reason, AttributeError) else None
+    of_a_module = isinstance(asked, types.ModuleType) and not asked.__name__.startswith(("klnumba", "numba"))
     return type(reason).__module__.startswith("numba.") or isinstance(reason, RecursionError) or of_a_module
 
 

@@ -174,6 +174,7 @@ def _copied(piece: Any) -> Callable[..., Any]:
     return rebuilt(piece.py_func, lambda value: value, lambda value: False)
 
 
+@functools.cache
 def as_written(formula: Callable[..., Any]) -> Any:
     """A formula whose products and sums are not to be contracted, as a part of a loop."""
     return part(rebuilt(formula, scalar, is_formula))
@@ -304,19 +305,29 @@ def reordering(function: Callable[..., Any]) -> Any:
     return _piece(function, lambda text: _for_any_number(_jit(text, fastmath={"nsz", "reassoc"}, **INNER)))
 
 
+PLAIN = (int, float, str, np.generic, np.dtype, type(None))  # of which equal texts mean equal values
+
 _pieces: dict[tuple[Any, ...], Any] = {}
 
 
 def _piece(function: Callable[..., Any], make: Callable[[Any], Any]) -> Any:
     """A piece of this text with these contents: where several loops build the same one, it is compiled once."""
-    contents = [cell.cell_contents for cell in function.__closure__ or ()]
-    key = (
-        make.__code__, function.__code__, function.__defaults__, id(function.__globals__),
-        *(value if callable(value) else repr(value) for value in contents),
-    )  # fmt: skip
+    held = (
+        function.__defaults__,
+        function.__kwdefaults__,
+        *(cell.cell_contents for cell in function.__closure__ or ()),
+    )
+    key = (make.__code__, function.__code__, id(function.__globals__), *map(_told, held))
     if key not in _pieces:
         _pieces[key] = make(_named(function))
     return _pieces[key]
+
+
+def _told(value: Any) -> Any:
+    """What tells a value from all others: its text, or where it lies, which is as long as the piece that holds it."""
+    if isinstance(value, tuple):
+        return tuple(map(_told, value))
+    return repr(value) if isinstance(value, PLAIN) else id(value)
 
 
 def _for_any_number(dispatcher: Any) -> Any:

@@ -59,7 +59,7 @@ def unneeded(function: Any) -> set[Any]:
 
 
 def _compiler(name: str, library: Any) -> Any:
-    """Numba's steps without those unneeded, two of them replaced."""
+    """Numba's steps without those unneeded, some of them replaced."""
     ours = {
         NativeLowering: _lowering(name, library),
         NopythonTypeInference: Inference,

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from klnumba.metrics import files
-from klnumba.tensors import untrace
+from klnumba.tensors import untrace, untraced
 
+# What is asked of a metric or a statistic, under any of their names: none of it is for PyTorch's compiler to follow.
 DOORS = (
     "__init__", "__call__", "forward", "update", "update_values", "compute", "reset", "merge", "clone", "summary",
     "summaries", "quantile", "mean", "total", "moments", "distribution", "state_dict", "load_state_dict", "rows",
-    "labels", "std", "metric", "size", "plot",
+    "labels", "std", "metric", "size", "plot", "from_state_dict", "__add__", "__radd__",
 )  # fmt: skip
 
 
@@ -20,7 +21,7 @@ class Lasting:
     """The base of what gives its state and takes one."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """PyTorch's compiler follows none of what is done with one."""
+        """Make doors of those."""
         super().__init_subclass__(**options)
         untrace(cls, *DOORS)
 
@@ -37,11 +38,13 @@ class Lasting:
         """The object whose `state_dict` this is."""
         raise NotImplementedError
 
+    @untraced
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything into a file, which replaces an old one only when it is whole and on disk."""
         files.write(path, {"class": type(self).__name__, **self.state_dict()})
 
     @classmethod
+    @untraced
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """The object that `save` wrote.
 

@@ -16,6 +16,7 @@ from klnumba.divergence import Axis, Invalid, Kind
 from klnumba.gpu.borders import any_on_device, is_on_device, shape_of
 from klnumba.gpu.values import DeviceValues
 from klnumba.kernels.uninterrupted import uninterrupted
+from klnumba.labels import outside
 from klnumba.metrics.batch import Batch, as_row_values, on_host, refuse_masked
 from klnumba.metrics.kept_rows import Buffer, Spill
 from klnumba.metrics.labels import Label
@@ -31,8 +32,8 @@ _EARLY = (
     "as metric states have not yet been updated."
 )
 _WEIGHTLESS = (
-    "The ``compute`` method of metric {} was called while no row has weight: all updates so far were without rows, or "
-    "with rows of weight 0 alone."
+    "The ``compute`` method of metric {} was called while no row has weight: no update so far had a row of a "
+    "weight above 0."
 )
 
 
@@ -315,7 +316,7 @@ class RowMetric(Mergeable):
         """
         if not self.rows:
             text = _WEIGHTLESS if self._updated else _EARLY
-            warnings.warn(text.format(type(self).__name__), UserWarning, stacklevel=2)
+            warnings.warn(text.format(type(self).__name__), UserWarning, stacklevel=outside())
         with self._lock:
             return (
                 self._given_back(self._list().values()) if self._kept is not None else self._value_of(self.statistics)

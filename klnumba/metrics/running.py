@@ -22,7 +22,7 @@ from klnumba.metrics.sketch import shift_for
 from klnumba.metrics.state import NO_LABELS, State, check_load, frozen
 from klnumba.metrics.summary import Summary
 from klnumba.metrics.turns import Turns
-from klnumba.reduction import real
+from klnumba.reduction import real, short
 
 Array = np.ndarray[Any, Any]
 
@@ -405,7 +405,7 @@ def _checked_error(value: Any) -> float | None:
     if value is None:
         return None
     if not LEAST_ERROR <= real(value, "quantile_error") <= LARGEST_ERROR:
-        raise ValueError(f"quantile_error: from {LEAST_ERROR} to {LARGEST_ERROR}, or None, not {value!r}")
+        raise ValueError(f"quantile_error: from {LEAST_ERROR} to {LARGEST_ERROR}, or None, not {short(value)}")
     return float(value)
 
 

@@ -193,7 +193,7 @@ def _seconds(every: Any) -> float:
 
 def _asked(stop: Any) -> Callable[[], bool] | None:
     if stop is not None and not callable(stop):
-        raise InputError(f"stop: a function without arguments, not {stop!r}")
+        raise InputError(f"stop: a function without arguments, not {short(stop)}")
     return stop  # type: ignore[no-any-return]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from klnumba.reduction import flag
+from klnumba.reduction import flag, short
 from klnumba.scoring.blocks import Watch
 from klnumba.scoring.errors import InputError, needs
 
@@ -22,7 +22,7 @@ def checked(wanted: Any) -> bool | Watch | None:
     try:
         return flag(wanted, "progress")
     except TypeError:
-        raise InputError(f"progress: True, False or a function, not {wanted!r}") from None
+        raise InputError(f"progress: True, False or a function, not {short(wanted)}") from None
 
 
 @contextmanager

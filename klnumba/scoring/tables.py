@@ -22,6 +22,7 @@ PAGE = 1 << 20  # bytes of a page of Parquet, as most writers make them
 BUFFER = 1 << 14  # bytes of a column that are read at a time
 FEW = 1024  # rows of lists at most, among which one may tell how long they are
 SHOWN = 40  # characters of a field in an error text
+MISSING = {word.lower() for word in WORDS}
 TRUTH = {"true": "1", "false": "0", '"true"': "1", '"false"': "0"}
 NOTATION = re.compile(  # numbers as other programs and languages write them
     r"""[+\-\u2212]?(
@@ -103,14 +104,19 @@ def _parse(lines: Sequence[str], width: int) -> Array:
     """The numbers of these lines; truth values are 1 and 0, as in files of other formats."""
     try:
         found = _numbers_in(lines)
-    except ValueError:
-        digits = [",".join(TRUTH.get(field.strip().lower(), field) for field in line.split(",")) for line in lines]
-        if digits == lines:
-            raise
-        found = _numbers_in(digits)
+    except ValueError as error:
+        try:
+            found = _numbers_in([",".join(map(_digit_of, line.split(","))) for line in lines])
+        except ValueError:
+            raise error from None  # which shows fields as they are in the file
     if found.shape[1] != width:
         raise ValueError(f"{found.shape[1]} columns, where the first line has {width}")
     return found
+
+
+def _digit_of(field: str) -> str:
+    """1 or 0 for a truth value; any other field as it is."""
+    return TRUTH.get(field.strip().lower(), field)
 
 
 def _numbers_in(lines: Sequence[str]) -> Array:
@@ -145,7 +151,7 @@ def _is_header(path: Path, fields: Sequence[str]) -> bool:
 def _may_be_a_value(field: str) -> bool:
     """Whether a field that is no number stands for a missing one, a truth value, or a number in another notation."""
     word = field.strip()
-    known = word in WORDS or word.lower() in TRUTH
+    known = word.lower() in MISSING or word.lower() in TRUTH
     return bool(word) and (known or NOTATION.fullmatch(word) is not None)
 
 

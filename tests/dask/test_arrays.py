@@ -184,6 +184,8 @@ def test_chunks_of_unknown_size():
         unknown = rows[da.from_array(P[0, :, 0] > 0.1, 7)]
         with pytest.raises(ValueError, match="chunk sizes are not known; compute_chunk_sizes"):
             call(unknown, unknown)
+    with pytest.raises(ValueError, match="p, q and mask: chunk sizes are not known"):
+        lazy.score(rows, rows, mask=unknown > 0.0)
 
 
 def test_tensors_beside_dask_arrays():
@@ -191,6 +193,9 @@ def test_tensors_beside_dask_arrays():
     rows, tensor = da.from_array(P[0], (7, -1)), torch.tensor(P[0])
     np.testing.assert_array_equal(lazy.kl_divergence(tensor, rows + 0.5), kl.kl_divergence(P[0], P[0] + 0.5))
     np.testing.assert_array_equal(lazy.rel_entr(rows + 0.5, tensor), kl.rel_entr(P[0] + 0.5, P[0]))
+    where = torch.tensor(P[0] > 0.1)
+    found = lazy.kl_divergence(rows, rows + 0.5, where=where, normalize=False)
+    np.testing.assert_array_equal(found, kl.kl_divergence(P[0], P[0] + 0.5, where=P[0] > 0.1, normalize=False))
     assert lazy.score(rows, tensor).compute().rows == len(P[0])
     assert lazy.accumulate(kl.KLDivergence(), tensor, rows).compute().rows == len(P[0])
     for call in (lazy.js_divergence, lazy.rel_entr, lazy.score):

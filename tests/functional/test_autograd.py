@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 
 import numpy as np
@@ -360,6 +361,18 @@ COMPILED = {
     "loss object": lambda x: functional.KLDivLoss(reduction="sum")(x.log_softmax(-1), x.detach().softmax(-1)),
     "torchmetrics": lambda x: functional.kl_divergence(x.softmax(-1)[None], Q),
 }
+
+
+def test_the_way_past_a_compiler_that_does_not_tell_what_it_follows(monkeypatch):
+    """As that of a PyTorch which keeps this elsewhere."""
+    torch.compile(torch.sin, backend="eager")(torch.ones(1))
+    from klnumba import torch_compiler
+
+    with monkeypatch.context() as changed:
+        changed.delattr(torch._C._dynamo.eval_frame, "get_eval_frame_callback")
+        assert not importlib.reload(torch_compiler).is_around()
+        assert kl.kl_divergence([0.5, 0.5], [0.25, 0.75]) == kl.kl_divergence(P, Q)[0]
+    assert not importlib.reload(torch_compiler).is_around()
 
 
 @pytest.mark.filterwarnings("error:Dynamo detected a call:UserWarning")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numba.core import ir
 
+from klnumba.formulas import elementary
 from klnumba.kernels import compiler, inlining
 
 REAL = numba.float64(numba.float64)
@@ -40,6 +41,36 @@ def test_pieces_of_other_contents_or_kinds_are_others():
     others = [shifted(by) for by in (3.0, 2, np.float32(2.0), math.nan)]
     assert len({id(piece) for piece in kinds + others}) == 7
     assert [value(f"shifted-{k}", piece, 1.0) for k, piece in enumerate(kinds + others[:3])] == [3.0, 3, 3, 4, 3, 3]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (np.arange(2000.0), np.where(np.arange(2000) == 1000, 0.0, np.arange(2000.0))),
+        (np.array([0.1234567890]), np.array([0.1234567891])),
+        (True, 1),
+        ((1, 2.0), (1.0, 2.0)),
+    ],
+    ids=["an array too long to be written", "digits that are not written", "a truth value", "tuples"],
+)
+def test_contents_that_look_alike(one, other):
+    assert shifted(one) is not shifted(other)
+
+
+def test_defaults_are_contents():
+    def shifted_by(default):
+        def moved(x, by=default):
+            return x + by
+
+        return compiler.helper(moved)
+
+    found = [shifted_by(default) for default in (1, 1.0, True, 0.0, -0.0, None)]
+    assert len({id(piece) for piece in found}) == 6
+    assert shifted_by(1.0) is found[1]
+
+
+def test_a_formula_as_it_is_written_is_one_part():
+    assert compiler.as_written(elementary.log1p) is compiler.as_written(elementary.log1p)
 
 
 def test_pieces_that_close_over_functions_of_one_name():

@@ -209,8 +209,9 @@ def test_no_labels_after_rows_without():
 
 @pytest.mark.parametrize(("reduction", "value"), [("mean", np.nan), ("sum", 0.0), ("none", np.empty(0))])
 def test_before_the_first_update(reduction, value):
-    with pytest.warns(UserWarning, match=EARLY):
+    with pytest.warns(UserWarning, match=EARLY) as told:
         np.testing.assert_array_equal(kl.KLDivergence(reduction=reduction).compute(), value)
+    assert [warning.filename for warning in told] == [__file__]
 
 
 @pytest.mark.parametrize("metric", [kl.KLDivergence, kl.JensenShannonDivergence, kl.CrossEntropy])

@@ -42,14 +42,20 @@ def test_a_first_line_that_may_be_names_or_numbers(first: str, tmp_path: Path) -
 
 @pytest.mark.parametrize(
     "first",
-    ["NA,NA", "null,null", "#N/A,#N/A", "-,-", '-,"."', "True,False", "TRUE,true", '"1,5","2,5"', "0x10,0X1f",
-     "1d3,2D-3", "a,NA", "n/a,b", "false,b", "50%,7 %", "1'000,2 000", '"1,234.5","-1.234,5"', "\u22121,\u22122"],
+    ["NA,NA", "null,null", "na,Null", "#N/A,#N/A", "-,-", '-,"."', "True,False", "TRUE,true", '"1,5","2,5"',
+     "0x10,0X1f", "1d3,2D-3",
+     "a,NA", "n/a,b", "false,b", "50%,7 %", "1'000,2 000", '"1,234.5","-1.234,5"', "\u22121,\u22122"],
 )  # fmt: skip
 def test_a_first_line_of_what_is_no_name(first: str, tmp_path: Path) -> None:
     """Such as a row with nothing but missing values, which would be lost as a header."""
     path = csv(tmp_path, f"{first}\n3,4\n1,2\n")
     assert "may be names or numbers: say --header or --no-header" in refusal(path)
     np.testing.assert_array_equal(open_source(path, "p", header=True).read(0, 5), [[3, 4], [1, 2]])
+
+
+def test_a_field_that_holds_a_truth_value_is_shown_as_it_is(tmp_path: Path) -> None:
+    path = csv(tmp_path, '1,2\n"x, true ,y",3\n')
+    assert "'x, true ,y'" in refusal(path, header=False)
 
 
 @pytest.mark.parametrize("first", ["True,False", ' TRUE ,"false"'])
