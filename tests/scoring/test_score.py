@@ -14,6 +14,7 @@ import pytest
 
 import klnumba as kl
 from klnumba.metrics import RunningStatistics
+from klnumba.reduction import statistics
 from klnumba.scoring import InputError, Interrupted, blocks, cache_reference, memory, outputs
 from tests.scoring import samples
 from tests.scoring.samples import CELLS, LOGITS, OTHERS, ROWS
@@ -24,6 +25,15 @@ ALL = ("kl", "reverse_kl", "js", "jeffreys", "entropy_p", "entropy_q", "cross_en
 @pytest.fixture(autouse=True)
 def few_rows_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "BLOCK", 7 * 2 * CELLS * 4)
+
+
+def unrounded(p: np.ndarray, q: np.ndarray, kind: str = "logit", stats=("kl",), where=None, **options) -> dict:
+    """The values of rows, not rounded to float32, as the statistics take them."""
+    settings = {"normalize": True, "base": None, "temperature": 1.0} | options
+    return statistics(
+        p, q, stats, kind, -1, **settings, where=where, keepdims=False, dtype=None, count=None, invalid="nan",
+        unrounded=True,
+    )  # fmt: skip
 
 
 def state_of(values: np.ndarray) -> dict:
@@ -46,12 +56,13 @@ def test_any_source_gives_the_values_of_the_whole(maker, tmp_path: Path) -> None
         p, q = (np.exp(x) if kind == "prob" else x for x in (LOGITS, OTHERS))
         item = maker(folder, p)
         wide = maker in (samples.csv, samples.csv_shards)
-        expected = kl.kl_divergence(p.astype(np.float64) if wide else p, q, kind=kind)
+        left = p.astype(np.float64) if wide else p
+        expected = kl.kl_divergence(left, q, kind=kind)
         np.save(folder / "q.npy.kept", q)
         sides = (item, q) if k == 0 else (item, str(folder / "q.npy.kept.npy"))
         report = kl.score(*sides, kind=kind, output=folder / "out.npy")
         np.testing.assert_array_equal(np.load(folder / "out.npy"), expected)
-        assert same_state(report.states["kl"].state_dict(), state_of(expected))
+        assert same_state(report.states["kl"].state_dict(), state_of(unrounded(left, q, kind)["kl"]))
         assert report.rows == ROWS
         assert not list(folder.glob("*.unfinished"))
 
@@ -60,13 +71,14 @@ def test_any_source_gives_the_values_of_the_whole(maker, tmp_path: Path) -> None
 def test_the_size_of_a_block_changes_no_bit(size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "BLOCK", size * CELLS * 8)
     expected = kl.row_statistics(LOGITS, OTHERS, stats=ALL, kind="logit", base=2.0, temperature=1.7)
+    exact = unrounded(LOGITS, OTHERS, stats=ALL, base=2.0, temperature=1.7)
     report = kl.score(LOGITS, OTHERS, stats=ALL, kind="logit", base=2.0, temperature=1.7, output=tmp_path / "out.npy")
     found = np.load(tmp_path / "out.npy")
     assert found.dtype.names == ALL
     for name, values in expected.items():
         assert found[name].dtype == values.dtype
         np.testing.assert_array_equal(found[name], values)
-        assert same_state(report.states[name].state_dict(), state_of(values))
+        assert same_state(report.states[name].state_dict(), state_of(exact[name]))
     assert report.unit == "bits"
 
 
@@ -158,10 +170,11 @@ def test_masks(tmp_path: Path) -> None:
     for mask, rows in ((cells, ~np.isin(np.arange(ROWS), [3, 40])), (tokens, np.ones(ROWS, bool))):
         np.save(tmp_path / "mask.npy", mask.astype(np.uint8))
         expected = kl.kl_divergence(LOGITS, OTHERS, kind="logit", where=mask)
+        exact = unrounded(LOGITS, OTHERS, where=mask)["kl"]
         for given in (mask, tmp_path / "mask.npy"):
             report = kl.score(LOGITS, OTHERS, kind="logit", mask=given, output=tmp_path / "out.npy")
             np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), expected)
-            assert same_state(report.states["kl"].state_dict(), state_of(expected[rows]))
+            assert same_state(report.states["kl"].state_dict(), state_of(exact[rows]))
             assert (report.rows, report.masked_rows) == (ROWS, ROWS - rows.sum())
             assert report.first_invalid is None
     whole_rows = np.arange(ROWS)[:, None] % 2 == 0
@@ -174,7 +187,7 @@ def test_masks(tmp_path: Path) -> None:
 def test_padded_vocabularies() -> None:
     wide = np.concatenate([OTHERS, np.full((ROWS, 5), 9.0, np.float32)], axis=1)
     tall = np.concatenate([LOGITS, np.full((ROWS, 2), np.nan, np.float32)], axis=1)
-    expected = state_of(kl.kl_divergence(LOGITS, OTHERS, kind="logit"))
+    expected = state_of(unrounded(LOGITS, OTHERS)["kl"])
     report = kl.score(tall, wide, kind="logit", valid_width=CELLS)
     assert same_state(report.states["kl"].state_dict(), expected)
     mask = np.ones(CELLS + 7, bool)
@@ -354,7 +367,7 @@ def test_report(tmp_path: Path) -> None:
     report = kl.score(LOGITS, OTHERS, kind="logit", report=tmp_path / "report.json", thresholds=(0.05,))
     kept = json.loads((tmp_path / "report.json").read_text())
     assert kept == json.loads(report.to_json())
-    values = kl.kl_divergence(LOGITS, OTHERS, kind="logit").astype(np.float64)
+    values = unrounded(LOGITS, OTHERS)["kl"]
     told = kept["statistics"]["kl"]
     assert told["mean"] == pytest.approx(values.mean(), rel=1e-15)
     assert told["max"] == values.max()
