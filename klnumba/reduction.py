@@ -159,8 +159,7 @@ def statistics(
     temperature: float, where: Any, keepdims: bool, dtype: Any, count: int | None, invalid: str, align: str = "outer",
     stream: Any = None, unrounded: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
-    """Several statistics of every row; on the host
-    `unrounded` gives float64 also where they are computed in float32."""
+    """Several statistics of every row; on the host `unrounded` gives float64 also where rows are of float32."""
     if any_on_device(p, q, where):
         from klnumba.gpu import reduction as gpu
 

@@ -33,6 +33,7 @@ from klnumba.formulas.primitives import fma
 from klnumba.formulas.special import HALF_LOG_2PI, difference_of_products, excess, stirling
 
 NARROW = 0.35  # up to this chance of success a negative binomial count is not much wider than a Poisson count
+SMALL = 2.0**-10  # means up to here are of counts that are hardly ever more than one
 
 
 # --- counts without end, from counts with one -------------------------------------------------------------------------
@@ -86,7 +87,8 @@ def one_to_negative_binomial(
     one = count * q
     d = difference_of_products(p, 1.0, count, q) + low
     close = abs(d) <= 0.5 * p and one > 1e-290
-    shift = log_ratio(p, one, d) if close else log(p) - (log(count) + log_q)
+    whole = q <= 0.5 and one > 1e-305  # which has all its digits: its logarithm may be many times that of the ratio
+    shift = log_ratio(p, one, d) if close or whole else log(p) - (log(count) + log_q)
     first = cell(p, one * exp(none), shift - none)
     beyond = phi(-q) if q <= 0.5 else -q - log_rest
     if p > 0.5 or q > 0.5 or one > 0.5:
@@ -154,13 +156,19 @@ def distance_of_means(n: float, p: float, count: float, q: float, rest: float) -
     return (first - second) + (fma(n, p, -first) - lost)
 
 
+def power_of_few(mean: float, k: float) -> float:
+    """mean**k/k! for k up to 2."""
+    return 1.0 if k == 0.0 else mean if k == 1.0 else 0.5 * mean * mean
+
+
 def to_negative_binomial(
     n: float, p: float, other: float, count: float, q: float, rest: float, log_q: float, log_rest: float, low: float
 ) -> float:
     """KL of n draws with probabilities p = 1 - other: a sum over the counts; `low` is to be added to n*p - E_q(K).
 
     Where the means are close, the variances alike, and few draws of q succeed, it is of the cells of all counts, else
-    of the log-ratios.
+    of the log-ratios. Where both means are small, the logarithms of the masses of 1 and 2 are many times their
+    difference: these are taken of the mean itself, and the log-ratios of the ratio of the means.
     """
     if n == 0.0 or p == 0.0:
         return -count * log_rest
@@ -171,25 +179,34 @@ def to_negative_binomial(
     mean = n * p
     mean_low = fma(n, p, -mean)
     close = False
+    small = False
     d = 0.0
     shift = 0.0
     if q <= NARROW:
         d = distance_of_means(n, p, count, q, rest) + low
         close = abs(d) <= min(0.5 * mean, math.sqrt(mean)) and other * rest >= ALIKE
-        shift = log_ratio(mean, mean - d, d) if close else 0.0
+        mean_q = mean - d if close else count * q / rest
+        small = max(mean, mean_q) < SMALL and mean_q > 0.0
+        shift = log_ratio(mean, mean_q, d) if close or small else 0.0
     step = step_of_sum(n, p, other)
     reach = width_of_sum(n, p, other)
     k = max(math.floor(mean - reach), 0.0)
     last = mean + reach if close else min(mean + reach, n)
     total = 0.0
     while k <= last:
-        poisson = poisson_log_mass(k, mean)
+        few = small and k <= 2.0
+        power = power_of_few(mean, k) if few else 1.0
+        poisson = -mean if few else poisson_log_mass(k, mean)
         left = (mean - k) + mean_low
         above = over_poisson(k, n, p, other, left) if k <= n else -math.inf
-        mass = exp(poisson + above)
-        if close:
+        mass = power * exp(poisson + above)
+        above_q = 0.0
+        if close or small:
             above_q = over_poisson_of_mean(k, count, q, rest, d - left) + (d - k * shift)
-            total += cell(mass, exp(poisson + above_q), above - above_q)
+        if close:
+            total += cell(mass, power * exp(poisson + above_q), above - above_q)
+        elif mass > 0.0 and small:
+            total += mass * (above - above_q)
         elif mass > 0.0:
             total += mass * ((poisson + above) - log_mass(k, count, q, rest, log_q, log_rest))
         k += step

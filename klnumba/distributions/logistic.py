@@ -13,7 +13,7 @@ from klnumba.distributions.laplace import Laplace, to_laplace
 from klnumba.distributions.location_scale import LocationScale
 from klnumba.distributions.normal import Normal
 from klnumba.distributions.odds import softplus
-from klnumba.distributions.registry import ByForm, Chosen, apart, register_kl
+from klnumba.distributions.registry import ByForm, Chosen, differs, register_kl
 from klnumba.formulas.elementary import log
 from klnumba.formulas.ranges import in_range
 from klnumba.formulas.special import excess_of_products, exp_excess, log_gamma_bregman, log_of_products
@@ -68,7 +68,7 @@ def same_scale(loc_p: float, scale: float, loc_q: float, scale_q: float) -> floa
 
 def of_equal_scales(p: Logistic, q: Logistic) -> Chosen:
     """The formula, which serves equal scales."""
-    if np.any(apart(p, q, "scale")):
+    if np.any(differs(p, q, "scale")):
         raise NotImplementedError(
             "KL(Logistic || Logistic) has no closed form for unequal scale; method='quadrature' integrates"
         )

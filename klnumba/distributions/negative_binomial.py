@@ -23,7 +23,7 @@ from klnumba.distributions.odds import (
     softplus,
     times_per_success_logits,
 )
-from klnumba.distributions.registry import ByForm, Chosen, apart, register_kl
+from klnumba.distributions.registry import ByForm, Chosen, differs, register_kl
 from klnumba.formulas.elementary import log1p
 from klnumba.formulas.quick import Slopes, with_quick_slopes
 from klnumba.formulas.slopes_of_pairs import expm1_of_difference, signed_log1p, unless_lost
@@ -133,7 +133,7 @@ def _is_none(p: NegativeBinomial) -> Any:
 
 def of_equal_counts(p: NegativeBinomial, q: NegativeBinomial) -> Chosen:
     """The formula, which serves equal counts, and those of a p that is always 0."""
-    unequal = apart(p, q, "total_count")
+    unequal = differs(p, q, "total_count")
     if np.any(unequal) and np.any(unequal & ~np.asarray(_is_none(p))):
         raise NotImplementedError(
             "KL(NegativeBinomial || NegativeBinomial) has no closed form for unequal total_count; method='sum' adds up"

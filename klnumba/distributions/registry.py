@@ -341,7 +341,7 @@ def looked_at(p: Distribution, q: Distribution, name: str) -> list[Any]:
     return [x._column(name) for x in having]
 
 
-def apart(p: Distribution, q: Distribution, name: str) -> Any:
+def differs(p: Distribution, q: Distribution, name: str) -> Any:
     """Where such a parameter of the two differs, of numbers that keep its rule."""
     first, second = looked_at(p, q, name)
     return np.not_equal(first, second) & ~(np.isnan(first) | np.isnan(second))

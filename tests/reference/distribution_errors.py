@@ -24,17 +24,21 @@ BOUND = 1e-13  # what a closed form promises
 SMALLEST, LARGEST = mpf(2) ** -1022, mpf(2) ** 1024
 
 
+def names(name: str) -> tuple[str, ...]:
+    """The names of the parameters of a family, or of a form of one such as ``Binomial.logits``."""
+    family, _, form = name.partition(".")
+    found: tuple[str, ...] = getattr(distributions, family).parameters
+    return (*found[:-1], form) if form else found
+
+
 def build(name: str, numbers: Any) -> Any:
     """A batch of distributions, one a column of `numbers`."""
-    family, _, form = name.partition(".")
-    cls = getattr(distributions, family)
-    names = cls.parameters if not form else (*cls.parameters[:-1], form)
-    return cls(**dict(zip(names, numbers, strict=True)))
+    return getattr(distributions, name.partition(".")[0])(**dict(zip(names(name), numbers, strict=True)))
 
 
 def width(name: str) -> int:
     """How many parameters the family has."""
-    return len(getattr(distributions, name.partition(".")[0]).parameters)
+    return len(names(name))
 
 
 def evaluate(p: str, q: str, numbers: list[tuple[float, ...]]) -> np.ndarray:

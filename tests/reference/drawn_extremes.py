@@ -9,19 +9,12 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from klnumba import distributions
+from tests.reference.distribution_errors import names
 from tests.reference.distributions import AT, INTERVALS
 from tests.reference.hard_values import POSITIVE_ONLY, grid
 
 BOUNDED = {"probs", "logits", "total_count", "v"}  # whose sizes are those of the grid
 LEAST, MOST = 1e-300, 1e300
-
-
-def names(family: str) -> tuple[str, ...]:
-    """The names of the parameters, with a form such as ``Binomial.logits``."""
-    base, _, form = family.partition(".")
-    found: tuple[str, ...] = getattr(distributions, base).parameters
-    return (*found[:-1], form) if form else found
 
 
 def drawn(p: str, q: str, count: int, seed: int = 0) -> Iterator[tuple[float, ...]]:

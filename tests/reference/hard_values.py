@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 from mpmath import mp, mpf
 
-from klnumba import distributions
-from tests.reference.distribution_errors import BOUND, LARGEST, SMALLEST, evaluate
+from tests.reference.distribution_errors import BOUND, LARGEST, SMALLEST, evaluate, names
 from tests.reference.distributions import AT, CLOSED, INTERVALS
 from tests.reference.near_families import NEAR, STEPS
 
@@ -41,16 +40,14 @@ BY_NAME = {"loc": REAL, "probs": PROBS, "logits": LOGITS, "total_count": (1.0, 2
 
 def grid(name: str) -> list[tuple[float, ...]]:
     """Extreme parameters of a family."""
-    family, _, form = name.partition(".")
-    names = getattr(distributions, family).parameters
-    names = (*names[:-1], form) if form else names
+    family = name.partition(".")[0]
     if family in INTERVALS:
         return [
             ends
             for ends in itertools.product(POSITIVE if family == "LogUniform" else REAL, repeat=2)
             if ends[0] < ends[1]
         ]
-    choices = [BY_NAME.get(x, POSITIVE) for x in names]
+    choices = [BY_NAME.get(x, POSITIVE) for x in names(name)]
     if family == "VonMises":
         choices[0] = (0.0, 1.0, -1e-30, 1e-10, 3.0)
     if family == "InverseGaussian":
