@@ -78,12 +78,18 @@ def is_ours(formula: Callable[..., Any]) -> bool:
 
 def name_of(formula: Callable[..., Any]) -> str:
     """A name for the cache that no other formula has: what it closes over is a part of it."""
-    name = f"{formula.__module__}.{formula.__qualname__}".removeprefix("klnumba.").replace(".<locals>", "")
+    name = _in_files(formula)
     held = [cell.cell_contents for cell in formula.__closure__ or ()]
     if held:
         text = "\0".join(name_of(value) if is_formula(value) else repr(value) for value in held)
         name += f"-{_short_hash(text)}"
-    return name.replace(".", "-")
+    return name
+
+
+def _in_files(function: Callable[..., Any]) -> str:
+    """Its name as files can have it."""
+    name = f"{function.__module__}.{function.__qualname__}".removeprefix("klnumba.")
+    return name.replace(".<locals>", "").replace(".", "-")
 
 
 def _short_hash(text: str) -> str:
@@ -161,8 +167,13 @@ def _closed_over(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
 
 
 def for_python(piece: Any) -> Any:
-    """A piece with a way in for Python, which no piece has of itself."""
-    return _jit(_copied(piece), fastmath=piece.targetoptions["fastmath"], **OPTIONS)
+    """A piece with a way in for Python, which no piece has of itself; one of ours is kept in the cache."""
+    text, flags = piece.py_func, piece.targetoptions["fastmath"]
+    dispatcher = _jit(_copied(piece), fastmath=flags, **OPTIONS)
+    folder = cache_folder() if is_ours(text) else None
+    if folder is not None:
+        dispatcher._cache = _loop_cache(text, "-".join((_in_files(text), "python", *sorted(flags))), folder)
+    return dispatcher
 
 
 def step(name: str, piece: Any, signature: Any) -> Any:

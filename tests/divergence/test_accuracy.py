@@ -133,7 +133,7 @@ def test_ladder_from_the_smallest_to_the_largest(n, normalize):
         seen.append((p, q))
     values = []
     for p, q in seen:
-        truth, scale = mp.pair_of_rows(p, q, "prob", normalize)["kl_divergence"]
+        truth, scale = mp.of_rows("kl_divergence", p, q, "prob", normalize)
         values.append(float(truth))
         if in_range(float(truth)):
             error = mp.ulp_error(kl.kl_divergence(p, q, normalize=normalize), truth, "float64", scale)
@@ -304,7 +304,7 @@ def test_recorded_errors_are_within_the_bounds():
 def test_a_logit_beyond_the_range_of_exponentials(dtype, cells, top):
     x, y = np.zeros(cells, dtype), np.zeros(cells, dtype)
     x[0] = top
-    truth, scale = mp.pair_of_rows(x, y, "logit", True)["kl_divergence"]
+    truth, scale = mp.of_rows("kl_divergence", x, y, "logit", True)
     assert mp.ulp_error(kl.kl_divergence(x, y, kind="logit"), truth, dtype, scale) <= bound("logit", dtype)
 
 
@@ -313,7 +313,7 @@ def test_short_rows_of_float32_where_one_cell_is_nearly_all():
     for cells in (2, 3, 5, 10, 40):
         p, q = (rng.dirichlet(np.full(cells, 0.3), 200).astype("float32") for _ in range(2))
         for one, other in zip(p, q, strict=True):
-            truth, scale = mp.pair_of_rows(one, other, "prob", True)["kl_divergence"]
+            truth, scale = mp.of_rows("kl_divergence", one, other, "prob", True)
             assert mp.ulp_error(kl.kl_divergence(one, other), truth, "float32", scale) <= BOUNDS["float32"]
 
 
@@ -340,7 +340,7 @@ def test_logits_that_differ_by_a_constant_of_any_size(dtype, cells):
             q = (p + rng.standard_normal(cells) * spread if spread else np.zeros(cells)) + step
             p, q = p.astype(dtype), q.astype(dtype)
             for one, other in ((p, q), (q, p)):
-                truth, scale = mp.pair_of_rows(one, other, "logit", True)["kl_divergence"]
+                truth, scale = mp.of_rows("kl_divergence", one, other, "logit", True)
                 error = mp.ulp_error(kl.kl_divergence(one, other, kind="logit"), truth, dtype, scale)
                 assert error <= bound("logit", dtype), f"{error:.3g} ulp at {step}, {spread}"
 

@@ -75,7 +75,7 @@ def test_accuracy(family, dtype):
         p, q = FAMILIES[family](rng, *distributions(rng, (5 if n < 200 else 1, n)))
         p, q = p.astype(dtype), q.astype(dtype)
         for row, value in enumerate(plain(p, q)):
-            truth, scale = mp.pair_of_rows(p[row], q[row], "prob", False)["kl_divergence"]
+            truth, scale = mp.of_rows("kl_divergence", p[row], q[row], "prob", False)
             if abs(truth) < 0.5 * kl.generalized_kl(p[row], q[row]).sum():  # the exact loop adds up these terms
                 scale = max(scale, np.abs(kl.rel_entr(p[row], q[row])).sum())
             assert mp.ulp_error(value, truth, dtype, scale) <= LIMITS[dtype], (n, row, float(truth))
@@ -99,7 +99,7 @@ def test_a_row_in_pieces(dtype, monkeypatch):
     p, q = (x[0].astype(dtype) for x in distributions(rng, (1, 300)))
     for other in (q, near(rng, p, 1e-4).astype(dtype), p):
         value = plain(np.tile(p, 1000), np.tile(other, 1000))
-        truth, scale = mp.pair_of_rows(p, other, "prob", False)["kl_divergence"]
+        truth, scale = mp.of_rows("kl_divergence", p, other, "prob", False)
         assert mp.ulp_error(value, 1000 * truth, dtype, 1000 * scale) <= LIMITS[dtype]
 
 

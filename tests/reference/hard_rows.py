@@ -116,7 +116,7 @@ def known(case: Hard) -> list[tuple[Any, Any]]:
 
 def error(case: Hard, p: Any, q: Any) -> float:
     """The error of one pair, in ulp."""
-    truth, scale = mp.pair_of_rows(p, q, case.kind, True)[case.function]
+    truth, scale = mp.of_rows(case.function, p, q, case.kind, True)
     return mp.ulp_error(getattr(kl, case.function)(p, q, kind=case.kind), truth, case.dtype, scale)
 
 

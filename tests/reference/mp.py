@@ -8,7 +8,7 @@ The rules for zeros, infinities, NaN and negative cells are those of the semanti
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import Any
 
@@ -226,32 +226,47 @@ def kl_div(log_q: Any, target: Any, log_target: bool = False) -> mpf:
     return mpf(0) if t == 0 else t * (mp.log(t) - x)
 
 
-@_precise
-def pair_of_rows(p: Sequence[Any], q: Sequence[Any], kind: str, normalize: bool) -> dict[str, tuple[mpf, mpf]]:
-    """The five divergences of two valid rows, each with the scale of its terms, read once.
+def _kl_with_scale(p: Row, q: Row, kind: str) -> tuple[mpf, mpf]:
+    """KL is also Σ [p·log(p/q) − p + q] − Σ (q − p): its scale is the lesser of what its terms and those add up to."""
+    value = _kl(p, q)
+    drift = mp.fsum(q.weights) - mp.fsum(p.weights)
+    # Probabilities are given exactly, and so is what they differ by; exponentials are rounded one by one.
+    gaps = (abs(b - a) for a, b in zip(p.weights, q.weights, strict=True))
+    moved = abs(drift) if kind == "prob" else mp.fsum(gaps)
+    both = zip(p.weights, p.logs, q.logs, strict=True)
+    return value, min(abs(value + drift) + moved, mp.fsum(abs(w * (a - b)) for w, a, b in both if w != 0))
 
-    The scale is the result itself, or for plain sums with terms of both signs what those terms add up to: Σ|p·log q|,
-    and for KL, which is also Σ [p·log(p/q) − p + q] − Σ (q − p), these two sums' magnitudes if they are smaller.
+
+def _size(weights: list[mpf], logs: list[mpf]) -> mpf:
+    return mp.fsum(abs(w * log) for w, log in zip(weights, logs, strict=True) if w != 0)
+
+
+_WITH_SCALES: dict[str, Callable[[Row, Row, str], tuple[mpf, mpf]]] = {
+    "kl_divergence": _kl_with_scale,
+    "jeffreys_divergence": lambda p, q, kind: (_kl(p, q) + _kl(q, p), mpf(0)),
+    "js_divergence": lambda p, q, kind: (_js(p, q, 0.5), mpf(0)),
+    "entropy": lambda p, q, kind: (_entropy(p), _size(p.weights, p.logs)),
+    "cross_entropy": lambda p, q, kind: (_cross_entropy(p, q), _size(p.weights, q.logs)),
+}
+
+
+@_precise
+def pair_of_rows(
+    p: Sequence[Any], q: Sequence[Any], kind: str, normalize: bool, names: Iterable[str] = _WITH_SCALES
+) -> dict[str, tuple[mpf, mpf]]:
+    """The five divergences of two valid rows, or those named, each with the scale of its terms.
+
+    The scale is the result itself, or for plain sums with terms of both signs what those terms add up to: Σ|p·log q|
+    for the cross-entropy.
     """
     first, second = (row(cells, kind, normalize) for cells in (p, q))
-    kl = _kl(first, second)
-    drift = mp.fsum(second.weights) - mp.fsum(first.weights)
-    # Probabilities are given exactly, and so is what they differ by; exponentials are rounded one by one.
-    gaps = (abs(b - a) for a, b in zip(first.weights, second.weights, strict=True))
-    moved = abs(drift) if kind == "prob" else mp.fsum(gaps)
-    sizes = [
-        mp.fsum(abs(w * log) for w, log in zip(first.weights, r.logs, strict=True) if w != 0) for r in (first, second)
-    ]
-    both = zip(first.weights, first.logs, second.logs, strict=True)
-    terms = mp.fsum(abs(w * (a - b)) for w, a, b in both if w != 0)
-    values = {
-        "kl_divergence": (kl, min(abs(kl + drift) + moved, terms)),
-        "jeffreys_divergence": (kl + _kl(second, first), mpf(0)),
-        "js_divergence": (_js(first, second, 0.5), mpf(0)),
-        "entropy": (_entropy(first), sizes[0]),
-        "cross_entropy": (_cross_entropy(first, second), sizes[1]),
-    }
-    return {name: (value, mpf(0) if normalize else scale) for name, (value, scale) in values.items()}
+    found = {name: _WITH_SCALES[name](first, second, kind) for name in names}
+    return {name: (value, mpf(0) if normalize else scale) for name, (value, scale) in found.items()}
+
+
+def of_rows(name: str, p: Sequence[Any], q: Sequence[Any], kind: str, normalize: bool) -> tuple[mpf, mpf]:
+    """One of them."""
+    return pair_of_rows(p, q, kind, normalize, [name])[name]
 
 
 FUNCTIONS: dict[str, Callable[..., mpf]] = {

@@ -93,7 +93,7 @@ def test_rows_that_one_read_does_not_serve(name, dtype):
     kind, *sides = HARD[name]
     p, q = (np.array([side]).astype(DTYPES[dtype]) for side in sides)
     (result,) = get(kl.kl_divergence(put(p), put(q), kind=kind))
-    truth, scale = mp.pair_of_rows(p[0].astype(float), q[0].astype(float), kind, True)["kl_divergence"]
+    truth, scale = mp.of_rows("kl_divergence", p[0].astype(float), q[0].astype(float), kind, True)
     if name == "zeros of both":
         assert np.isnan(result)
     else:

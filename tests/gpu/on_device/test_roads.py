@@ -82,7 +82,7 @@ def test_how_many_reads_serve(row, reads, d, dtype, monkeypatch, forget):
         pytest.skip("the guess is made from most cells of a row so short")
     kind, *sides = row(np.random.default_rng(d), d)
     p, q = (side.astype(DTYPES[dtype]) for side in sides)
-    truth, scale = mp.pair_of_rows(p.astype(float), q.astype(float), kind, True)["kl_divergence"]
+    truth, scale = mp.of_rows("kl_divergence", p.astype(float), q.astype(float), kind, True)
     for left in (1, 2):
         with monkeypatch.context() as patch:
             without_float64(patch, left)
