@@ -34,6 +34,23 @@ def test_a_piece_for_python():
     assert compiler.for_python(compiler.scalar(elementary.two_sum))(1.0, 2.0**-60) == (1.0, 2.0**-60)
 
 
+def half_of(x):
+    return 0.5 * x
+
+
+@pytest.mark.parametrize(("formula", "kept"), [(elementary.two_sum, True), (half_of, False)])
+def test_a_piece_of_ours_for_python_is_kept(formula, kept, tmp_path, monkeypatch):
+    """One of somebody else is not: an edit of it would not be noticed."""
+    monkeypatch.setattr(compiler, "cache_folder", lambda: tmp_path)
+    x = (1.0, 2.0**-60)[: formula.__code__.co_argcount]
+    first, again, uncontracted = (
+        compiler.for_python(piece) for piece in (*2 * [compiler.scalar(formula)], compiler.uncontracted(formula))
+    )
+    assert first(*x) == again(*x) == uncontracted(*x) == formula(*x)
+    assert [sum(made.stats.cache_hits.values()) for made in (first, again, uncontracted)] == [0, int(kept), 0]
+    assert len(list(tmp_path.glob("*.nbi"))) == (2 if kept else 0)
+
+
 def test_a_loop_holds_what_it_calls_alone():
     """A piece that was put in its place is there once."""
     piece = compiler.helper(lambda x: x + 1.0)
