@@ -89,7 +89,7 @@ def name_of(formula: Callable[..., Any]) -> str:
 def _in_files(function: Callable[..., Any]) -> str:
     """Its name as files can have it."""
     name = f"{function.__module__}.{function.__qualname__}".removeprefix("klnumba.")
-    return name.replace(".<locals>", "").replace(".", "-")
+    return name.replace(".<locals>", "").replace("<lambda>", "lambda").replace(".", "-")
 
 
 def _short_hash(text: str) -> str:
@@ -153,7 +153,7 @@ def length(formula: Callable[..., Any]) -> int:
     """How many instructions of Python a formula has with all that it calls put in its place."""
     if formula in INSTRUCTIONS:
         return 1
-    held = {name: cell.cell_contents for name, cell in _closed_over(formula)}
+    held = dict(_contents(formula))
     total = 0
     for step in dis.get_instructions(formula):
         known = formula.__globals__ if step.opname == "LOAD_GLOBAL" else held
@@ -162,18 +162,42 @@ def length(formula: Callable[..., Any]) -> int:
     return total
 
 
-def _closed_over(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
-    return zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+def _contents(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
+    """The names that a function closes over, with their values."""
+    cells = (cell.cell_contents for cell in function.__closure__ or ())
+    return zip(function.__code__.co_freevars, cells, strict=True)
 
 
 def for_python(piece: Any) -> Any:
-    """A piece with a way in for Python, which no piece has of itself; one of ours is kept in the cache."""
-    text, flags = piece.py_func, piece.targetoptions["fastmath"]
-    dispatcher = _jit(_copied(piece), fastmath=flags, **OPTIONS)
-    folder = cache_folder() if is_ours(text) else None
+    """A piece with a way in for Python, which no piece has of itself; what is ours throughout is kept in the cache."""
+    text = piece.py_func
+    dispatcher = _jit(_copied(piece), fastmath=piece.targetoptions["fastmath"], **OPTIONS)
+    pieces = _pieces_of(piece)
+    folder = cache_folder() if all(is_ours(one.py_func) for one in pieces) else None
     if folder is not None:
-        dispatcher._cache = _loop_cache(text, "-".join((_in_files(text), "python", *sorted(flags))), folder)
+        name = f"{_in_files(text)}-python-{_short_hash(chr(0).join(map(_how_compiled, pieces)))}"
+        dispatcher._cache = _loop_cache(text, name, folder)
     return dispatcher
+
+
+def _pieces_of(piece: Any) -> list[Any]:
+    """A piece and all pieces that it calls in some way, each once."""
+    found = [piece]
+    for one in found:  # which grows
+        text = one.py_func
+        values = [text.__globals__.get(name) for name in text.__code__.co_names]
+        values += [value for _, value in _contents(text)]
+        found += [value for value in dict.fromkeys(filter(_is_piece, values)) if value not in found]
+    return found
+
+
+def _is_piece(value: Any) -> bool:
+    return isinstance(value, CPUDispatcher)
+
+
+def _how_compiled(piece: Any) -> str:
+    text, flags = piece.py_func, sorted(piece.targetoptions["fastmath"])
+    return f"{text.__module__}.{text.__qualname__} {text.__code__.co_firstlineno} {flags}"
 
 
 def step(name: str, piece: Any, signature: Any) -> Any:

@@ -13,7 +13,7 @@ from numba.core import errors
 from numba.core.registry import cpu_target
 from numba.extending import overload
 
-from klnumba.formulas import elementary
+from klnumba.formulas import device, elementary
 from klnumba.kernels import compiler, inference, libraries, pipeline
 from tests.kernels import sub
 
@@ -38,17 +38,31 @@ def half_of(x):
     return 0.5 * x
 
 
-@pytest.mark.parametrize(("formula", "kept"), [(elementary.two_sum, True), (half_of, False)])
-def test_a_piece_of_ours_for_python_is_kept(formula, kept, tmp_path, monkeypatch):
-    """One of somebody else is not: an edit of it would not be noticed."""
+def gap_of(x, y, inverse, shift):
+    return (x - y) * inverse - shift
+
+
+@pytest.mark.parametrize(
+    ("formula", "files"),
+    [
+        (elementary.two_sum, 2),  # which calls nothing: that it is to be taken as it is written changes nothing
+        (device.logit_cell_f64(device.gap), 3),
+        (half_of, 0),
+        (device.logit_cell_f64(gap_of), 0),
+    ],
+)
+def test_a_piece_of_ours_for_python_is_kept(formula, files, tmp_path, monkeypatch):
+    """One that is somebody else's, or calls such a one, is not: an edit of it would not be noticed."""
     monkeypatch.setattr(compiler, "cache_folder", lambda: tmp_path)
-    x = (1.0, 2.0**-60)[: formula.__code__.co_argcount]
-    first, again, uncontracted = (
-        compiler.for_python(piece) for piece in (*2 * [compiler.scalar(formula)], compiler.uncontracted(formula))
-    )
-    assert first(*x) == again(*x) == uncontracted(*x) == formula(*x)
-    assert [sum(made.stats.cache_hits.values()) for made in (first, again, uncontracted)] == [0, int(kept), 0]
-    assert len(list(tmp_path.glob("*.nbi"))) == (2 if kept else 0)
+    x = (1.0, 2.0**-60, 0.5, 0.25, 2.0)[: formula.__code__.co_argcount]
+    pieces = [make(formula) for make in (compiler.scalar, compiler.uncontracted, compiler.as_written)]
+    made = [compiler.for_python(piece) for piece in pieces for _ in range(2)]
+    values = np.array([one(*x) for one in made])
+    np.testing.assert_allclose(values, values[::-1], rtol=1e-14)
+    np.testing.assert_array_equal(values[::2], values[1::2])
+    hits = [sum(one.stats.cache_hits.values()) for one in made]
+    assert hits == {0: 6 * [0], 2: [0, 1, 0, 1, 1, 1], 3: 3 * [0, 1]}[files]
+    assert len(list(tmp_path.glob("*.nbi"))) == files
 
 
 def test_a_loop_holds_what_it_calls_alone():

@@ -256,10 +256,12 @@ def pair_of_rows(
 ) -> dict[str, tuple[mpf, mpf]]:
     """The five divergences of two valid rows, or those named, each with the scale of its terms.
 
-    The scale is the result itself, or for plain sums with terms of both signs what those terms add up to: Σ|p·log q|
-    for the cross-entropy.
+    For plain sums with terms of both signs that is what those add up to, as Σ|p·log q| for the cross-entropy, and else
+    0: no more than the result itself.
     """
     first, second = (row(cells, kind, normalize) for cells in (p, q))
+    if not (first.valid and second.valid):
+        raise ValueError("a row is not valid")
     found = {name: _WITH_SCALES[name](first, second, kind) for name in names}
     return {name: (value, mpf(0) if normalize else scale) for name, (value, scale) in found.items()}
 
