@@ -34,6 +34,7 @@ TINY_BITS, HUGE_BITS = np.int64(123 << 52), np.int64(1923 << 52)  # of 2**-900 a
 
 TINY = 2.0**-900
 HUGE = 2.0**900
+VAST = 2.0**1020  # from here on p*log(p/q) may be too large where p*log(p/q) - p + q is not
 UP = 2.0**128
 LEAST = 2.0**-1074
 DOWN = 2.0**-128
@@ -239,10 +240,11 @@ def generalized_kl_plain(p: float, q: float) -> tuple[float, bool]:
 def generalized_kl(p: float, q: float) -> float:
     """p*log(p/q) - p + q with the edge values of scipy.special.kl_div, (1, inf) and (inf, 1) being inf."""
     finite = p > 0.0 and q > 0.0 and p < math.inf and q < math.inf
-    x = p if finite else 1.0
-    y = q if finite else 1.0
+    unit = 0.0625 if min(p, q) > 1.0 and max(p, q) > VAST else 1.0
+    x = unit * p if finite else 1.0
+    y = unit * q if finite else 1.0
     d, low = two_sum(x, -y)
-    value = bregman(x, y, d, low)
+    value = bregman(x, y, d, low) / unit
     if not finite:
         if p != p or q != q or (p == math.inf and q == math.inf):
             value = math.nan
