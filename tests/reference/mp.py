@@ -254,16 +254,18 @@ _WITH_SCALES: dict[str, Callable[[Row, Row, str], tuple[mpf, mpf]]] = {
 def pair_of_rows(
     p: Sequence[Any], q: Sequence[Any], kind: str, normalize: bool, names: Iterable[str] = _WITH_SCALES
 ) -> dict[str, tuple[mpf, mpf]]:
-    """The five divergences of two valid rows, or those named, each with the scale of its terms.
+    """The five divergences of two rows, or those named, each with the scale of its terms; NaN if a row is not valid.
 
     For plain sums with terms of both signs that is what those add up to, as Σ|p·log q| for the cross-entropy, and else
     0: no more than the result itself.
     """
     first, second = (row(cells, kind, normalize) for cells in (p, q))
-    if not (first.valid and second.valid):
-        raise ValueError("a row is not valid")
-    found = {name: _WITH_SCALES[name](first, second, kind) for name in names}
-    return {name: (value, mpf(0) if normalize else scale) for name, (value, scale) in found.items()}
+    found = {}
+    for name in names:
+        valid = first.valid and (second.valid or name == "entropy")
+        value, scale = _WITH_SCALES[name](first, second, kind) if valid else (NAN, mpf(0))
+        found[name] = value, mpf(0) if normalize else scale
+    return found
 
 
 def of_rows(name: str, p: Sequence[Any], q: Sequence[Any], kind: str, normalize: bool) -> tuple[mpf, mpf]:
