@@ -13,7 +13,7 @@ import numpy as np
 
 from klnumba import gpu
 from klnumba.kernels import cpu, threads
-from klnumba.kernels.compiler import cache_folder
+from klnumba.kernels.cache import cache_folder
 
 
 def package_version() -> str:

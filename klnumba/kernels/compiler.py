@@ -4,10 +4,7 @@ A formula is ordinary Python that calls other formulas. `scalar` compiles it
 together with everything it calls; `loop` compiles a loop around it. Nothing is
 compiled before the first call that needs it.
 
-Compiled code is kept in a folder of its own, named by a digest of every source
-file that could have gone into it and of the versions of Python, NumPy, Numba
-and llvmlite. Editing a formula therefore changes the folder: a stale kernel is
-never found. Where no folder is writable, nothing is kept and nothing is said.
+Compiled code is kept on disk (`klnumba.kernels.cache`).
 """
 
 from __future__ import annotations
@@ -15,30 +12,23 @@ from __future__ import annotations
 import dis
 import functools
 import gc
-import hashlib
 import math
 import os
-import sys
-import tempfile
 import threading
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import llvmlite
 import numba
 import numpy as np
-from numba.core import caching, compiler
+from numba.core import compiler
 from numba.core.registry import CPUDispatcher
 from numba.core.types import unliteral
 
-from klnumba.kernels import pipeline
+from klnumba.kernels import cache, pipeline
 from klnumba.kernels.instructions import INSTRUCTIONS
 from klnumba.kernels.uninterrupted import uninterrupted
-
-PACKAGE = Path(__file__).resolve().parent.parent
 
 # `contract` lets a*b + c become one fused instruction; `nsz` ignores the sign of a zero. Every other fast-math flag
 # breaks a NaN, an infinity or the order of a sum. Loops add in the order that is written, so they carry no flag.
@@ -62,9 +52,6 @@ NEW_OBJECTS = 20_000  # between two searches for garbage while a loop is compile
 
 LONG, SHORT = 20_000, 1_500  # instructions of a formula that is left in pieces, and of a piece that is not
 
-FOLDERS = ("formulas", "distributions", "kernels")  # the source that goes into compiled code
-SETTINGS = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT")  # Numba's, that tell in it
-
 
 def is_formula(value: Any) -> bool:
     """Whether a value is plain text to be compiled."""
@@ -79,10 +66,10 @@ def is_ours(formula: Callable[..., Any]) -> bool:
 def name_of(formula: Callable[..., Any]) -> str:
     """A name for the cache that no other formula has: what it closes over is a part of it."""
     name = _in_files(formula)
-    held = [cell.cell_contents for cell in formula.__closure__ or ()]
+    held = _contents(formula)
     if held:
-        text = "\0".join(name_of(value) if is_formula(value) else repr(value) for value in held)
-        name += f"-{_short_hash(text)}"
+        text = "\0".join(name_of(value) if is_formula(value) else repr(value) for value in held.values())
+        name += f"-{cache.short_hash(text)}"
     return name
 
 
@@ -90,10 +77,6 @@ def _in_files(function: Callable[..., Any]) -> str:
     """Its name as files can have it."""
     name = f"{function.__module__}.{function.__qualname__}".removeprefix("klnumba.")
     return name.replace(".<locals>", "").replace("<lambda>", "lambda").replace(".", "-")
-
-
-def _short_hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def rebuilt(
@@ -153,7 +136,7 @@ def length(formula: Callable[..., Any]) -> int:
     """How many instructions of Python a formula has with all that it calls put in its place."""
     if formula in INSTRUCTIONS:
         return 1
-    held = dict(_contents(formula))
+    held = _contents(formula)
     total = 0
     for step in dis.get_instructions(formula):
         known = formula.__globals__ if step.opname == "LOAD_GLOBAL" else held
@@ -162,10 +145,10 @@ def length(formula: Callable[..., Any]) -> int:
     return total
 
 
-def _contents(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
-    """The names that a function closes over, with their values."""
+def _contents(function: Callable[..., Any]) -> dict[str, Any]:
+    """What a function closes over, by name."""
     cells = (cell.cell_contents for cell in function.__closure__ or ())
-    return zip(function.__code__.co_freevars, cells, strict=True)
+    return dict(zip(function.__code__.co_freevars, cells, strict=True))
 
 
 def for_python(piece: Any) -> Any:
@@ -173,10 +156,9 @@ def for_python(piece: Any) -> Any:
     text = piece.py_func
     dispatcher = _jit(_copied(piece), fastmath=piece.targetoptions["fastmath"], **OPTIONS)
     pieces = _pieces_of(piece)
-    folder = cache_folder() if all(is_ours(one.py_func) for one in pieces) else None
-    if folder is not None:
-        name = f"{_in_files(text)}-python-{_short_hash(chr(0).join(map(_how_compiled, pieces)))}"
-        dispatcher._cache = _loop_cache(text, name, folder)
+    if all(is_ours(one.py_func) for one in pieces):
+        name = f"{_in_files(text)}-python-{cache.short_hash(chr(0).join(map(_how_compiled, pieces)))}"
+        dispatcher._cache = cache.loop_cache(text, name)
     return dispatcher
 
 
@@ -186,7 +168,7 @@ def _pieces_of(piece: Any) -> list[Any]:
     for one in found:  # which grows
         text = one.py_func
         values = [text.__globals__.get(name) for name in text.__code__.co_names]
-        values += [value for _, value in _contents(text)]
+        values += _contents(text).values()
         found += [value for value in dict.fromkeys(filter(_is_piece, values)) if value not in found]
     return found
 
@@ -221,9 +203,8 @@ def loop(
     """Compile a loop for one signature; `name` tells it from every other loop in the cache."""
     function.__qualname__ = name.replace("-", "_")
     dispatcher = _jit(function, fastmath={"nsz"}, **options, pipeline_class=pipeline.LoopCompiler)
-    folder = cache_folder() if cached else None
-    if folder is not None:
-        dispatcher._cache = _loop_cache(function, name, folder)
+    if cached:
+        dispatcher._cache = cache.loop_cache(function, name)
     with _compile_lock, _compiling():
         dispatcher.compile(signature)
     dispatcher.disable_compile()
@@ -347,11 +328,7 @@ _pieces: dict[tuple[Any, ...], Any] = {}
 
 def _piece(function: Callable[..., Any], make: Callable[[Any], Any]) -> Any:
     """A piece of this text with these contents: where several loops build the same one, it is compiled once."""
-    held = (
-        function.__defaults__,
-        function.__kwdefaults__,
-        *(cell.cell_contents for cell in function.__closure__ or ()),
-    )
+    held = function.__defaults__, function.__kwdefaults__, *_contents(function).values()
     key = (make.__code__, function.__code__, id(function.__globals__), *map(_told, held))
     if key not in _pieces:
         _pieces[key] = make(_named(function))
@@ -382,152 +359,13 @@ def _named(function: Callable[..., Any]) -> Callable[..., Any]:
     What Numba keeps of a piece beside its code is found by its name, also where loops from several processes come
     together: one name always means one content.
     """
-    contents = [cell.cell_contents for cell in function.__closure__ or ()]
+    contents = _contents(function)
     if contents:
-        text = "\0".join(_content(value) for value in contents)
-        function.__qualname__ += "_" + _short_hash(text)
+        text = "\0".join(map(_content, contents.values()))
+        function.__qualname__ += "_" + cache.short_hash(text)
     return function
 
 
 def _content(value: Any) -> str:
     inner = getattr(value, "py_func", None)
     return f"{value!r}" if inner is None else f"{inner.__module__}.{inner.__qualname__}"
-
-
-# --- the cache --------------------------------------------------------------------------------------------------------
-
-
-@functools.cache
-def _digest() -> str:
-    """One hash of everything that the machine code depends on, the processor aside (Numba adds that)."""
-    digest = hashlib.sha256()
-    versions = (sys.version, np.__version__, numba.__version__, llvmlite.__version__, str(PACKAGE))
-    settings = (f"{name}={getattr(numba.config, name, None)}" for name in SETTINGS)
-    digest.update("\0".join((*versions, *settings)).encode())
-    for folder in FOLDERS:
-        for path in sorted((PACKAGE / folder).glob("*.py")):
-            digest.update(path.name.encode())
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:20]
-
-
-def _roots() -> list[Path]:
-    """Where the cache may live, best first: the caller's wish, beside the package, the user's cache folder."""
-    wish = os.environ.get("KLNUMBA_CACHE_DIR")
-    if wish:
-        return [Path(wish)]
-    base = os.environ.get("XDG_CACHE_HOME")
-    if sys.platform == "win32":
-        user = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
-    elif base:
-        user = Path(base)
-    else:
-        user = Path("~/.cache").expanduser()
-    return [user / "klnumba", PACKAGE / "__pycache__" / "kernels"]
-
-
-def _writable(folder: Path) -> bool:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=folder).close()
-    except (OSError, RuntimeError):
-        return False
-    return True
-
-
-@functools.cache
-def cache_folder() -> Path | None:
-    """The folder that holds this version's compiled loops, or None where caching is off or impossible."""
-    if os.environ.get("KLNUMBA_CACHE", "1").strip().lower() in {"0", "off", "false", "no"}:
-        return None
-    try:
-        for root in _roots():
-            folder = root / _digest()
-            if _writable(folder):
-                return folder
-    except (OSError, RuntimeError):
-        pass
-    return None
-
-
-def _loop_cache(function: Callable[..., Any], name: str, folder: Path) -> Any:
-    """A Numba cache of one loop in `folder`; one that keeps nothing if Numba's own interface has moved."""
-    try:
-        parts = caching._CacheLocator, caching.CompileResultCacheImpl, caching.Cache
-        return cache_in(folder, _digest(), name, *parts)(function)
-    except Exception:
-        return caching.NullCache()
-
-
-class _FilesByKey:
-    """An index and a file for each key.
-
-    Numba's own keeps one index for all keys of a name: of two processes that wrote it at once, each for another key,
-    one would later have been given the machine code of the other.
-    """
-
-    def __init__(self, files: Callable[[str], Any]) -> None:
-        self._files = files
-
-    def _of(self, key: Any) -> Any:
-        return self._files(_short_hash(repr(key)))
-
-    def load(self, key: Any) -> Any:
-        return self._of(key).load(key)
-
-    def save(self, key: Any, data: Any) -> None:
-        self._of(key).save(key, data)
-
-
-def cache_in(folder: Path, stamp: str, name: str, locator: Any, implementation: Any, cache: Any) -> Any:
-    """A class of caches made from Numba's own, whose files lie in `folder` under a name and last as long as a stamp."""
-
-    class Locator(locator):  # type: ignore[misc]
-        def get_cache_path(self) -> str:
-            return str(folder)
-
-        def get_source_stamp(self) -> str:
-            return stamp
-
-        def get_disambiguator(self) -> str:
-            return "0"
-
-        @classmethod
-        def from_function(cls, py_func: Any, py_file: str) -> Any:
-            return cls()
-
-    class Impl(implementation):  # type: ignore[misc]
-        _locator_classes = [Locator]  # noqa: RUF012
-
-        @property
-        def filename_base(self) -> str:
-            return name
-
-    class Kept(cache):  # type: ignore[misc]
-        _impl_class = Impl
-
-        _cache_file: Any
-
-        def __init__(self, function: Any) -> None:
-            super().__init__(function)
-            kind = type(self._cache_file)
-            self._cache_file = _FilesByKey(lambda part: kind(str(folder), f"{name}-{part}", stamp))
-
-        def _index_key(self, sig: Any, codegen: Any) -> Any:
-            return sig, codegen.magic_tuple(), name
-
-        def load_overload(self, sig: Any, target_context: Any) -> Any:
-            # Numba's own would first load all that a compilation may need, SciPy's linear algebra among it. A finished
-            # loop needs none of that, and whatever is compiled later loads it then.
-            try:
-                return self._load_overload(sig, target_context)
-            except Exception:  # a damaged or half-written file: compile again
-                return None
-
-        def save_overload(self, sig: Any, data: Any) -> None:
-            try:
-                super().save_overload(sig, data)
-            except Exception:  # a full disk, a folder that went away: go on without
-                return
-
-    return Kept

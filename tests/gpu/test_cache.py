@@ -48,11 +48,11 @@ def test_every_kernel_has_a_name_of_its_own():
 
 
 def test_kernels_are_looked_for_on_disk(monkeypatch):
-    from klnumba.kernels import compiler
+    from klnumba.kernels import cache as of_loops
     from klnumba.kernels.cuda import cache
 
     dispatcher = compiled.flats().__next__().function
-    wanted = cache._dispatcher.CUDACache if compiler.cache_folder() else cache._caching.NullCache
+    wanted = cache._dispatcher.CUDACache if of_loops.cache_folder() else cache._caching.NullCache
     assert isinstance(dispatcher._cache, wanted)
-    monkeypatch.setattr(compiler, "cache_folder", lambda: None)
+    monkeypatch.setattr(of_loops, "cache_folder", lambda: None)
     assert cache._folder() is None

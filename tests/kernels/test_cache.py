@@ -10,6 +10,7 @@ import pytest
 from numba.core import codegen
 
 from klnumba.kernels import compiler, libraries
+from klnumba.kernels.cache import cache_in
 from tests.kernels import sub
 
 # Prints the value, how many loops were compiled and how many came out of the cache, where the cache is, and whether
@@ -31,7 +32,7 @@ event.register("numba:compile", Listener())
 
 import klnumba as kl
 from klnumba.kernels import cpu
-from klnumba.kernels.compiler import cache_folder
+from klnumba.kernels.cache import cache_folder
 
 value = float(kl.rel_entr(0.5, 0.25))
 loop = cpu.cells_pointwise("rel_entr", "float64")
@@ -75,10 +76,8 @@ def test_what_is_kept_of_one_signature_is_not_written_for_another(tmp_path):
     """Else of two processes that write at once one leaves an index that belongs to the machine code of the other."""
     from numba.core import caching
 
-    from klnumba.kernels import compiler
-
     parts = caching._CacheLocator, caching.CompileResultCacheImpl, caching.Cache
-    kept = compiler.cache_in(tmp_path, "stamp", "name", *parts)(lambda: None)._cache_file
+    kept = cache_in(tmp_path, "stamp", "name", *parts)(lambda: None)._cache_file
     kept.save(("float64", "cpu"), 1)
     before = {path: path.read_bytes() for path in files(tmp_path)}
     kept.save(("int64", "cpu"), 2)

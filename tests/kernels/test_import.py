@@ -7,7 +7,7 @@ import json
 import pytest
 
 import klnumba as kl
-from klnumba.kernels.compiler import cache_folder
+from klnumba.kernels.cache import cache_folder
 from tests.kernels import sub
 
 HEAD = """

@@ -1,6 +1,6 @@
 """Kernels that are kept on disk, beside the loops of the CPU.
 
-Numba's own cache looks at the file of a function alone. Here, as in `klnumba.kernels.compiler`, the folder is named by
+Numba's own cache looks at the file of a function alone. Here, as in `klnumba.kernels.cache`, the folder is named by
 a digest of all that goes into a kernel, and a kernel by its name, its types and the device it is for.
 """
 
@@ -12,7 +12,7 @@ import importlib.metadata
 from pathlib import Path
 from typing import Any
 
-from klnumba.kernels import compiler
+from klnumba.kernels import cache
 
 _caching: Any = importlib.import_module("numba.cuda.core.caching")
 _dispatcher: Any = importlib.import_module("numba.cuda.dispatcher")
@@ -20,7 +20,7 @@ _dispatcher: Any = importlib.import_module("numba.cuda.dispatcher")
 
 def _folder() -> Path | None:
     """The folder of the CPU's loops has one for kernels; None where nothing is kept."""
-    above = compiler.cache_folder()
+    above = cache.cache_folder()
     if above is None:
         return None
     digest = hashlib.sha256(importlib.metadata.version("numba-cuda").encode())
@@ -45,4 +45,4 @@ def kept(dispatcher: Any, name: str) -> Any:
 
 def _cache_of(function: Any, name: str, folder: Path) -> Any:
     parts = _caching._CacheLocator, _dispatcher.CUDACacheImpl, _dispatcher.CUDACache
-    return compiler.cache_in(folder, folder.name, name, *parts)(function)
+    return cache.cache_in(folder, folder.name, name, *parts)(function)
