@@ -240,11 +240,12 @@ def generalized_kl_plain(p: float, q: float) -> tuple[float, bool]:
 def generalized_kl(p: float, q: float) -> float:
     """p*log(p/q) - p + q with the edge values of scipy.special.kl_div, (1, inf) and (inf, 1) being inf."""
     finite = p > 0.0 and q > 0.0 and p < math.inf and q < math.inf
-    unit = 0.0625 if min(p, q) > 1.0 and max(p, q) > VAST else 1.0
-    x = unit * p if finite else 1.0
-    y = unit * q if finite else 1.0
+    vast = min(p, q) > 1.0 and max(p, q) > VAST
+    part = 0.0625 if vast else 1.0
+    x = part * p if finite else 1.0
+    y = part * q if finite else 1.0
     d, low = two_sum(x, -y)
-    value = bregman(x, y, d, low) / unit
+    value = bregman(x, y, d, low) * (16.0 if vast else 1.0)
     if not finite:
         if p != p or q != q or (p == math.inf and q == math.inf):
             value = math.nan
