@@ -316,11 +316,6 @@ def part(function: Callable[..., Any]) -> Any:
     return _piece(function, lambda text: _jit(text, fastmath={"nsz"}, inline="always", **INNER))
 
 
-def reordering(function: Callable[..., Any]) -> Any:
-    """A sum whose additions the compiler may spread over a vector: the order follows the length and the processor."""
-    return _piece(function, lambda text: _for_any_number(_jit(text, fastmath={"nsz", "reassoc"}, **INNER)))
-
-
 PLAIN = (int, float, str, np.generic, np.dtype, type(None))  # of which equal texts mean equal values
 
 _pieces: dict[tuple[Any, ...], Any] = {}

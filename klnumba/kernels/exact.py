@@ -18,7 +18,7 @@ from klnumba.formulas.divergences import LEAST, common_mass, multipliers, on_com
 from klnumba.formulas.elementary import two_sum
 from klnumba.formulas.primitives import fma
 from klnumba.kernels.compiler import helper, part, scalar
-from klnumba.kernels.tiles import BUFFER, TILE, TREE, add, copy, fill, pad, raise_to, total
+from klnumba.kernels.tiles import BUFFER, SPARE, TILE, add, copy, fill, pad, raise_to, total
 
 # The state of a piece: P, Q, G as double-doubles, then the number of cells that break a rule.
 SIZE = 7
@@ -31,10 +31,10 @@ _on_common_mass, _multipliers, _common_mass = scalar(on_common_mass), scalar(mul
 
 
 @helper
-def mass(a: Any, start: Any, d: Any, factor: Any, work: Any, view: Any, tree: Any, state: Any, i: Any) -> None:
+def mass(a: Any, start: Any, d: Any, factor: Any, work: Any, view: Any, spare: Any, state: Any, i: Any) -> None:
     """Add the cells of a piece times `factor` to the double-double state[i]; state[6] counts the negative ones."""
-    hi = tree[0:64]
-    lo = tree[64:128]
+    hi = spare[0:64]
+    lo = spare[64:128]
     for k in range(64):
         hi[k] = 0.0
         lo[k] = 0.0
@@ -103,15 +103,15 @@ def scales(state: Any, normalize: Any, c: Any) -> None:
 
 @part
 def masses(
-    p: Any, a: Any, q: Any, b: Any, d: Any, normalize: Any, state: Any, c: Any, work: Any, view: Any, tree: Any
+    p: Any, a: Any, q: Any, b: Any, d: Any, normalize: Any, state: Any, c: Any, work: Any, view: Any, spare: Any
 ) -> None:
     """The sums of a whole row in `state`, and its factors and scales in `c`."""
     c[0], c[1] = 1.0, 1.0
     for attempt in range(2):
         for k in range(SIZE):
             state[k] = 0.0
-        mass(p, a, d, c[0], work, view, tree, state, np.int64(0))
-        mass(q, b, d, c[1], work, view, tree, state, np.int64(2))
+        mass(p, a, d, c[0], work, view, spare, state, np.int64(0))
+        mass(q, b, d, c[1], work, view, spare, state, np.int64(2))
         if attempt == 1 or not normalize or (state[0] < math.inf and state[2] < math.inf):
             break
         c[0] = 1.0 if state[0] < math.inf else SHRINK  # the other side may be as small as numbers are
@@ -125,9 +125,7 @@ def cells_loop(cell: Callable[..., Any], *, largest: bool) -> Any:
     cell = scalar(cell)
 
     @part
-    def cells(
-        p: Any, a: Any, q: Any, b: Any, d: Any, c: Any, weight: Any, work: Any, view: Any, tree: Any, state: Any
-    ) -> None:
+    def cells(p: Any, a: Any, q: Any, b: Any, d: Any, c: Any, weight: Any, work: Any, view: Any, state: Any) -> None:
         """Add the cells of a piece to state[4:6], or raise state[4] to the largest."""
         state[4] = -math.inf if largest else 0.0
         state[5] = 0.0
@@ -151,7 +149,7 @@ def cells_loop(cell: Callable[..., Any], *, largest: bool) -> Any:
             if largest:
                 raise_to(state, np.int64(4), view, np.int64(2 * BUFFER), min(TILE, d - first))
             else:
-                add(state, np.int64(4), total(view, np.int64(2 * BUFFER), count, tree))
+                add(state, np.int64(4), total(view, np.int64(2 * BUFFER), count))
 
     return cells
 
@@ -167,10 +165,10 @@ def rows(cell: Callable[..., Any], finish: Callable[..., Any], *, largest: bool 
     ) -> None:  # fmt: skip
         state = space[0:SIZE]
         c = space[8 : 8 + SCALES]
-        tree = space[16 : 16 + TREE]
+        spare = space[16 : 16 + SPARE]
         for r in index:
-            masses(p, a + r * ps, q, b + r * qs, d, normalize, state, c, work, view, tree)
-            cells(p, a + r * ps, q, b + r * qs, d, c, weight, work, view, tree, state)
+            masses(p, a + r * ps, q, b + r * qs, d, normalize, state, c, work, view, spare)
+            cells(p, a + r * ps, q, b + r * qs, d, c, weight, work, view, state)
             out[r] = finish(
                 state[0],
                 state[1],
@@ -203,13 +201,13 @@ def piece_sums() -> Callable[..., None]:
         view: Any,
         space: Any,
     ) -> None:
-        tree = space[16 : 16 + TREE]
+        spare = space[16 : 16 + SPARE]
         for i in range(starts.size):
             state = states[i]
             for k in range(SIZE):
                 state[k] = 0.0
-            mass(p, a + starts[i], stops[i] - starts[i], fp, work, view, tree, state, np.int64(0))
-            mass(q, b + starts[i], stops[i] - starts[i], fq, work, view, tree, state, np.int64(2))
+            mass(p, a + starts[i], stops[i] - starts[i], fp, work, view, spare, state, np.int64(0))
+            mass(q, b + starts[i], stops[i] - starts[i], fq, work, view, spare, state, np.int64(2))
 
     return loop
 
@@ -222,13 +220,12 @@ def piece_cells(cell: Callable[..., Any], *, largest: bool = False) -> Callable[
         p: Any, a: Any, q: Any, b: Any, starts: Any, stops: Any, fp: Any, fq: Any, whole: Any,
         normalize: Any, weight: Any, states: Any, work: Any, view: Any, space: Any,
     ) -> None:  # fmt: skip
-        tree = space[16 : 16 + TREE]
         c = space[8 : 8 + SCALES]
         c[0], c[1] = fp, fq
         scales(whole, normalize, c)
         for i in range(starts.size):
             state = states[i]
-            cells(p, a + starts[i], q, b + starts[i], stops[i] - starts[i], c, weight, work, view, tree, state)
+            cells(p, a + starts[i], q, b + starts[i], stops[i] - starts[i], c, weight, work, view, state)
             state[6] = _common_mass(c[4], c[6])
 
     return loop

@@ -20,7 +20,7 @@ from klnumba.kernels.compiler import helper, part, scalar
 from klnumba.kernels.exact import SCALES, SIZE, masses
 from klnumba.kernels.instructions import frozen
 from klnumba.kernels.slopes import is_sound, mean_of, unknown, write
-from klnumba.kernels.tiles import BUFFER, TILE, TREE, add, copy, pad, total
+from klnumba.kernels.tiles import BUFFER, SPARE, TILE, add, copy, pad, total
 
 # Numbers of each cell of a row: p, q, u, v, the moves of both shares, these over the shares, and p - q.
 KEPT = 9
@@ -31,7 +31,7 @@ _log_ratio, _times, _relative, _turned = scalar(log_ratio), scalar(times), scala
 
 
 @part
-def summed(cells: Any, weights: Any, work: Any, view: Any, tree: Any, state: Any) -> None:
+def summed(cells: Any, weights: Any, work: Any, view: Any, state: Any) -> None:
     """state[0] + state[1] = the sum of weights times cells, which a weight of 0 leaves out."""
     state[0], state[1] = 0.0, 0.0
     for first in range(0, cells.size, TILE):
@@ -40,26 +40,26 @@ def summed(cells: Any, weights: Any, work: Any, view: Any, tree: Any, state: Any
         products = work[2 * BUFFER : 2 * BUFFER + count]
         for k in range(count):
             products[k] = _times(ws[k], xs[k])
-        add(state, np.int64(0), total(view, np.int64(2 * BUFFER), count, tree))
+        add(state, np.int64(0), total(view, np.int64(2 * BUFFER), count))
 
 
 @helper
-def centre(cells: Any, weights: Any, mass: Any, work: Any, view: Any, tree: Any, state: Any) -> None:
+def centre(cells: Any, weights: Any, mass: Any, work: Any, view: Any, state: Any) -> None:
     """Take from cells their mean, of weights that add up to `mass`; NaN where that is infinite."""
-    summed(cells, weights, work, view, tree, state)
+    summed(cells, weights, work, view, state)
     mean = mean_of(state[0], state[1]) / mass
     for k in range(cells.size):
         cells[k] -= mean
 
 
 @helper
-def total_of(cells: Any, work: Any, view: Any, tree: Any, state: Any) -> Any:
+def total_of(cells: Any, work: Any, view: Any, state: Any) -> Any:
     """The sum of cells, which may be infinite."""
     state[0], state[1] = 0.0, 0.0
     for first in range(0, cells.size, TILE):
         count = min(TILE, cells.size - first)
         copy(frozen(cells), first, count, work, np.int64(2 * BUFFER))
-        add(state, np.int64(0), total(view, np.int64(2 * BUFFER), count, tree))
+        add(state, np.int64(0), total(view, np.int64(2 * BUFFER), count))
     return state[0] + state[1] if abs(state[0]) < math.inf else state[0]
 
 
@@ -97,16 +97,16 @@ def moves_of(xs: Any, moves: Any, others: Any, one: Any, shares: Any, parts: Any
 
 
 @helper
-def settle(moves: Any, cells: Any, mass: Any, work: Any, view: Any, tree: Any, state: Any) -> Any:
+def settle(moves: Any, cells: Any, mass: Any, work: Any, view: Any, state: Any) -> Any:
     """Make of moves of cells, as parts of the sum, those of their shares; by how much the sum moves is returned.
 
     That of a cell that is nearly all of its row is what the others leave: so what is left of the sum is taken too.
     """
-    whole = rest = total_of(moves, work, view, tree, state)
+    whole = rest = total_of(moves, work, view, state)
     for _ in range(3):
         for k in range(moves.size):
             moves[k] -= cells[k] / mass * rest
-        rest = total_of(moves, work, view, tree, state)
+        rest = total_of(moves, work, view, state)
     return whole
 
 
@@ -190,9 +190,9 @@ def rows(slope: Slope, bend: Bend, normalize: bool) -> Callable[..., None]:
     ) -> None:  # fmt: skip
         state = space[0:SIZE]
         c = space[8 : 8 + SCALES]
-        tree = space[16 : 16 + TREE]
+        spare = space[16 : 16 + SPARE]
         for r in index:
-            masses(p, a + r * ps, q, b + r * qs, d, normalize, state, c, work, view, tree)
+            masses(p, a + r * ps, q, b + r * qs, d, normalize, state, c, work, view, spare)
             if not is_sound(state, normalize):
                 unknown(r * d, d, factors[r], by_p, by_q, out_p, out_q)
                 continue
@@ -217,17 +217,17 @@ def rows(slope: Slope, bend: Bend, normalize: bool) -> Callable[..., None]:
             cells_p, cells_q, us, vs = room[0, 0:whole], room[1, 0:whole], room[2, 0:whole], room[3, 0:whole]
             whole_p, whole_q = 0.0, 0.0
             if normalize:
-                whole_p = settle(room[4, 0:whole], cells_p, mass, work, view, tree, state)
-                whole_q = settle(room[5, 0:whole], cells_q, mass, work, view, tree, state)
-                centre(us, cells_p, mass, work, view, tree, state)
-                centre(vs, cells_q, mass, work, view, tree, state)
+                whole_p = settle(room[4, 0:whole], cells_p, mass, work, view, state)
+                whole_q = settle(room[5, 0:whole], cells_q, mass, work, view, state)
+                centre(us, cells_p, mass, work, view, state)
+                centre(vs, cells_q, mass, work, view, state)
             bends(
                 cells_p, cells_q, us, vs, room[4, 0:whole], room[5, 0:whole], room[6, 0:whole], room[7, 0:whole],
                 room[8, 0:whole], mass, whole_p, whole_q, weight,
             )  # fmt: skip
             if normalize:
-                less(us, cells_p, cells_q, total_of(room[4, 0:whole], work, view, tree, state))
-                less(vs, cells_p, cells_q, total_of(room[5, 0:whole], work, view, tree, state))
+                less(us, cells_p, cells_q, total_of(room[4, 0:whole], work, view, state))
+                less(vs, cells_p, cells_q, total_of(room[5, 0:whole], work, view, state))
             if by_p:
                 write(frozen(us), 0, d, factors[r] * one_p, out_p, r * d)
             if by_q:

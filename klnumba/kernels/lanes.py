@@ -3,6 +3,7 @@
 Numba has no vectors. A loop over `k` in which every lane reads and writes `cells[k]` becomes them, and an array on the
 stack, which no other array can overlap, is then held in registers from the first cell to the last, as far as there are
 enough of them. So additions come in the order that is written, and a loop around the lanes may ask for memory ahead.
+The sum of adjacent cells, `tree_sum`, names vectors outright: of a loop the compiler would have to change the order.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
+from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
 LANES = 16  # numbers of 32 bits: one vector where they are widest, several elsewhere
@@ -42,10 +44,10 @@ def on_stack(vectors: int, number: Any = types.float32) -> Any:
     return intrinsic(new)
 
 
-def _vector(context: Any, builder: ir.IRBuilder, kind: Any, cells: Any, first: Any) -> Any:
+def _vector(context: Any, builder: ir.IRBuilder, kind: Any, cells: Any, first: Any, lanes: int = LANES) -> Any:
     """Where in memory one vector of an array begins, as a pointer to a vector."""
     array = context.make_array(kind)(context, builder, cells)
-    vector = ir.VectorType(context.get_data_type(kind.dtype), LANES)
+    vector = ir.VectorType(context.get_data_type(kind.dtype), lanes)
     return builder.bitcast(builder.gep(array.data, [first]), vector.as_pointer())
 
 
@@ -69,24 +71,68 @@ def _across(operation: str) -> Any:
     """A function of one vector of an array, from `first` on: all its lanes as one number."""
 
     def across(typingctx: Any, cells: Any, first: Any) -> Any:
-        number = cells.dtype
-
         def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
-            element = context.get_data_type(number)
-            vector = ir.VectorType(element, LANES)
+            element = context.get_data_type(cells.dtype)
             place = _vector(context, builder, signature.args[0], args[0], args[1])
-            start = [ir.Constant(element, 0.0)] if operation == "fadd" else []
-            kind = ir.FunctionType(element, [value.type for value in start] + [vector])
-            name = f"llvm.vector.reduce.{operation}.v{LANES}{'f' if start else 'i'}{number.bitwidth}"
+            kind = ir.FunctionType(element, [ir.VectorType(element, LANES)])
+            name = f"llvm.vector.reduce.{operation}.v{LANES}i{cells.dtype.bitwidth}"
             function = cgutils.get_or_insert_function(builder.module, kind, name)
-            # The compiler chooses the order in which lanes are added.
-            flags = ["reassoc", "nsz"] if start else []
-            return builder.call(function, [*start, builder.load(place, align=4)], fastmath=flags)
+            return builder.call(function, [builder.load(place, align=4)])
 
-        return number(cells, types.intp), codegen
+        return cells.dtype(cells, types.intp), codegen
 
     across.__name__ = f"across_by_{operation}"
     return intrinsic(across)
 
 
-added, largest, largest_unsigned, any_bit = map(_across, ("fadd", "smax", "umax", "or"))
+largest, largest_unsigned, any_bit = map(_across, ("smax", "umax", "or"))
+
+
+def _of_lanes(builder: ir.IRBuilder, vector: Any, lanes: int) -> Any:
+    """The sum of the lanes of a vector: its second half is added to the first, and so on."""
+
+    def half(first: int) -> Any:
+        places = ir.Constant(ir.VectorType(ir.IntType(32), lanes), list(range(first, first + lanes)))
+        return builder.shuffle_vector(vector, vector, places)
+
+    while lanes > 1:
+        lanes //= 2
+        vector = builder.fadd(half(0), half(lanes))
+    return builder.extract_element(vector, ir.Constant(ir.IntType(32), 0))
+
+
+@functools.cache
+def tree_sum(count: int, number: Any = None) -> Any:
+    """A function of an array and a place: the sum of `count` cells from there on, a power of two.
+
+    Vectors are added in pairs, these in pairs, and in the end halves of what is left: one order on every processor. The
+    cells are brought to a type of `number` first, if any.
+    """
+    lanes = min(count, LANES // 2)
+
+    def across(typingctx: Any, cells: Any, first: Any) -> Any:
+        if cells.layout != "C" or not isinstance(cells.dtype, types.Float):
+            raise TypingError(f"cells must be adjacent floating-point numbers, got {cells}")
+        kind = number or cells.dtype
+
+        def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+            wide = ir.VectorType(context.get_data_type(kind), lanes)
+
+            def total(start: int, size: int) -> Any:
+                if size > lanes:
+                    half = size // 2
+                    return builder.fadd(total(start, half), total(start + half, half))
+                place = builder.add(args[1], context.get_constant(types.intp, start))
+                pointer = _vector(context, builder, signature.args[0], args[0], place, lanes)
+                found = builder.load(pointer, align=cells.dtype.bitwidth // 8)
+                return found if kind == cells.dtype else builder.fpext(found, wide)
+
+            return _of_lanes(builder, total(0, count), lanes)
+
+        return kind(cells, types.intp), codegen
+
+    across.__name__ = f"sum_of_{count}_as_{number}"
+    return intrinsic(across)
+
+
+added = tree_sum(LANES)

@@ -19,7 +19,7 @@ from klnumba.kernels.instructions import frozen
 from klnumba.kernels.log_slopes import prepare_loop
 from klnumba.kernels.logs import SCALES, SIZE, arguments
 from klnumba.kernels.slopes import unknown, write
-from klnumba.kernels.tiles import BUFFER, TILE, TREE, pad
+from klnumba.kernels.tiles import BUFFER, SPARE, TILE, pad
 
 _times = scalar(times)
 
@@ -87,10 +87,10 @@ def rows(slope: Slope, bend: Bend, normalize: bool) -> Callable[..., None]:
     ) -> None:  # fmt: skip
         state = space[0:SIZE]
         c = space[8 : 8 + SCALES]
-        tree = space[16 : 16 + TREE]
+        spare = space[16 : 16 + SPARE]
         for r in index:
             sound, mass, lopsided = prepare(
-                p, a + r * ps, q, b + r * qs, d, inverse, tail, c, weight, work, view, tree, state
+                p, a + r * ps, q, b + r * qs, d, inverse, tail, c, weight, work, view, spare, state
             )
             if not sound:
                 unknown(r * d, d, factors[r], by_p, by_q, out_p, out_q)
@@ -113,14 +113,14 @@ def rows(slope: Slope, bend: Bend, normalize: bool) -> Callable[..., None]:
             parts_p, parts_q = room[4, 0:whole], room[5, 0:whole]
             turns = (2 if lopsided else 1) if normalize else 0
             for _ in range(turns):
-                centre(parts_p, cells_p, 1.0, work, view, tree, state)
-                centre(parts_q, cells_q, 1.0, work, view, tree, state)
-                centre(us, cells_p, 1.0, work, view, tree, state)
-                centre(vs, cells_q, 1.0, work, view, tree, state)
+                centre(parts_p, cells_p, 1.0, work, view, state)
+                centre(parts_q, cells_q, 1.0, work, view, state)
+                centre(us, cells_p, 1.0, work, view, state)
+                centre(vs, cells_q, 1.0, work, view, state)
             bends(cells_p, cells_q, us, vs, parts_p, parts_q, weight)
             for _ in range(turns):
-                centre(us, cells_p, 1.0, work, view, tree, state)
-                centre(vs, cells_q, 1.0, work, view, tree, state)
+                centre(us, cells_p, 1.0, work, view, state)
+                centre(vs, cells_q, 1.0, work, view, state)
             by_logarithms(cells_p, us, parts_p)
             by_logarithms(cells_q, vs, parts_q)
             factor = factors[r] * inverse

@@ -20,7 +20,7 @@ from klnumba.kernels.fast import sums
 from klnumba.kernels.instructions import frozen
 from klnumba.kernels.logs import top_of
 from klnumba.kernels.rises import KEPT, beside_tops, is_finite, is_seen, largest, largest_of_few, shows
-from klnumba.kernels.tiles import BUFFER, SMALL, SPACE, STEP, TILE, TREE, add, fill, pad, total
+from klnumba.kernels.tiles import BUFFER, SMALL, SPACE, SPARE, STEP, TILE, add, fill, pad, total
 
 # How small the largest derivative may be beside what its errors weigh: float32 results hold more, computed in float64.
 LEAST = {np.dtype(np.float64): 2.0**-4, np.dtype(np.float32): 2.0**-22}
@@ -103,10 +103,10 @@ def long_rows(meant: Callable[..., Any], kind: Any) -> Callable[..., None]:
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, rows: Any, d: Any, factors: Any, inverse: Any, out: Any,
         flag: Any, powers: Any, work: Any, view: Any, space: Any,
     ) -> None:  # fmt: skip
-        state, tree, lanes = space[0:6], space[16 : 16 + TREE], space[16 + TREE : 16 + TREE + SMALL]
+        state, spare, lanes = space[0:6], space[16 : 16 + SPARE], space[16 + SPARE : 16 + SPARE + SMALL]
         kept, half, sums_of = frozen(powers), powers.size // 2, frozen(space)
         for r in range(rows):
-            mp, mq = top_of(p, a + r * ps, d, tree), top_of(q, b + r * qs, d, tree)
+            mp, mq = top_of(p, a + r * ps, d, spare), top_of(q, b + r * qs, d, spare)
             flag[r] = True
             if not is_finite(mp, mq):
                 continue
@@ -122,9 +122,9 @@ def long_rows(meant: Callable[..., Any], kind: Any) -> Callable[..., None]:
                             work, view,
                         )  # fmt: skip
                     if turn == 0:
-                        add(state, np.int64(0), total(kept, at, count, tree))
-                        add(state, np.int64(2), total(sums_of, np.int64(GS), count, tree))
-                        add(state, np.int64(4), total(sums_of, np.int64(SIZES), count, tree))
+                        add(state, np.int64(0), total(kept, at, count))
+                        add(state, np.int64(2), total(sums_of, np.int64(GS), count))
+                        add(state, np.int64(4), total(sums_of, np.int64(SIZES), count))
                         size = largest(sums_of[SIZES : SIZES + count], lanes, size)
                     else:
                         us, fs = kept[at : at + cells], kept[half + at : half + at + cells]

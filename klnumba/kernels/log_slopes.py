@@ -18,7 +18,7 @@ from klnumba.formulas.slopes import Slope, times
 from klnumba.kernels.compiler import part, scalar
 from klnumba.kernels.logs import SCALES, SIZE, arguments, barred, sharpen, sweep_loop, top_of
 from klnumba.kernels.slopes import keep, mean_of, unknown
-from klnumba.kernels.tiles import BUFFER, TILE, TREE, add, pad, total
+from klnumba.kernels.tiles import BUFFER, SPARE, TILE, add, pad, total
 
 LAST = 2  # the read that writes, after those for the means and for what they lack
 _times = scalar(times)
@@ -59,21 +59,21 @@ def prepare_loop(normalize: bool) -> Any:
     @part
     def prepare(
         p: Any, a: Any, q: Any, b: Any, d: Any, inverse: Any, tail: Any, c: Any, weight: Any, work: Any, view: Any,
-        tree: Any, state: Any,
+        spare: Any, state: Any,
     ) -> Any:  # fmt: skip
         """Put the numbers of a row into `c`; whether it is one of distributions, the sum of p, and `is_lopsided`."""
-        c[0] = top_of(p, a, d, tree)
-        c[1] = top_of(q, b, d, tree)
+        c[0] = top_of(p, a, d, spare)
+        c[1] = top_of(q, b, d, spare)
         c[2], c[3], c[4], c[5], c[6], c[7] = inverse, tail, 0.0, 0.0, 0.0, 0.0
         whole, lopsided = 1.0, False
         sound = not barred(c, normalize)
         if sound and normalize:
-            masses(p, a, q, b, d, c, weight, work, view, tree, state)
+            masses(p, a, q, b, d, c, weight, work, view, state)
             whole, gap = state[2] + state[3], state[4] + state[5]
             sharpen(c, whole, gap)
             lopsided = is_lopsided(whole, gap)
             if is_apart(whole, gap):
-                masses(p, a, q, b, d, c, weight, work, view, tree, state)
+                masses(p, a, q, b, d, c, weight, work, view, state)
                 sharpen(c, state[2] + state[3], state[4] + state[5])
             sound = whole == whole and c[4] == c[4]
         return sound, whole, lopsided
@@ -103,14 +103,14 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
     ) -> None:  # fmt: skip
         state = space[0:SIZE]
         c = space[8 : 8 + SCALES]
-        tree = space[16 : 16 + TREE]
-        means = space[16 + TREE : 20 + TREE]
+        spare = space[16 : 16 + SPARE]
+        means = space[16 + SPARE : 20 + SPARE]
         centred = (by_p and centred_p) or (by_q and centred_q)
         for r in index:
             for k in range(4):
                 means[k] = 0.0
             sound, whole, lopsided = prepare(
-                p, a + r * ps, q, b + r * qs, d, inverse, tail, c, weight, work, view, tree, state
+                p, a + r * ps, q, b + r * qs, d, inverse, tail, c, weight, work, view, spare, state
             )
             if not sound:
                 unknown(r * d, d, factors[r], by_p, by_q, out_p, out_q)
@@ -131,8 +131,8 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
                     if turn == LAST:
                         keep(0, size, r * d + first, factor, factor, by_p, by_q, out_p, out_q, view)
                     else:
-                        add(state, np.int64(0), total(view, np.int64(2 * BUFFER), padded, tree))
-                        add(state, np.int64(2), total(view, np.int64(3 * BUFFER), padded, tree))
+                        add(state, np.int64(0), total(view, np.int64(2 * BUFFER), padded))
+                        add(state, np.int64(2), total(view, np.int64(3 * BUFFER), padded))
                 if turn < LAST:
                     means[2 * turn], means[2 * turn + 1] = mean_of(state[0], state[1]), mean_of(state[2], state[3])
                 turn += 1 if lopsided else LAST

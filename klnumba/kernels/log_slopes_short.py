@@ -15,7 +15,7 @@ from klnumba.kernels.log_slopes import LAST, is_apart, is_lopsided, slope_of
 from klnumba.kernels.logs import SCALES, sharpen
 from klnumba.kernels.logs_short import BRANCH, KEPT, MOST, SCALE, begun, flat_loop, place
 from klnumba.kernels.slopes import keep, mean_of, unknown
-from klnumba.kernels.tiles import BUFFER, TILE, TREE, fill
+from klnumba.kernels.tiles import BUFFER, SPARE, TILE, fill
 
 # Numbers of the row of each cell: 1/sum(p), both means and what they lack; then, of each row, whether to look for that,
 # and whether to look twice for the ratio of the normalisers.
@@ -69,14 +69,14 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
         inverse: Any, tail: Any, by_p: Any, by_q: Any, out_p: Any, out_q: Any, more: Any, work: Any, view: Any,
         space: Any,
     ) -> None:  # fmt: skip
-        tree = space[BRANCH : BRANCH + TREE]
+        spare = space[BRANCH : BRANCH + SPARE]
         most = min(MOST, TILE // d)
         centred = (by_p and centred_p) or (by_q and centred_q)
         for begin in range(0, index.size, most):
             count = 0
             for i in index[begin : begin + most]:
                 c = space[SCALE + count * KEPT : SCALE + (count + 1) * KEPT]
-                if begun(p, a + i * ps, q, b + i * qs, d, normalize, inverse, tail, c, i, tree):
+                if begun(p, a + i * ps, q, b + i * qs, d, normalize, inverse, tail, c, i, spare):
                     count += 1
                 else:
                     unknown(i * d, d, factors[i], by_p, by_q, out_p, out_q)

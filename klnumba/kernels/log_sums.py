@@ -19,7 +19,7 @@ from klnumba.formulas import log_sum_cells as formulas
 from klnumba.kernels.compiler import helper, part, scalar
 from klnumba.kernels.lanes import LANES, on_stack
 from klnumba.kernels.shares import flagged, take
-from klnumba.kernels.tiles import TILE, WHOLE, add, copy, fill, sum_of_sixteens
+from klnumba.kernels.tiles import TILE, WHOLE, add, copy, fill, vector_sum
 
 # The cells, compiled.
 below = scalar(formulas.below)
@@ -97,8 +97,8 @@ def _own_sums(x: Any, y: Any, top_p: Any, top_q: Any, deep: Any, inverse: Any, s
         t, e, rests[k] = below(u, top_p, deep, inverse)
         cells[k] = own_surprise(t, e)
         ties += u == top_p
-    add(space, 0, sum_of_sixteens(rests))
-    add(space, 4, sum_of_sixteens(cells))
+    add(space, 0, vector_sum(rests))
+    add(space, 4, vector_sum(cells))
     return ties, 0
 
 
@@ -125,10 +125,10 @@ def sums_of_two(name: str) -> Any:
                 others[k] = gained(cells[k], e, other)
             ties += u == top_p
             other_ties += v == top_q
-        add(space, 0, sum_of_sixteens(rests))
-        add(space, 2, sum_of_sixteens(others))
+        add(space, 0, vector_sum(rests))
+        add(space, 2, vector_sum(others))
         if added:
-            add(space, 4, sum_of_sixteens(cells))
+            add(space, 4, vector_sum(cells))
         if raised:
             space[4] = max(space[4], top_of(cells, 0, cells.size))
         return ties, other_ties
@@ -145,7 +145,7 @@ def _js_sum(
     for k in range(x.size):
         u, v = np.float64(x[k]), np.float64(y[k])
         cells[k] = js(u, v, top_p, top_q, deep, inverse, shift, half_p, half_q)
-    add(space, 4, sum_of_sixteens(cells))
+    add(space, 4, vector_sum(cells))
 
 
 def rows(name: str, dtype: Any) -> Callable[..., Any]:

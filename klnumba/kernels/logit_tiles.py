@@ -26,7 +26,6 @@ from klnumba.kernels.tiles import (
     ask,
     copy,
     fill,
-    sum_of_sixteens,
     vector_sum,
 )
 
@@ -173,7 +172,7 @@ def _sum(cells: Any, before: Any, spare: Any) -> Any:
     Where one of them is much of all that, the additions to that one might all round the same way. There each cell is
     cut at one place: sums of the upper parts are exact, and beside those the roundings of the lower ones are nothing.
     """
-    total = sum_of_sixteens(cells)
+    total = vector_sum(cells)
     much = MUCH * (before + total)
     if not (total > much and _largest(cells) > much):
         return total
@@ -181,7 +180,7 @@ def _sum(cells: Any, before: Any, spare: Any) -> Any:
     for k in range(cells.size):
         spare[k] = (cells[k] + cut) - cut
         cells[k] -= spare[k]
-    return sum_of_sixteens(spare) + sum_of_sixteens(cells)
+    return vector_sum(spare) + vector_sum(cells)
 
 
 def summing(dtype: Any) -> Any:
@@ -192,8 +191,8 @@ def summing(dtype: Any) -> Any:
     def sums(store: Any, n: Any, mass: Any, cells: Any) -> Any:
         ps, ds, gs, spare = store[0, :n], store[1, :n], store[2, :n], store[3, :n]
         if wide:
-            return _sum(ps, mass, spare), sum_of_sixteens(ds), _sum(gs, max(cells, 0.0), spare)
-        return sum_of_sixteens(ps), sum_of_sixteens(ds), sum_of_sixteens(gs)
+            return _sum(ps, mass, spare), vector_sum(ds), _sum(gs, max(cells, 0.0), spare)
+        return vector_sum(ps), vector_sum(ds), vector_sum(gs)
 
     @part
     def summed(x: Any, y: Any, shift: Any, far: Any, store: Any, mass: Any, cells: Any, space: Any, n: Any) -> Any:

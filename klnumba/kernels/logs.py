@@ -28,7 +28,7 @@ from klnumba.formulas.log_cells import (
     relative,
 )
 from klnumba.kernels.compiler import as_written, helper, part, scalar
-from klnumba.kernels.tiles import BUFFER, STEP, TILE, TREE, add, pad, raise_to, total
+from klnumba.kernels.tiles import BUFFER, SPARE, STEP, TILE, add, pad, raise_to, total
 
 # The state of a piece: F (the cells), P, D as double-doubles, and a spare.
 SIZE = 7
@@ -64,18 +64,18 @@ def larger_of(cells: Any, top: Any) -> Any:
 
 
 @helper
-def top_of(a: Any, start: Any, d: Any, tree: Any) -> Any:
+def top_of(a: Any, start: Any, d: Any, spare: Any) -> Any:
     """The largest cell; NaN cells are passed over."""
     top = -np.inf
     whole = d // STEP * STEP
     if whole:
         for k in range(STEP):
-            tree[k] = -np.inf
+            spare[k] = -np.inf
         for first in range(start, start + whole, STEP):
             x = a[first : first + STEP]
             for k in range(STEP):
-                tree[k] = x[k] if x[k] > tree[k] else tree[k]
-        top = larger_of(tree[0:STEP], top)
+                spare[k] = x[k] if x[k] > spare[k] else spare[k]
+        top = larger_of(spare[0:STEP], top)
     return larger_of(a[start + whole : start + d], top)
 
 
@@ -102,9 +102,7 @@ def sweep_loop(cell: Callable[..., Any], *, largest: bool) -> Any:
     top = largest
 
     @part
-    def sweep(
-        p: Any, a: Any, q: Any, b: Any, d: Any, c: Any, weight: Any, work: Any, view: Any, tree: Any, state: Any
-    ) -> None:
+    def sweep(p: Any, a: Any, q: Any, b: Any, d: Any, c: Any, weight: Any, work: Any, view: Any, state: Any) -> None:
         """Add the cells, p and q - p of a piece to state[0:2], state[2:4], state[4:6]."""
         mp, mq, inverse, tail, shift, log_p, log_q, shift_low = c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]
         for k in range(SIZE):
@@ -128,9 +126,9 @@ def sweep_loop(cell: Callable[..., Any], *, largest: bool) -> Any:
             if top:
                 raise_to(state, np.int64(0), view, np.int64(2 * BUFFER), min(TILE, d - first))
             else:
-                add(state, np.int64(0), total(view, np.int64(2 * BUFFER), count, tree))
-            add(state, np.int64(2), total(view, np.int64(3 * BUFFER), count, tree))
-            add(state, np.int64(4), total(view, np.int64(4 * BUFFER), count, tree))
+                add(state, np.int64(0), total(view, np.int64(2 * BUFFER), count))
+            add(state, np.int64(2), total(view, np.int64(3 * BUFFER), count))
+            add(state, np.int64(4), total(view, np.int64(4 * BUFFER), count))
 
     return sweep
 
@@ -159,9 +157,7 @@ def below_top(x: Any, top: Any, inverse: Any, tail: Any) -> Any:
 
 
 @helper
-def rest_of(
-    a: Any, start: Any, d: Any, top: Any, inverse: Any, tail: Any, work: Any, view: Any, tree: Any, state: Any
-) -> None:
+def rest_of(a: Any, start: Any, d: Any, top: Any, inverse: Any, tail: Any, work: Any, view: Any, state: Any) -> None:
     """state[0:2] = the sum of exp over the cells below the largest, state[2] = the number of the largest."""
     state[0], state[1] = 0.0, 0.0
     ties = 0
@@ -172,7 +168,7 @@ def rest_of(
         for k in range(count):
             out[k], tie = below_top(xs[k], top, inverse, tail)
             ties += tie
-        add(state, np.int64(0), total(view, np.int64(BUFFER), count, tree))
+        add(state, np.int64(0), total(view, np.int64(BUFFER), count))
     state[2] = ties
 
 
@@ -183,10 +179,8 @@ def log_normaliser(rest: Any, ties: Any) -> Any:
 
 
 @helper
-def normaliser(
-    a: Any, start: Any, d: Any, top: Any, inverse: Any, tail: Any, work: Any, view: Any, tree: Any, state: Any
-) -> Any:
-    rest_of(a, start, d, top, inverse, tail, work, view, tree, state)
+def normaliser(a: Any, start: Any, d: Any, top: Any, inverse: Any, tail: Any, work: Any, view: Any, state: Any) -> Any:
+    rest_of(a, start, d, top, inverse, tail, work, view, state)
     return log_normaliser(state[0] + state[1], state[2])
 
 
@@ -247,22 +241,22 @@ def rows(cell: Callable[..., Any], *, plain: bool, largest: bool = False) -> Cal
     ) -> None:  # fmt: skip
         state = space[0:SIZE]
         c = space[8 : 8 + SCALES]
-        tree = space[16 : 16 + TREE]
+        spare = space[16 : 16 + SPARE]
         for r in index:
-            c[0] = top_of(p, a + r * ps, d, tree)
-            c[1] = top_of(q, b + r * qs, d, tree)
+            c[0] = top_of(p, a + r * ps, d, spare)
+            c[1] = top_of(q, b + r * qs, d, spare)
             c[2], c[3], c[4], c[5], c[6], c[7] = inverse, tail, 0.0, 0.0, 0.0, 0.0
             out[r] = math.nan
             if barred(c, normalize):
                 continue
             if surprises and normalize:
-                c[5] = normaliser(p, a + r * ps, d, c[0], inverse, tail, work, view, tree, state)
-                c[6] = normaliser(q, b + r * qs, d, c[1], inverse, tail, work, view, tree, state)
+                c[5] = normaliser(p, a + r * ps, d, c[0], inverse, tail, work, view, state)
+                c[6] = normaliser(q, b + r * qs, d, c[1], inverse, tail, work, view, state)
             for attempt in range(first, ROUNDS):
                 if normalize and not plain and attempt < READY:  # no cell is of use yet
-                    masses(p, a + r * ps, q, b + r * qs, d, c, weight, work, view, tree, state)
+                    masses(p, a + r * ps, q, b + r * qs, d, c, weight, work, view, state)
                 else:
-                    sweep(p, a + r * ps, q, b + r * qs, d, c, weight, work, view, tree, state)
+                    sweep(p, a + r * ps, q, b + r * qs, d, c, weight, work, view, state)
                 f, mass, gap = value_of(state[0], state[1]), state[2] + state[3], state[4] + state[5]
                 value, done = judge(f, mass, gap, normalize, plain, largest, sizes, weight, attempt)
                 out[r] = value
@@ -275,10 +269,10 @@ def rows(cell: Callable[..., Any], *, plain: bool, largest: bool = False) -> Cal
 
 def piece_largest() -> Callable[..., None]:
     def loop(p: Any, a: Any, q: Any, b: Any, starts: Any, stops: Any, states: Any, space: Any) -> None:
-        tree = space[16 : 16 + TREE]
+        spare = space[16 : 16 + SPARE]
         for i in range(starts.size):
-            states[i, 0] = top_of(p, a + starts[i], stops[i] - starts[i], tree)
-            states[i, 1] = top_of(q, b + starts[i], stops[i] - starts[i], tree)
+            states[i, 0] = top_of(p, a + starts[i], stops[i] - starts[i], spare)
+            states[i, 1] = top_of(q, b + starts[i], stops[i] - starts[i], spare)
 
     return loop
 
@@ -300,9 +294,8 @@ def piece_sweep(cell: Callable[..., Any], *, largest: bool = False) -> Callable[
         view: Any,
         space: Any,
     ) -> None:
-        tree = space[16 : 16 + TREE]
         for i in range(starts.size):
-            sweep(p, a + starts[i], q, b + starts[i], stops[i] - starts[i], c, weight, work, view, tree, states[i])
+            sweep(p, a + starts[i], q, b + starts[i], stops[i] - starts[i], c, weight, work, view, states[i])
 
     return loop
 
@@ -313,10 +306,9 @@ def piece_rest() -> Callable[..., None]:
     def loop(
         p: Any, a: Any, q: Any, b: Any, starts: Any, stops: Any, c: Any, states: Any, work: Any, view: Any, space: Any
     ) -> None:
-        tree = space[16 : 16 + TREE]
         for i in range(starts.size):
             d = stops[i] - starts[i]
-            rest_of(p, a + starts[i], d, c[0], c[2], c[3], work, view, tree, states[i, 0:3])
-            rest_of(q, b + starts[i], d, c[1], c[2], c[3], work, view, tree, states[i, 3:6])
+            rest_of(p, a + starts[i], d, c[0], c[2], c[3], work, view, states[i, 0:3])
+            rest_of(q, b + starts[i], d, c[1], c[2], c[3], work, view, states[i, 3:6])
 
     return loop

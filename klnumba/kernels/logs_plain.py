@@ -19,7 +19,7 @@ from klnumba.kernels.lane_sums import AHEAD
 from klnumba.kernels.log_sums import tile_of
 from klnumba.kernels.logs import value_of
 from klnumba.kernels.shares import flagged, take
-from klnumba.kernels.tiles import SPACE, STEP, TILE, add, ask, sum_of_sixteens
+from klnumba.kernels.tiles import SPACE, STEP, TILE, add, ask, vector_sum
 
 CELLS: dict[str, Callable[..., Any]] = {
     "kl": formulas.kl,
@@ -80,7 +80,7 @@ def row_sum(name: str) -> Any:
             cells = space[AT : AT + x.size]
             for k in range(x.size):
                 cells[k] = cell(np.float64(x[k]), np.float64(y[k]))
-            add(space, 0, sum_of_sixteens(cells))
+            add(space, 0, vector_sum(cells))
         return value_of(space[0], space[1])
 
     return row

@@ -29,7 +29,7 @@ from klnumba.kernels.logs import (
     sharpen,
     top_of,
 )
-from klnumba.kernels.tiles import BUFFER, SPACE, STEP, TILE, TREE, copy, fill, raise_to
+from klnumba.kernels.tiles import BUFFER, SPACE, SPARE, STEP, TILE, copy, fill, raise_to
 
 SHORT = 128  # rows shorter than this come here,
 MOST = 64  # so many at a time, or as many as have `TILE` cells
@@ -40,7 +40,7 @@ ROW = (0, 1, 4, 7, 5, 6)  # which of the scales these are, and the first of the 
 LOG_P = 4
 BRANCH = SCALE + MOST * KEPT
 assert 3 * TILE <= SCALE
-assert BRANCH + TREE <= SPACE
+assert BRANCH + SPARE <= SPACE
 
 
 def flat_loop(cell: Callable[..., Any]) -> Any:
@@ -69,10 +69,10 @@ def flat_loop(cell: Callable[..., Any]) -> Any:
 
 @part
 def begun(
-    p: Any, a: Any, q: Any, b: Any, d: Any, normalize: Any, inverse: Any, tail: Any, c: Any, i: Any, tree: Any
+    p: Any, a: Any, q: Any, b: Any, d: Any, normalize: Any, inverse: Any, tail: Any, c: Any, i: Any, spare: Any
 ) -> Any:
     """Put the numbers of a row into `c`; whether it may be one of distributions."""
-    c[0], c[1] = top_of(p, a, d, tree), top_of(q, b, d, tree)
+    c[0], c[1] = top_of(p, a, d, spare), top_of(q, b, d, spare)
     c[2], c[3], c[4], c[5], c[6], c[7], c[SCALES] = inverse, tail, 0.0, 0.0, 0.0, 0.0, i
     return not barred(c, normalize)
 
@@ -132,14 +132,14 @@ def rows(cell: Callable[..., Any], *, plain: bool, largest: bool = False) -> Cal
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, index: Any, d: Any,
         normalize: Any, inverse: Any, tail: Any, weight: Any, out: Any, work: Any, view: Any, space: Any,
     ) -> None:  # fmt: skip
-        tree = space[BRANCH : BRANCH + TREE]
+        spare = space[BRANCH : BRANCH + SPARE]
         most = min(MOST, TILE // d)
         for begin in range(0, index.size, most):
             count = 0
             for i in index[begin : begin + most]:
                 c = space[SCALE + count * KEPT : SCALE + (count + 1) * KEPT]
                 out[i] = math.nan
-                count += begun(p, a + i * ps, q, b + i * qs, d, normalize, inverse, tail, c, i, tree)
+                count += begun(p, a + i * ps, q, b + i * qs, d, normalize, inverse, tail, c, i, spare)
             for attempt in range(first, ROUNDS):
                 whole = place(p, a, ps, q, b, qs, count, d, work, space)
                 if surprises and normalize:

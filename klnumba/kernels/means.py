@@ -24,7 +24,7 @@ from klnumba.kernels.instructions import frozen
 from klnumba.kernels.lane_sums import LANES, low, row_loop, together
 from klnumba.kernels.logs import top_of
 from klnumba.kernels.rises import KEPT, LEAST, beside_tops, four_of_rises, is_finite, is_seen, powers_from, shows
-from klnumba.kernels.tiles import BUFFER, SPACE, STEP, TILE, TREE, add, fill, side_by_side, total
+from klnumba.kernels.tiles import BUFFER, SPACE, SPARE, STEP, TILE, add, fill, side_by_side, total
 
 TINY = float(np.finfo(np.float64).tiny)  # shares below it, but zeros, have lost digits
 # Where the products of the cells of a tile lie in `space`, and of several rows the sums of shares and the means.
@@ -148,8 +148,8 @@ def long_shares(kind: Any, logs: bool) -> Any:
     def of_logs(
         p: Any, a: Any, q: Any, b: Any, d: Any, inverse: Any, shares: Any, half: Any, work: Any, view: Any, space: Any
     ) -> Any:  # fmt: skip
-        state, tree, kept = space[0:4], space[16 : 16 + TREE], frozen(shares)
-        mp, mq = top_of(p, a, d, tree), top_of(q, b, d, tree)
+        state, spare, kept = space[0:4], space[16 : 16 + SPARE], frozen(shares)
+        mp, mq = top_of(p, a, d, spare), top_of(q, b, d, spare)
         if not is_finite(mp, mq):
             return 0, 0.0, 0.0
         powers_from(q, b, d, mq, inverse, shares, half, work, view)
@@ -158,8 +158,8 @@ def long_shares(kind: Any, logs: bool) -> Any:
             state[k] = 0.0
         for first in range(0, whole, TILE):
             count = min(TILE, whole - first)
-            add(state, np.int64(0), total(kept, first, count, tree))
-            add(state, np.int64(2), total(kept, half + first, count, tree))
+            add(state, np.int64(0), total(kept, first, count))
+            add(state, np.int64(2), total(kept, half + first, count))
         one, other = 1.0 / (state[0] + state[1]), 1.0 / (state[2] + state[3])
         xs, ys = kept[0:whole], kept[half : half + whole]
         lost = shares_of(xs, one, shares[0:whole]) + shares_of(ys, other, shares[half : half + whole])
@@ -177,7 +177,7 @@ def long_rows(slope: Slope, kind: Any, logs: bool) -> Callable[..., None]:
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, rows: Any, d: Any, factors: Any, weight: Any, inverse: Any,
         by_p: Any, by_q: Any, out_p: Any, out_q: Any, flag: Any, kept: Any, work: Any, view: Any, space: Any,
     ) -> None:  # fmt: skip
-        quarter, state, tree = kept.size // 4, space[0:4], space[16 : 16 + TREE]
+        quarter, state = kept.size // 4, space[0:4]
         half = 2 * quarter
         shares, made = frozen(kept), frozen(space)
         for r in range(rows):
@@ -195,9 +195,9 @@ def long_rows(slope: Slope, kind: Any, logs: bool) -> Callable[..., None]:
                     shares[first : first + count], shares[quarter + first : quarter + first + count], weight,
                     kept[half + first :], kept[half + quarter + first :], space[PS:], space[QS:],
                 )  # fmt: skip
-                add(state, np.int64(0), total(made, np.int64(PS), count, tree))
+                add(state, np.int64(0), total(made, np.int64(PS), count))
                 if two:
-                    add(state, np.int64(2), total(made, np.int64(QS), count, tree))
+                    add(state, np.int64(2), total(made, np.int64(QS), count))
             mean_p, mean_q = state[0] + state[1], state[2] + state[3]
             if not is_finite(mean_p, mean_q):
                 continue

@@ -22,7 +22,7 @@ from klnumba.kernels.fast import sums
 from klnumba.kernels.instructions import frozen
 from klnumba.kernels.lane_sums import LANES, add_four, low, row_loop, together
 from klnumba.kernels.logs import top_of, tops_of
-from klnumba.kernels.tiles import BUFFER, SMALL, STEP, TILE, TREE, add, fill, pad, side_by_side, total
+from klnumba.kernels.tiles import BUFFER, SMALL, SPARE, STEP, TILE, add, fill, pad, side_by_side, total
 
 ALIKE = 2.0**-16  # sums are nearly equal that differ by this part,
 SEEN = 4.0  # which may be so many times the largest derivative
@@ -225,11 +225,11 @@ def long_log_rows(kind: Any) -> Callable[..., None]:
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, rows: Any, d: Any, factors: Any, inverse: Any, out: Any,
         flag: Any, powers: Any, work: Any, view: Any, space: Any,
     ) -> None:  # fmt: skip
-        state, tree = space[0:4], space[16 : 16 + TREE]
+        state, spare = space[0:4], space[16 : 16 + SPARE]
         kept, half = frozen(powers), powers.size // 2
         size = d if d <= KEPT else TILE
         for r in range(rows):
-            mp, mq = top_of(p, a + r * ps, d, tree), top_of(q, b + r * qs, d, tree)
+            mp, mq = top_of(p, a + r * ps, d, spare), top_of(q, b + r * qs, d, spare)
             flag[r] = True
             if not is_finite(mp, mq):
                 continue
@@ -245,8 +245,8 @@ def long_log_rows(kind: Any) -> Callable[..., None]:
                     if turn == 0:
                         for begin in range(0, whole, TILE):
                             count = min(TILE, whole - begin)
-                            add(state, np.int64(0), total(kept, begin, count, tree))
-                            add(state, np.int64(2), total(kept, half + begin, count, tree))
+                            add(state, np.int64(0), total(kept, begin, count))
+                            add(state, np.int64(2), total(kept, half + begin, count))
                     else:
                         bar = least * max(one, other)
                         us, vs = kept[0:cells], kept[half : half + cells]

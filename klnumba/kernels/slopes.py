@@ -17,7 +17,7 @@ from klnumba.formulas.divergences import LEAST, common_mass, log_ratio, multipli
 from klnumba.formulas.slopes import Slope, times
 from klnumba.kernels.compiler import helper, part, scalar
 from klnumba.kernels.exact import SCALES, SIZE, masses
-from klnumba.kernels.tiles import BUFFER, TILE, TREE, add, fill, pad, total
+from klnumba.kernels.tiles import BUFFER, SPARE, TILE, add, fill, pad, total
 
 _on_common_mass, _multipliers, _common_mass = scalar(on_common_mass), scalar(multipliers), scalar(common_mass)
 _log_ratio, _times = scalar(log_ratio), scalar(times)
@@ -126,11 +126,11 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
     ) -> None:  # fmt: skip
         state = space[0:SIZE]
         c = space[8 : 8 + SCALES]
-        tree = space[16 : 16 + TREE]
-        means = space[16 + TREE : 18 + TREE]
+        spare = space[16 : 16 + SPARE]
+        means = space[16 + SPARE : 18 + SPARE]
         start = 0 if (by_p and centred_p) or (by_q and centred_q) else 1
         for r in index:
-            masses(p, a + r * ps, q, b + r * qs, d, normalize, state, c, work, view, tree)
+            masses(p, a + r * ps, q, b + r * qs, d, normalize, state, c, work, view, spare)
             if not is_sound(state, normalize):
                 unknown(r * d, d, factors[r], by_p, by_q, out_p, out_q)
                 continue
@@ -153,8 +153,8 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
                             out_p, out_q, view,
                         )  # fmt: skip
                     else:
-                        add(state, np.int64(0), total(view, np.int64(2 * BUFFER), padded, tree))
-                        add(state, np.int64(2), total(view, np.int64(3 * BUFFER), padded, tree))
+                        add(state, np.int64(0), total(view, np.int64(2 * BUFFER), padded))
+                        add(state, np.int64(2), total(view, np.int64(3 * BUFFER), padded))
                 if not last:
                     means[0] = mean_of(state[0], state[1]) / whole
                     means[1] = mean_of(state[2], state[3]) / whole

@@ -1,11 +1,11 @@
 """What every loop over rows shares: the sizes, the buffers, the sums.
 
-On one machine the order of every addition depends on the length of the row
-alone: not on the threads, the neighbours or the alignment. Rows longer than
-`CHUNK` are cut there first, so that several threads can share one row. The
+The order of every addition depends on the length of the row alone: not on the
+threads, the neighbours, the alignment or the width of registers. Rows longer
+than `CHUNK` are cut there first, so that several threads can share one row. The
 exact loops cut a row into tiles of `TILE` cells; the cells of a tile go into a
-buffer in the first-level cache and are added in fours and then over a vector;
-the totals of the tiles are added with their rounding errors kept
+buffer in the first-level cache and are added in pairs, these in pairs, and so
+on; the totals of the tiles are added with their rounding errors kept
 (double-double). `kernels.fast` has its own blocks.
 """
 
@@ -17,15 +17,16 @@ import numpy as np
 from numba import types
 
 from klnumba.formulas.elementary import two_sum
-from klnumba.kernels.compiler import helper, part, reordering, scalar
-from klnumba.kernels.instructions import frozen, prefetch
+from klnumba.kernels.compiler import helper, part, scalar
+from klnumba.kernels.instructions import prefetch
+from klnumba.kernels.lanes import tree_sum
 
 TILE = 512
 CHUNK = 1 << 18
-TREE = TILE // 4  # the longest buffer of `total`
 SMALL = 16  # a tile of fewer than `STEP` cells runs a multiple of this
-WHOLE = 128  # of so many cells the sixteens come to whole vectors
+WHOLE = 128  # cells that a tile of logarithms or logits has a multiple of
 STEP = 64  # every loop over cells runs a multiple of this: one machine code for a cell, and no tail loop
+SPARE = 2 * STEP  # room for what is kept lane by lane: `STEP` maxima, or as many sums and what they lost
 
 # The scratch of one thread: five buffers of a tile, and float64 numbers for sums and states. A read-only view of the
 # buffers goes along with them, so that a buffer and the caller's read-only array have one type.
@@ -41,6 +42,9 @@ STATES = types.Array(types.float64, 2, "C")
 INDEX = types.Array(types.int64, 1, "C", readonly=True)
 
 _two_sum = scalar(two_sum)
+_sum_of_2, _sum_of_4, _sum_of_8, _sum_of_16, _sum_of_32, _sum_of_64, _sum_of_128 = (
+    tree_sum(2**k, FLOAT) for k in range(1, 8)
+)
 
 
 @part
@@ -124,60 +128,45 @@ def listed(a: Any, start: Any, step: Any, rows: Any, d: Any, target: Any, at: An
             copy(a, start + rows[r] * step, d, target, at + r * d)
 
 
-@reordering
+@helper
 def vector_sum(cells: Any) -> Any:
-    """The sum in float64 of a few cells, spread over a vector: the order follows their number and the processor."""
-    s = first = second = 0.0
-    whole = cells.size // 32 * 32
-    rest = cells[whole:]
-    half = rest.size // 2
-    for k in range(whole):
-        s += np.float64(cells[k])
-    for k in range(half):
-        first += np.float64(rest[k])
-        second += np.float64(rest[half + k])
-    if rest.size > 2 * half:
-        second += np.float64(rest[2 * half])
-    return s + (first + second)
+    """The sum in float64 of a few cells, in an order that follows from their number alone.
+
+    A block of a power of two is added in pairs, these in pairs and so on: what is alike is added up with few roundings,
+    which would all go the same way. Of the blocks the last ones, which are the smallest, come first.
+    """
+    at, rest = cells.size, 0.0
+    if at & 1:
+        at -= 1
+        rest = np.float64(cells[at])
+    if at & 2:
+        at -= 2
+        rest += _sum_of_2(cells, at)
+    if at & 4:
+        at -= 4
+        rest += _sum_of_4(cells, at)
+    if at & 8:
+        at -= 8
+        rest += _sum_of_8(cells, at)
+    if at & 16:
+        at -= 16
+        rest += _sum_of_16(cells, at)
+    if at & 32:
+        at -= 32
+        rest += _sum_of_32(cells, at)
+    if at & 64:
+        at -= 64
+        rest += _sum_of_64(cells, at)
+    whole = 0.0
+    for start in range(0, at, 128):
+        whole += _sum_of_128(cells, start)
+    return whole + rest
 
 
 @helper
-def _four(cells: Any, k: Any, h: Any) -> Any:
-    """Of cells[k], and three more every `h` cells."""
-    return np.float64((cells[k] + cells[k + h]) + (cells[k + 2 * h] + cells[k + 3 * h]))
-
-
-@reordering
-def sum_of_sixteens(cells: Any) -> Any:
-    """The sum in float64 of a multiple of `WHOLE` cells.
-
-    They are added in fours and in fours of these, so that the sums of alike cells are exact and few roundings follow
-    on each other where one cell is nearly all.
-    """
-    s = 0.0
-    h = cells.size // 16
-    a, b, c, e = cells[0 : 4 * h], cells[4 * h : 8 * h], cells[8 * h : 12 * h], cells[12 * h : 16 * h]
-    for k in range(h):
-        s += (_four(a, k, h) + _four(b, k, h)) + (_four(c, k, h) + _four(e, k, h))
-    return s
-
-
-@helper
-def total(cells: Any, start: Any, count: Any, tree: Any) -> Any:
-    """The sum of `count` cells, padded by `pad`: in fours, then over a vector.
-
-    Float32 cells are added in fours, and those sums in float64.
-    """
-    if count < STEP:
-        return vector_sum(cells[start : start + count])
-    h = count // 4
-    a = cells[start : start + h]
-    b = cells[start + h : start + 2 * h]
-    c = cells[start + 2 * h : start + 3 * h]
-    e = cells[start + 3 * h : start + 4 * h]
-    for k in range(h):
-        tree[k] = (a[k] + b[k]) + (c[k] + e[k])
-    return vector_sum(frozen(tree)[0:h])
+def total(cells: Any, start: Any, count: Any) -> Any:
+    """The sum of `count` cells from `start` on, as `vector_sum`."""
+    return vector_sum(cells[start : start + count])
 
 
 @helper

@@ -9,6 +9,10 @@ import sys
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent.parent / "klnumba"
+# A processor of x86-64 that has neither AVX nor fused multiply-add.
+WITHOUT_FMA = {"NUMBA_CPU_NAME": "x86-64", "NUMBA_CPU_FEATURES": "+sse2"}
+# One that has both, with vectors of 128 bits, half or a quarter of the usual.
+NARROW = {"NUMBA_CPU_NAME": "sandybridge", "NUMBA_CPU_FEATURES": "+sse4.2,+avx,+fma,-avx2,+prefer-128-bit"}
 SETTINGS = ("KLNUMBA_CACHE", "KLNUMBA_CACHE_DIR", "KLNUMBA_NUM_THREADS", "NUMBA_NUM_THREADS", "NUMBA_THREADING_LAYER")
 
 

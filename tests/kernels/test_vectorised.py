@@ -33,7 +33,7 @@ PROCESSORS = {
     "icelake": {"NUMBA_CPU_NAME": "icelake-server", "NUMBA_CPU_FEATURES": f"{AVX512},+avx512vbmi,+avx512vbmi2"},
     "zen": {"NUMBA_CPU_NAME": "znver4", "NUMBA_CPU_FEATURES": f"{AVX512},+avx512vbmi,+avx512vbmi2"},
     "skylake": {"NUMBA_CPU_NAME": "skylake-avx512", "NUMBA_CPU_FEATURES": AVX512},
-    "sse2": {"NUMBA_CPU_NAME": "x86-64", "NUMBA_CPU_FEATURES": "+sse2"},
+    "sse2": sub.WITHOUT_FMA,
 }
 
 ROWS, PLAIN_ROWS = (
