@@ -22,7 +22,9 @@ pytestmark = pytest.mark.skipif(
 FUNCTION = "kl_divergence"
 DRAWS = 6
 USUAL = "ordinary", "near"
-BEYOND = 1.5  # how much of the usual bounds is allowed without fused multiply-add; 1.2 was found
+# How much of the usual bounds is allowed without fused multiply-add. In 1,554 rows of each 0.84 and 1.36 were found, and
+# 0.87 and 1.36 with it: peaked logits are beyond the bound now and then.
+ALLOWED = {"prob": 1.0, "logit": 1.5}
 HUGE = 8.645076571399957e307, 5.861321490438234e306  # of which p*log(p/q) is too large for a number
 PROGRAM = """
 import json
@@ -86,12 +88,12 @@ def test_the_width_of_registers_does_not_show(made, tmp_path):
 def test_errors_are_as_small_without_fused_multiply_add(kind, tmp_path):
     rng = np.random.default_rng(4)
     cases = [case for case in hard_rows.HARD if (case.dtype, case.kind, case.function) == ("float64", kind, FUNCTION)]
-    limits, calls = [BEYOND * bound("prob", "float64")], [call("generalized_kl", *np.array(HUGE))]
+    limits, calls = [bound("prob", "float64")], [call("generalized_kl", *np.array(HUGE))]
     for case in cases:
         calls += [call(FUNCTION, *hard_rows.draw(case, rng), kind=kind) for _ in range(DRAWS)]
         limits += [case.limit] * DRAWS
     more = [*of_families(FUNCTION, (10, 200, 300), kind)]
-    calls, limits = calls + more, limits + [BEYOND * bound(kind, "float64")] * len(more)
+    calls, limits = calls + more, limits + [ALLOWED[kind] * bound(kind, "float64")] * len(more)
     found = results(tmp_path / "without", calls, **sub.WITHOUT_FMA)
     for (value,), limit, (name, dtype, how, p, q) in zip(found, limits, calls, strict=True):
         truth, scale = mp.of_rows(name, p, q, kind, True) if how else (mp.generalized_kl(p, q), None)
