@@ -18,7 +18,7 @@ from klnumba.formulas.divergences import LEAST, common_mass, multipliers, on_com
 from klnumba.formulas.elementary import two_sum
 from klnumba.formulas.primitives import fma
 from klnumba.kernels.compiler import helper, part, scalar
-from klnumba.kernels.tiles import BUFFER, SPARE, TILE, add, copy, fill, pad, raise_to, total
+from klnumba.kernels.tiles import BUFFER, SPARE, TILE, add_all, add_lanes, copy, fill, pad, raise_to
 
 # The state of a piece: P, Q, G as double-doubles, then the number of cells that break a rule.
 SIZE = 7
@@ -50,14 +50,7 @@ def mass(a: Any, start: Any, d: Any, factor: Any, work: Any, view: Any, spare: A
                 hi[k] = s
                 lo[k] += e
                 negative += x[k] < 0.0
-    for h in (32, 16, 8, 4, 2, 1):
-        for k in range(h):
-            s, e = _two_sum(hi[k], hi[h + k])
-            hi[k] = s
-            lo[k] += lo[h + k] + e
-    add(state, i, hi[0])
-    if abs(hi[0]) < math.inf:
-        add(state, i, lo[0])
+    add_lanes(state, i, hi, lo)
     state[6] += negative
 
 
@@ -149,7 +142,7 @@ def cells_loop(cell: Callable[..., Any], *, largest: bool) -> Any:
             if largest:
                 raise_to(state, np.int64(4), view, np.int64(2 * BUFFER), min(TILE, d - first))
             else:
-                add(state, np.int64(4), total(view, np.int64(2 * BUFFER), count))
+                add_all(state, np.int64(4), view, np.int64(2 * BUFFER), count)
 
     return cells
 

@@ -64,7 +64,27 @@ def _added_to(typingctx: Any, cells: Any, first: Any, more: Any) -> Any:
     return types.none(cells, types.intp, more), codegen
 
 
+@intrinsic
+def _added_with_rest(typingctx: Any, sums: Any, cells: Any, first: Any) -> Any:
+    """Add the vector of `cells` from `first` on to the first one of `sums`, and what that rounds to the second."""
+
+    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        kind, places = signature.args[0], [context.get_constant(types.intp, i) for i in (0, LANES)]
+        high, low = (_vector(context, builder, kind, args[0], place) for place in places)
+        other = _vector(context, builder, signature.args[1], args[1], args[2])
+        a, b = builder.load(high, align=8), builder.load(other, align=8)
+        total = builder.fadd(a, b)
+        more = builder.fsub(total, a)  # as `formulas.elementary.two_sum`
+        rest = builder.fadd(builder.fsub(a, builder.fsub(total, more)), builder.fsub(b, more))
+        builder.store(total, high, align=8)
+        builder.store(builder.fadd(builder.load(low, align=8), rest), low, align=8)
+        return context.get_dummy_value()
+
+    return types.none(sums, cells, types.intp), codegen
+
+
 add_vector: Any = _added_to
+add_with_rest: Any = _added_with_rest
 
 
 def _across(operation: str) -> Any:

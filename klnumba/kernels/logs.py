@@ -28,7 +28,7 @@ from klnumba.formulas.log_cells import (
     relative,
 )
 from klnumba.kernels.compiler import as_written, helper, part, scalar
-from klnumba.kernels.tiles import BUFFER, SPARE, STEP, TILE, add, pad, raise_to, total
+from klnumba.kernels.tiles import BUFFER, SPARE, STEP, TILE, add_all, pad, raise_to
 
 # The state of a piece: F (the cells), P, D as double-doubles, and a spare.
 SIZE = 7
@@ -126,9 +126,9 @@ def sweep_loop(cell: Callable[..., Any], *, largest: bool) -> Any:
             if top:
                 raise_to(state, np.int64(0), view, np.int64(2 * BUFFER), min(TILE, d - first))
             else:
-                add(state, np.int64(0), total(view, np.int64(2 * BUFFER), count))
-            add(state, np.int64(2), total(view, np.int64(3 * BUFFER), count))
-            add(state, np.int64(4), total(view, np.int64(4 * BUFFER), count))
+                add_all(state, np.int64(0), view, np.int64(2 * BUFFER), count)
+            add_all(state, np.int64(2), view, np.int64(3 * BUFFER), count)
+            add_all(state, np.int64(4), view, np.int64(4 * BUFFER), count)
 
     return sweep
 
@@ -139,7 +139,8 @@ def _sound(f: Any, p: Any, d: Any) -> Any:
     t = d / p
     bend = _phi(t)
     value = f / p - bend
-    if value != value or (abs(t) <= value and 4.0 * bend <= value):
+    # The roundings of t weigh |t|/(1 + t) as much in the bend.
+    if value != value or (abs(t) <= value * min(1.0, 1.0 + t) and 4.0 * bend <= value):
         return value
     return 0.0 if f == 0.0 and d == 0.0 else -1.0
 
@@ -168,7 +169,7 @@ def rest_of(a: Any, start: Any, d: Any, top: Any, inverse: Any, tail: Any, work:
         for k in range(count):
             out[k], tie = below_top(xs[k], top, inverse, tail)
             ties += tie
-        add(state, np.int64(0), total(view, np.int64(BUFFER), count))
+        add_all(state, np.int64(0), view, np.int64(BUFFER), count)
     state[2] = ties
 
 

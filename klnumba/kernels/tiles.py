@@ -3,10 +3,11 @@
 The order of every addition depends on the length of the row alone: not on the
 threads, the neighbours, the alignment or the width of registers. Rows longer
 than `CHUNK` are cut there first, so that several threads can share one row. The
-exact loops cut a row into tiles of `TILE` cells; the cells of a tile go into a
-buffer in the first-level cache and are added in pairs, these in pairs, and so
-on; the totals of the tiles are added with their rounding errors kept
-(double-double). `kernels.fast` has its own blocks.
+exact loops cut a row into tiles of `TILE` cells, which go into a buffer in the
+first-level cache. Of a divergence a tile is added up in `LANES` lanes which keep
+their rounding errors (double-double), of a derivative in pairs, these in pairs,
+and so on; the totals of the tiles are double-double too. `kernels.fast` has its
+own blocks.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from numba import types
 from klnumba.formulas.elementary import two_sum
 from klnumba.kernels.compiler import helper, part, scalar
 from klnumba.kernels.instructions import prefetch
-from klnumba.kernels.lanes import tree_sum
+from klnumba.kernels.lanes import LANES, add_with_rest, on_stack, tree_sum
 
 TILE = 512
 CHUNK = 1 << 18
@@ -41,7 +42,10 @@ VALUES = types.Array(types.float64, 1, "C")
 STATES = types.Array(types.float64, 2, "C")
 INDEX = types.Array(types.int64, 1, "C", readonly=True)
 
+assert SMALL == LANES
+
 _two_sum = scalar(two_sum)
+_two_vectors = on_stack(2, FLOAT)
 _sum_of_2, _sum_of_4, _sum_of_8, _sum_of_16, _sum_of_32, _sum_of_64, _sum_of_128 = (
     tree_sum(2**k, FLOAT) for k in range(1, 8)
 )
@@ -175,6 +179,31 @@ def add(state: Any, i: Any, x: Any) -> None:
     s, e = _two_sum(state[i], x)
     state[i] = s
     state[i + 1] += e
+
+
+@helper
+def add_lanes(state: Any, i: Any, high: Any, low: Any) -> None:
+    """state[i] + state[i + 1] plus all numbers of `high`, a power of two, and of `low`, what these have lost."""
+    half = high.size // 2
+    while half > 0:
+        for k in range(half):
+            s, e = _two_sum(high[k], high[half + k])
+            high[k] = s
+            low[k] += low[half + k] + e
+        half //= 2
+    add(state, i, high[0])
+    if abs(high[0]) < np.inf:
+        add(state, i, low[0])
+
+
+@helper
+def add_all(state: Any, i: Any, cells: Any, start: Any, count: Any) -> None:
+    """state[i] + state[i + 1] plus `count` cells from `start` on, a multiple of `SMALL`, and what sums of them lose."""
+    sums = _two_vectors()
+    sums[:] = 0.0
+    for first in range(start, start + count, LANES):
+        add_with_rest(sums, cells, first)
+    add_lanes(state, i, sums[:LANES], sums[LANES:])
 
 
 @helper

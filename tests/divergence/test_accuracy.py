@@ -46,7 +46,7 @@ def test_families(dtype, setting, family):
 @pytest.mark.part(4)
 @pytest.mark.parametrize("setting", SETTINGS, ids=settings_name)
 @pytest.mark.parametrize("dtype", BOUNDS)
-@pytest.mark.parametrize("family", ["ordinary", "near, as float32 sees it"])
+@pytest.mark.parametrize("family", ["ordinary", "near, as float32 sees it", "one against many"])
 def test_rows_of_thousands(dtype, setting, family):
     kind, normalize = setting
     rng = np.random.default_rng(2)

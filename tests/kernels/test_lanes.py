@@ -1,4 +1,6 @@
-"""Sums of adjacent cells: their order, and what they refuse."""
+"""Sums of adjacent cells: their order, what they keep, and what they refuse."""
+
+import math
 
 import numba
 import numpy as np
@@ -6,7 +8,7 @@ import pytest
 from numba.core.errors import TypingError
 
 from klnumba.kernels import lanes
-from klnumba.kernels.tiles import total
+from klnumba.kernels.tiles import SMALL, add_all, total
 
 
 @numba.njit
@@ -60,6 +62,39 @@ def test_numbers_that_are_not_finite_pass_through(edges, value, count):
     cells = np.ones(count)
     cells[count - 1 - np.arange(len(edges))] = edges
     np.testing.assert_array_equal(totals(cells, np.array([0]), np.array([count])), value)
+
+
+@numba.njit
+def kept(cells, start, count):
+    state = np.zeros(2)
+    add_all(state, 0, cells, start, count)
+    return state[0], state[1]
+
+
+@pytest.mark.parametrize("count", [0, SMALL, 3 * SMALL, 512])
+@pytest.mark.parametrize("small", [2.0**-53, 2.0**-70, 1e-300])
+def test_what_a_careful_sum_keeps(small, count):
+    """A large cell among many small ones, anywhere; and one that takes it away again."""
+    rng = np.random.default_rng(6)
+    cells = rng.gamma(1.0, size=count + 3) * small
+    if count:
+        first, second = 3 + rng.choice(count, 2, replace=False)
+        cells[first] = math.pi
+    high, low = kept(cells, 3, count)
+    assert abs(high + low - math.fsum(cells[3:])) <= 0.5 * math.ulp(high)
+    assert high == 0.0 or low != 0.0 or small < 1e-200
+    if count:
+        cells[second] = -math.pi
+        assert sum(kept(cells, 3, count)) == pytest.approx(math.fsum(cells[3:]), rel=1e-13)
+
+
+@pytest.mark.parametrize("edge", [math.inf, -math.inf, math.nan])
+@pytest.mark.parametrize("count", [SMALL, 512])
+def test_a_careful_sum_that_is_not_finite(edge, count):
+    cells = np.ones(count)
+    cells[count // 3] = edge
+    high, _ = kept(cells, 0, count)
+    np.testing.assert_equal(high, edge)
 
 
 @pytest.mark.parametrize("cells", [np.arange(16.0)[::2], np.arange(16)], ids=["strided", "integer"])

@@ -83,6 +83,13 @@ def _peaked(rng: np.random.Generator, n: int) -> Rows:
     return p, q
 
 
+def _one_against_many(rng: np.random.Generator, n: int) -> Rows:
+    """One row is nearly all in one cell; of the other, whose cells are of a size, that cell is one of many."""
+    many, one = _cells(rng, n), np.exp(-rng.uniform(20, 60, n))
+    one[rng.integers(n)] = 1.0
+    return (many, one) if rng.random() < 0.5 else (one, many)
+
+
 def _tails(rng: np.random.Generator, n: int) -> Rows:
     return tuple(np.exp(-rng.uniform(0, 60, n)) for _ in range(2))  # type: ignore[return-value]
 
@@ -113,6 +120,7 @@ COMMON: dict[str, Family] = {
     "counts": _counts,
     "sparse": _sparse,
     "peaked": _peaked,
+    "one against many": _one_against_many,
     "tails": _tails,
     "tiny and huge": _tiny_and_huge,
 }
