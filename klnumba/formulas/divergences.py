@@ -166,9 +166,9 @@ def mixture(p: float, q: float, d: float, low: float, weight: float) -> float:
     other = 1.0 - weight
     m = weight * p + other * q
     m = LEAST if m == 0.0 and p + q > 0.0 and 0.0 < weight < 1.0 else m  # half of the least number rounds to zero
-    first = 0.0 if weight == 0.0 else weight * bregman(p, m, other * d, other * low)
-    second = 0.0 if other == 0.0 else other * bregman(q, m, -weight * d, -weight * low)
-    return first + second
+    first = weight * bregman(p, m, other * d, other * low)
+    second = other * bregman(q, m, -weight * d, -weight * low)
+    return (0.0 if weight == 0.0 else first) + (0.0 if other == 0.0 else second)
 
 
 def js(p: float, q: float, d: float, low: float, mass: float, above_p: float, above_q: float, weight: float) -> float:

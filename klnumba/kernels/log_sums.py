@@ -19,7 +19,7 @@ from klnumba.formulas import log_sum_cells as formulas
 from klnumba.kernels.compiler import helper, part, scalar
 from klnumba.kernels.lanes import LANES, on_stack
 from klnumba.kernels.shares import flagged, take
-from klnumba.kernels.tiles import TILE, WHOLE, add, copy, fill, vector_sum
+from klnumba.kernels.tiles import STEP, TILE, add, copy, fill, vector_sum
 
 # The cells, compiled.
 below = scalar(formulas.below)
@@ -69,7 +69,7 @@ def largest_of(dtype: Any) -> Any:
 @helper
 def _placed(cells: Any, start: Any, count: Any, work: Any, at: Any) -> Any:
     """Copy cells, filled up with zeros' logarithms; how many there are then."""
-    whole = (count + WHOLE - 1) // WHOLE * WHOLE
+    whole = (count + STEP - 1) // STEP * STEP
     copy(cells, start, count, work, at)
     fill(work, at + count, whole - count, -np.inf)
     return whole
@@ -78,7 +78,7 @@ def _placed(cells: Any, start: Any, count: Any, work: Any, at: Any) -> Any:
 @helper
 def tile_of(p: Any, o: Any, q: Any, u: Any, count: Any, alone: Any, work: Any, view: Any) -> Any:
     """The cells from o and u on: in `work`, where they are few."""
-    if count % WHOLE == 0:
+    if count % STEP == 0:
         return p[o : o + count], q[u : u + count]
     whole = _placed(p, o, count, work, 0)
     if alone:

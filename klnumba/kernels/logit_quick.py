@@ -23,10 +23,11 @@ from klnumba.formulas.logit_cells import (
 from klnumba.kernels.compiler import helper, part, scalar
 from klnumba.kernels.lanes import LANES, add_vector, added, any_bit, largest, largest_unsigned, on_stack
 from klnumba.kernels.registers import fuses
-from klnumba.kernels.tiles import TILE, WHOLE, ask
+from klnumba.kernels.tiles import TILE, ask
 
 # Sums of p and q times a unit, which differs from tile to tile, so that additions of alike cells round differently.
 UNITS, STRIDE = 1024, 633
+BLOCK = 128  # cells that are added up by themselves: a tile has a multiple of it
 NEXT = 1024  # cells on from those at work that are asked for
 # The share of a sum that a term may have, and where p and q are far apart, since it has more roundings there;
 # and that a tile may have, whose additions round one after another.
@@ -89,7 +90,7 @@ def any_terms() -> Any:
 def quick_sums(terms: Any, both: bool) -> Any:
     """The sums over a tile, kept in registers. Of the numbers compared the bits are: they have the same order.
 
-    `WHOLE` cells are added up at a time, and then their sums, so that few roundings follow on each other.
+    `BLOCK` cells are added up at a time, and then their sums, so that few roundings follow on each other.
     """
     infinite = np.float32(math.inf).view(np.uint32)
     mass, odd, cells = range(0, 3 * LANES, LANES)  # where each of the vectors begins
@@ -102,9 +103,9 @@ def quick_sums(terms: Any, both: bool) -> Any:
         totals, some, state = three(), three(), five()
         totals[:] = state[:] = np.float32(0.0)
         signed, unsigned = state.view(np.int32), state.view(np.uint32)  # of negative numbers the bits are larger
-        for first in range(0, x.size, WHOLE):
+        for first in range(0, x.size, BLOCK):
             some[:] = np.float32(0.0)
-            for start in range(first, first + WHOLE, 2 * lanes):
+            for start in range(first, first + BLOCK, 2 * lanes):
                 u, v = x[start : start + 2 * lanes], y[start : start + 2 * lanes]
                 ask(u, v, NEXT, 2 * lanes, line)
                 for k in range(lanes):

@@ -22,7 +22,6 @@ from klnumba.kernels.tiles import (
     SMALL,
     STEP,
     TILE,
-    WHOLE,
     ask,
     copy,
     fill,
@@ -46,7 +45,7 @@ def placing(dtype: Any) -> Any:
     @helper
     def placed(cells: Any, start: Any, count: Any, inverse: Any, work: Any, at: Any, none: Any) -> Any:
         """Copy cells times 1/temperature, filled up with `none`."""
-        whole = (count + WHOLE - 1) // WHOLE * WHOLE
+        whole = (count + STEP - 1) // STEP * STEP
         copy(cells, start, count, work, at)
         fill(work, at + count, whole - count, real(none))
         if inverse != 1.0:
@@ -58,7 +57,7 @@ def placing(dtype: Any) -> Any:
     @helper
     def place(p: Any, o: Any, q: Any, u: Any, count: Any, shift: Any, inverse: Any, work: Any, view: Any) -> Any:
         """The cells from o and u on: in `work`, where they are few or to be scaled."""
-        if count % WHOLE == 0 and inverse == 1.0:
+        if count % STEP == 0 and inverse == 1.0:
             return p[o : o + count], q[u : u + count]
         ask(p[o:], q[u:], count, count, line)  # the next tile; elsewhere the loops ask for it
         placed(q, u, count, inverse, work, BUFFER, ZERO - shift)  # which is near

@@ -33,7 +33,7 @@ from klnumba.formulas.special import exp_excess
 from klnumba.kernels.compiler import helper, part, scalar
 from klnumba.kernels.logit_guess import guessing
 from klnumba.kernels.logit_late import settling
-from klnumba.kernels.logit_quick import FELL, PLACE, D, G, P, has_quick_tile, light_tiles, waiting_room
+from klnumba.kernels.logit_quick import BLOCK, FELL, PLACE, D, G, P, has_quick_tile, light_tiles, waiting_room
 from klnumba.kernels.logit_tiles import exact, placing, summing
 from klnumba.kernels.shares import flagged, take
 from klnumba.kernels.tiles import TILE
@@ -111,7 +111,7 @@ def reading(dtype: Any) -> Any:
             if quick_ones and inverse == 1.0:  # where nothing is copied, all that are added up at one guess
                 count = max(count, (min(d, then) - start) // TILE * TILE)
             x, y = place(p, o + start, q, u + start, count, shift, inverse, work, view)
-            if quick_ones and x.size == count:
+            if quick_ones and x.size == count and count % BLOCK == 0:
                 sums, others, other_cells = late[waiting], heavy + late_mass, heavy_cells + late_cells - stale
                 passed, mass, rest, odd, cells, low, far, done = tiles(
                     x, y, start, shift, ratio, far, mass, rest, odd, cells, low, others, other_cells, sums

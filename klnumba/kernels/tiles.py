@@ -25,7 +25,6 @@ from klnumba.kernels.lanes import LANES, add_with_rest, on_stack, tree_sum
 TILE = 512
 CHUNK = 1 << 18
 SMALL = 16  # a tile of fewer than `STEP` cells runs a multiple of this
-WHOLE = 128  # cells that a tile of logarithms or logits has a multiple of
 STEP = 64  # every loop over cells runs a multiple of this: one machine code for a cell, and no tail loop
 SPARE = 2 * STEP  # room for what is kept lane by lane: `STEP` maxima, or as many sums and what they lost
 

@@ -203,13 +203,13 @@ def innermost_loops(assembly: str) -> list[Loop]:
 
 
 def vectorised(loops: list[Loop], *, division: bool) -> list[Loop]:
-    """Those that are, among the longest but for others of packed arithmetic alone, as brings sums of rows together."""
-    longest = max((one.packed + one.scalar for one in loops if one.scalar or one.calls), default=0)
+    """Those that are, among the longest but for sums of rows: packed arithmetic alone, or no product and no call."""
+    longest = max((one.packed + one.scalar for one in loops if one.calls or one.scalar_products), default=0)
     return [one for one in loops if one.is_vectorised(division=division) and 2 * one.packed >= longest]
 
 
-def made(packed: int, scalar: int, divisions: int) -> Loop:
-    return Loop(packed, scalar, divisions, packed // 2, scalar // 2, 0, 0, "")
+def made(packed: int, scalar: int, divisions: int, products: int | None = None) -> Loop:
+    return Loop(packed, scalar, divisions, packed // 2, scalar // 2 if products is None else products, 0, 0, "")
 
 
 def test_what_counts_as_vectorised():
@@ -217,6 +217,7 @@ def test_what_counts_as_vectorised():
     good = made(44, 0, 2)
     assert vectorised([good, made(0, 45, 0), made(128, 0, 0)], division=True) == [good]
     assert vectorised([good, made(0, 90, 0)], division=True) == []
+    assert vectorised([good, made(0, 90, 0, products=0)], division=True) == [good]
     assert vectorised([good, made(0, 45, 0), made(128, 0, 0)], division=False) == [good, made(128, 0, 0)]
 
 
