@@ -2,12 +2,12 @@
 
 The order of every addition depends on the length of the row alone: not on the
 threads, the neighbours, the alignment or the width of registers. Rows longer
-than `CHUNK` are cut there first, so that several threads can share one row. The
-exact loops cut a row into tiles of `TILE` cells, which go into a buffer in the
-first-level cache. Of a divergence a tile is added up in `LANES` lanes which keep
-their rounding errors (double-double), of a derivative in pairs, these in pairs,
-and so on; the totals of the tiles are double-double too. `kernels.fast` has its
-own blocks.
+than `CHUNK` are cut there first, so that several threads can share one row. A tile
+of `TILE` cells goes into a buffer in the first-level cache. `add_all`, for the
+careful loops over whole rows (`kernels.exact`, `kernels.logs`), adds it up in
+`LANES` lanes that keep their rounding errors; `total` and `vector_sum`, for the
+others, in pairs, these in pairs, and so on. The totals of the tiles are
+double-doubles. `kernels.fast` has its own blocks.
 """
 
 from __future__ import annotations

@@ -107,6 +107,18 @@ def test_a_row_of_100_000_cells(family, kind):
     assert mp.ulp_error(kl.kl_divergence(p, q, kind=kind), truth) <= BOUNDS["float64"]
 
 
+@pytest.mark.parametrize("offset", [0.0, 60.0, 700.0])
+@pytest.mark.parametrize("place", [0, -1])
+@pytest.mark.parametrize("cells", [4_000, 30_000])
+def test_a_flat_row_against_one_cell(cells, place, offset):
+    """The sums over the largest cells are far apart: the sum of q, from that of p and what it lacks, has no digits."""
+    rng = np.random.default_rng(16)
+    p, q = rng.normal(offset, 0.1, cells), rng.normal(-60.0, 0.1, cells)
+    q[place] = 0.0
+    truth = mp.kl_divergence(p, q, kind="logit")
+    assert mp.ulp_error(kl.kl_divergence(p, q, kind="logit"), truth) <= 2.5
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("setting", SETTINGS, ids=settings_name)
 def test_every_function_on_long_rows(setting):

@@ -6,27 +6,22 @@ import math
 
 import numpy as np
 import pytest
-from numba.core.registry import cpu_target
 
 import klnumba as kl
 from klnumba import engine
-from klnumba.kernels import logs_short, registers
+from klnumba.kernels import logs_short
 from tests.divergence.test_log_sums import FAMILIES, ODD
 from tests.reference import mp
 
-# What is asked for, and limits in ulp with registers of 128, 256 and 512 bits: the narrower, the more cells a part of a
-# sum has. The largest that were found are 11.9, 13.5, 9.5, 8.1, 8.6 and 5.7; 5.9, 4.6, 3.4, 4.1, 5.6 and 2.7; 3.9, 4.4,
-# 2.8, 3.6, 5.8 and 1.7.
+# What is asked for, and limits in ulp. The largest in six times as many rows were 3.8, 3.9, 4.4, 3.2, 5.0 and 2.5.
 CASES = {
-    "kl_divergence": ({"temperature": 0.7}, (13.5, 7.0, 4.5)),
-    "jeffreys_divergence": ({"temperature": 0.7}, (15.0, 5.5, 5.0)),
-    "cross_entropy": ({"temperature": 3.0}, (11.0, 4.0, 4.0)),
-    "entropy": ({"temperature": 0.7}, (9.5, 5.0, 4.0)),
-    "js_divergence": ({"weight": 0.3, "temperature": 0.7}, (10.0, 6.5, 6.5)),
-    "max_log_ratio": ({"temperature": 0.7}, (6.5, 3.5, 3.0)),
+    "kl_divergence": ({"temperature": 0.7}, 5.0),
+    "jeffreys_divergence": ({"temperature": 0.7}, 5.0),
+    "cross_entropy": ({"temperature": 3.0}, 5.5),
+    "entropy": ({"temperature": 0.7}, 4.0),
+    "js_divergence": ({"weight": 0.3, "temperature": 0.7}, 6.5),
+    "max_log_ratio": ({"temperature": 0.7}, 3.5),
 }
-FEATURES = registers.features(cpu_target.target_context)
-WIDTH = 2 if registers.SINCE_ICE_LAKE in FEATURES else int("+avx2" in FEATURES)
 CASE = pytest.mark.parametrize("function", CASES)
 LENGTHS = (1, 2, 3, 10, 33, 64, 100, 127, 128, 300)
 
@@ -41,8 +36,8 @@ def call(function, p, q):
 def error(function, p, q, value):
     settings = {"kind": "logit"} | CASES[function][0]
     truth = mp.entropy(p, **settings) if function == "entropy" else getattr(mp, function)(p, q, **settings)
-    if truth < 1e-70:  # what is exactly zero is so in 80 digits alone
-        return 0.0 if value == 0.0 else math.inf
+    if truth < 1e-60:  # of 80 digits too few are left, and what is exactly zero is so in these alone
+        return 0.0 if value < 1e-60 else math.inf
     return mp.ulp_error(value, truth)
 
 
@@ -54,7 +49,7 @@ def test_accuracy(function, family):
     for d in LENGTHS:
         p, q = np.array([FAMILIES[family](rng, d) for _ in range(3 if d < 100 else 1)]).swapaxes(0, 1)
         for x, y, value in zip(p, q, call(function, p, q), strict=True):
-            assert error(function, x, y, value) <= CASES[function][1][WIDTH], f"{d} cells"
+            assert error(function, x, y, value) <= CASES[function][1], f"{d} cells"
 
 
 @pytest.mark.part(2)
@@ -66,7 +61,7 @@ def test_rows_that_are_alike(function, step):
         p, q = rng.normal(0.0, 2.0, (2, 3 if d < 100 else 1, d))
         q = p + step * q + rng.normal(0.0, 9.0, (len(p), 1))
         for x, y, value in zip(p, q, call(function, p, q), strict=True):
-            assert error(function, x, y, value) <= CASES[function][1][WIDTH], f"{d} cells"
+            assert error(function, x, y, value) <= CASES[function][1], f"{d} cells"
 
 
 def odd_rows(rng, d, count):

@@ -66,6 +66,19 @@ def test_rows_of_which_one_tile_is_most(cells, temperature):
     assert found.max() <= bound("logit", "float32")
 
 
+@pytest.mark.parametrize("cells", [LONG + 64, LONG + 128, LONG + TILE + 192, LONG + 2 * TILE - 64])
+def test_last_tiles_of_any_multiple_of_64_cells(cells):
+    """Of which the quick sums take a multiple of 128: what lies behind a row has no part in it."""
+    x = np.random.default_rng(15).normal(size=(40, cells + 64)).astype("float32")
+    y = x + np.float32(0.3) * np.roll(x, 1, axis=1)
+    x[:, cells:], y[:, cells:] = 5.0, 1.0
+    x, y = x[:, :cells], y[:, :cells]
+    assert errors(x, y).max() <= 2.0
+    np.testing.assert_array_equal(
+        kl.kl_divergence(x, y, kind="logit"), kl.kl_divergence(x.copy(), y.copy(), kind="logit")
+    )
+
+
 @pytest.mark.parametrize("way", [1, -1])
 def test_more_tiles_outweigh_all_before_them_than_may_wait(way):
     """From the light end each tile has too large a share of the sums so far, and nearly none has at last."""

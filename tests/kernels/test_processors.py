@@ -22,8 +22,9 @@ pytestmark = pytest.mark.skipif(
 FUNCTION = "kl_divergence"
 DRAWS = 6
 USUAL = "ordinary", "near"
-# How much of the usual bounds is allowed without fused multiply-add: rows beyond the bound are rare, and slightly so.
-ALLOWED = {"prob": 1.0, "logit": 1.5}
+# How much of the usual bounds is allowed without fused multiply-add. KL of some 17,000 rows drawn anew was up to 1.03
+# and 0.92 of them off, and with it, of some 22,000, 1.29 and 1.05.
+ALLOWED = {"prob": 1.0, "logit": 1.0}
 HUGE = 8.645076571399957e307, 5.861321490438234e306  # of which p*log(p/q) is too large for a number
 PROGRAM = """
 import json
