@@ -41,7 +41,7 @@ VALUES = types.Array(types.float64, 1, "C")
 STATES = types.Array(types.float64, 2, "C")
 INDEX = types.Array(types.int64, 1, "C", readonly=True)
 
-assert SMALL == LANES
+assert SMALL == LANES  # `add_all` takes as many at a time as `padded` fills up to
 
 _two_sum = scalar(two_sum)
 _two_vectors = on_stack(2, FLOAT)

@@ -116,7 +116,7 @@ def test_a_flat_row_against_one_cell(cells, place, offset):
     p, q = rng.normal(offset, 0.1, cells), rng.normal(-60.0, 0.1, cells)
     q[place] = 0.0
     truth = mp.kl_divergence(p, q, kind="logit")
-    assert mp.ulp_error(kl.kl_divergence(p, q, kind="logit"), truth) <= 2.5
+    assert mp.ulp_error(kl.kl_divergence(p, q, kind="logit"), truth) <= 2.5  # 1.4 in five times as many rows
 
 
 @pytest.mark.slow

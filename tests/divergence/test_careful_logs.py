@@ -13,7 +13,8 @@ from klnumba.kernels import logs_short
 from tests.divergence.test_log_sums import FAMILIES, ODD
 from tests.reference import mp
 
-# What is asked for, and limits in ulp. The largest in six times as many rows were 3.8, 3.9, 4.4, 3.2, 5.0 and 2.5.
+# What is asked for, and limits in ulp. The largest in six times as many rows were 3.8, 3.9, 4.4, 3.2, 5.0 and 2.5,
+# entropies below 1e-60 aside, of which 80 digits leave too few.
 CASES = {
     "kl_divergence": ({"temperature": 0.7}, 5.0),
     "jeffreys_divergence": ({"temperature": 0.7}, 5.0),
@@ -36,8 +37,8 @@ def call(function, p, q):
 def error(function, p, q, value):
     settings = {"kind": "logit"} | CASES[function][0]
     truth = mp.entropy(p, **settings) if function == "entropy" else getattr(mp, function)(p, q, **settings)
-    if truth < 1e-60:  # of 80 digits too few are left, and what is exactly zero is so in these alone
-        return 0.0 if value < 1e-60 else math.inf
+    if truth < 1e-70:  # what is exactly zero is so in 80 digits alone
+        return 0.0 if value == 0.0 else math.inf
     return mp.ulp_error(value, truth)
 
 

@@ -22,9 +22,6 @@ pytestmark = pytest.mark.skipif(
 FUNCTION = "kl_divergence"
 DRAWS = 6
 USUAL = "ordinary", "near"
-# How much of the usual bounds is allowed without fused multiply-add. KL of some 17,000 rows drawn anew was up to 1.03
-# and 0.92 of them off, and with it, of some 22,000, 1.29 and 1.05.
-ALLOWED = {"prob": 1.0, "logit": 1.0}
 HUGE = 8.645076571399957e307, 5.861321490438234e306  # of which p*log(p/q) is too large for a number
 PROGRAM = """
 import json
@@ -93,7 +90,7 @@ def test_errors_are_as_small_without_fused_multiply_add(kind, tmp_path):
         calls += [call(FUNCTION, *hard_rows.draw(case, rng), kind=kind) for _ in range(DRAWS)]
         limits += [case.limit] * DRAWS
     more = [*of_families(FUNCTION, (10, 200, 300), kind)]
-    calls, limits = calls + more, limits + [ALLOWED[kind] * bound(kind, "float64")] * len(more)
+    calls, limits = calls + more, limits + [bound(kind, "float64")] * len(more)
     found = results(tmp_path / "without", calls, **sub.WITHOUT_FMA)
     for (value,), limit, (name, dtype, how, p, q) in zip(found, limits, calls, strict=True):
         truth, scale = mp.of_rows(name, p, q, kind, True) if how else (mp.generalized_kl(p, q), None)
