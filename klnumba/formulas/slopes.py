@@ -14,6 +14,10 @@ rise_p = wp*(1 - q/p), rise_q = wq*(1 - p/q). Rows that are taken as they are
 have formulas of their own, with no constant left out; share_q = wq*p/q is for
 them.
 
+Of rows that have next to nothing in common, u and v of a divergence with a
+bound are nearly the same number for all cells that count. `near_p` asks for u
+less that number, formed without cancellation, and `near_q` for v.
+
 Source: direct differentiation, and the derivative of the softmax, J. S. Bridle,
 "Training Stochastic Model Recognition Algorithms as Networks can Lead to
 Maximum Mutual Information Estimation of Parameters", NIPS 2, 1989.
@@ -25,7 +29,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from klnumba.formulas.divergences import log_ratio
+from klnumba.formulas.divergences import LEAST, log_ratio
 from klnumba.formulas.elementary import exp
 
 Four = tuple[float, float, float, float]
@@ -39,60 +43,82 @@ def times(weight: float, x: float) -> float:
 
 def kl(
     p: float, q: float, d: float, delta: float, sp: float, sq: float, rise_p: float, rise_q: float, share_q: float,
-    weight: float,
+    weight: float, near_p: bool, near_q: bool,
 ) -> Four:  # fmt: skip
     return delta, 0.0, 0.0, rise_q
 
 
 def kl_plain(
     p: float, q: float, d: float, delta: float, sp: float, sq: float, rise_p: float, rise_q: float, share_q: float,
-    weight: float,
+    weight: float, near_p: bool, near_q: bool,
 ) -> Four:  # fmt: skip
     return delta + 1.0, 0.0, 0.0, -share_q
 
 
 def jeffreys(
     p: float, q: float, d: float, delta: float, sp: float, sq: float, rise_p: float, rise_q: float, share_q: float,
-    weight: float,
+    weight: float, near_p: bool, near_q: bool,
 ) -> Four:  # fmt: skip
     return delta, rise_p, -delta, rise_q
 
 
+def mixture(p: float, q: float, weight: float) -> float:
+    """w*p + (1 - w)*q, but no zero where both have a part: half of the least number rounds to zero."""
+    m = weight * p + (1.0 - weight) * q
+    return LEAST if m == 0.0 and p + q > 0.0 and 0.0 < weight < 1.0 else m
+
+
+def part_of(share: float, weight: float) -> float:
+    """weight*share, but no zero for a share that is none."""
+    part = weight * share
+    return LEAST if part == 0.0 and share > 0.0 else part
+
+
 def js(
     p: float, q: float, d: float, delta: float, sp: float, sq: float, rise_p: float, rise_q: float, share_q: float,
-    weight: float,
+    weight: float, near_p: bool, near_q: bool,
 ) -> Four:  # fmt: skip
     other = 1.0 - weight
-    m = weight * p + other * q
-    u = 0.0 if weight == 0.0 else weight * log_ratio(p, m, other * d)
-    v = 0.0 if other == 0.0 else other * log_ratio(q, m, -weight * d)
-    return u, 0.0, v, 0.0
+    m, a, b = mixture(p, q, weight), part_of(p, weight), part_of(q, other)
+    u = log_ratio(a if near_p else p, m, -b if near_p else other * d)
+    v = log_ratio(b if near_q else q, m, -a if near_q else -weight * d)
+    return 0.0 if weight == 0.0 else weight * u, 0.0, 0.0 if other == 0.0 else other * v, 0.0
+
+
+def js_bounds(weight: float) -> tuple[float, float]:
+    """What the means of u and v near as rows have less in common: -w*log(w), and of 1 - w the same."""
+    other = 1.0 - weight
+    return times(weight, log_ratio(1.0, weight, other)), times(other, log_ratio(1.0, other, weight))
+
+
+def no_bounds(weight: float) -> tuple[float, float]:
+    return math.inf, math.inf
 
 
 def cross_entropy(
     p: float, q: float, d: float, delta: float, sp: float, sq: float, rise_p: float, rise_q: float, share_q: float,
-    weight: float,
+    weight: float, near_p: bool, near_q: bool,
 ) -> Four:  # fmt: skip
     return sq, 0.0, 0.0, rise_q
 
 
 def cross_entropy_plain(
     p: float, q: float, d: float, delta: float, sp: float, sq: float, rise_p: float, rise_q: float, share_q: float,
-    weight: float,
+    weight: float, near_p: bool, near_q: bool,
 ) -> Four:  # fmt: skip
     return sq, 0.0, 0.0, -share_q
 
 
 def entropy(
     p: float, q: float, d: float, delta: float, sp: float, sq: float, rise_p: float, rise_q: float, share_q: float,
-    weight: float,
+    weight: float, near_p: bool, near_q: bool,
 ) -> Four:  # fmt: skip
     return sp, 0.0, 0.0, 0.0
 
 
 def entropy_plain(
     p: float, q: float, d: float, delta: float, sp: float, sq: float, rise_p: float, rise_q: float, share_q: float,
-    weight: float,
+    weight: float, near_p: bool, near_q: bool,
 ) -> Four:  # fmt: skip
     return sp - 1.0, 0.0, 0.0, 0.0
 
@@ -115,7 +141,8 @@ class Slope(NamedTuple):
     `centred` tells for p and for q whether u and v have means that normalising subtracts; else these are 0. `rises`
     tells whether the derivatives by q are wq*(1 - p/q). Where the divergence is a mean over p of what its logarithms
     say, `meant` is that, of the two logarithms of a cell and of their difference, each up to a constant. Of `unit` the
-    errors of u and v are a few roundings, where these are no larger themselves.
+    errors of u and v are a few roundings, where these are no larger themselves. The means of u and v are at most
+    `bounds`, of the weight.
     """
 
     normalised: Callable[..., Four]
@@ -124,12 +151,13 @@ class Slope(NamedTuple):
     rises: bool = False
     meant: Callable[[float, float, float], float] | None = None
     unit: float = 1.0
+    bounds: Callable[[float], tuple[float, float]] = no_bounds
 
 
 SLOPES = {
     "kl": Slope(kl, kl_plain, (True, False), rises=True, meant=log_ratio_of_shares),
     "jeffreys": Slope(jeffreys, jeffreys, (True, True)),
-    "js": Slope(js, js, (True, True), unit=0.25),
+    "js": Slope(js, js, (True, True), unit=0.25, bounds=js_bounds),
     "cross_entropy": Slope(cross_entropy, cross_entropy_plain, (True, False), rises=True, meant=surprise_of_q),
     "entropy": Slope(entropy, entropy_plain, (True, False), meant=surprise_of_p),
 }

@@ -80,7 +80,7 @@ def slopes_of(slope: Slope, normalize: bool) -> Any:
             pk, qk, gap, _, above_p, above_q = _on_common_mass(x, y, u, ue, v, ve, p_mass, p_rest, q_mass, q_rest)
             sp, sq = _log_ratio(whole, pk, above_p), _log_ratio(whole, qk, above_q)
             us[k], _, vs[k], _ = formula(
-                pk, qk, gap, _log_ratio(pk, qk, gap), sp, sq, gap / pk, -gap / qk, pk / qk, weight
+                pk, qk, gap, _log_ratio(pk, qk, gap), sp, sq, gap / pk, -gap / qk, pk / qk, weight, False, False
             )
             ps[k], qs[k], gaps[k] = pk, qk, gap
 

@@ -2,6 +2,7 @@
 
 As in `kernels.logs`, a first read takes the largest cells and a second the sums, from which the ratio of the
 normalisers is right. Then come the means of the derivatives, which normalising subtracts, and what is written.
+Means that are near to a bound are taken once more, less the bound.
 Where one cell is nearly all of its row, its derivative is what the others leave: so a further read finds what the
 means lack to twice the digits.
 """
@@ -20,7 +21,9 @@ from klnumba.kernels.logs import SCALES, SIZE, arguments, barred, sharpen, sweep
 from klnumba.kernels.slopes import keep, mean_of, unknown
 from klnumba.kernels.tiles import BUFFER, SPARE, TILE, add, pad, total
 
-LAST = 2  # the read that writes, after those for the means and for what they lack
+# The reads of a row: for the means, for those that are to be less their bounds, for what the means lack, and the one
+# that writes.
+MEANS, BOUNDED, LACK, LAST = 0, 1, 2, 3
 _times = scalar(times)
 
 
@@ -30,12 +33,12 @@ def slope_of(slope: Slope, normalize: bool) -> Any:
     @part
     def cell(
         x: Any, y: Any, mp: Any, mq: Any, inverse: Any, tail: Any, shift: Any, log_p: Any, log_q: Any, shift_low: Any,
-        part: Any, mean_p: Any, mean_q: Any, rest_p: Any, rest_q: Any, weight: Any,
+        part: Any, mean_p: Any, mean_q: Any, rest_p: Any, rest_q: Any, weight: Any, near_p: Any, near_q: Any,
     ) -> Any:  # fmt: skip
         """The derivatives by two logarithms, less their means; `part` is one over the sum of p."""
         pk, qk, dk, _, delta, nu, nv = arguments(x, y, mp, mq, inverse, tail, shift, log_p, log_q, shift_low)
         pk, qk, dk = pk * part, qk * part, dk * part
-        u, above_p, v, above_q = formula(pk, qk, dk, delta, nu, nv, dk, -dk, pk, weight)
+        u, above_p, v, above_q = formula(pk, qk, dk, delta, nu, nv, dk, -dk, pk, weight, near_p, near_q)
         return _times(pk, (u - mean_p) - rest_p) + above_p, _times(qk, (v - mean_q) - rest_q) + above_q
 
     return cell
@@ -51,6 +54,33 @@ def is_apart(mass: Any, gap: Any) -> Any:
 def is_lopsided(mass: Any, gap: Any) -> Any:
     """Whether one cell of p or of q is more than half of its row, from the sums over the largest cells."""
     return mass < 2.0 or mass + gap < 2.0
+
+
+@part
+def is_near(mean: Any, bound: Any) -> Any:
+    """Whether a mean is so near to its bound that less of it says more."""
+    return mean > 0.5 * bound
+
+
+@part
+def after(read: Any, near: Any, lopsided: Any) -> Any:
+    """The read that comes next; `near` tells whether a mean is near its bound."""
+    if read == MEANS and near:
+        return BOUNDED
+    return LACK if read < LACK and lopsided else LAST
+
+
+@part
+def take(read: Any, state: Any, limits: Any, means: Any) -> None:
+    """Put what a read found into the means of p and q, into what these lack, or that they are near their bounds."""
+    for k in range(2):
+        found = mean_of(state[2 * k], state[2 * k + 1])
+        if read == LACK:
+            means[2 + k] = found
+        elif read == MEANS and is_near(found, limits[k]):
+            means[4 + k] = 1.0
+        elif read == MEANS or means[4 + k] != 0.0:
+            means[k] = found
 
 
 def prepare_loop(normalize: bool) -> Any:
@@ -83,7 +113,7 @@ def prepare_loop(normalize: bool) -> Any:
 
 def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
     """As `kernels.slopes.rows`; the factors of rows do not know the temperature."""
-    cell, prepare = slope_of(slope, normalize), prepare_loop(normalize)
+    cell, prepare, bounds = slope_of(slope, normalize), prepare_loop(normalize), scalar(slope.bounds)
     centred_p, centred_q = slope.centred if normalize else (False, False)
 
     @part
@@ -91,10 +121,11 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
         """The derivatives of the cells of a tile."""
         mp, mq, inverse, tail, shift, log_p, log_q, shift_low = c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]
         mean_p, mean_q, rest_p, rest_q = means[0], means[1], means[2], means[3]
+        near_p, near_q = means[4] != 0.0, means[5] != 0.0
         for k in range(xs.size):
             us[k], vs[k] = cell(
                 xs[k], ys[k], mp, mq, inverse, tail, shift, log_p, log_q, shift_low, part, mean_p, mean_q, rest_p,
-                rest_q, weight,
+                rest_q, weight, near_p, near_q,
             )  # fmt: skip
 
     def loop(
@@ -104,10 +135,11 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
         state = space[0:SIZE]
         c = space[8 : 8 + SCALES]
         spare = space[16 : 16 + SPARE]
-        means = space[16 + SPARE : 20 + SPARE]
+        means = space[16 + SPARE : 22 + SPARE]  # of both sides, what these lack, and whether they are less their bounds
+        limits = bounds(weight)
         centred = (by_p and centred_p) or (by_q and centred_q)
         for r in index:
-            for k in range(4):
+            for k in range(6):
                 means[k] = 0.0
             sound, whole, lopsided = prepare(
                 p, a + r * ps, q, b + r * qs, d, inverse, tail, c, weight, work, view, spare, state
@@ -116,8 +148,8 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
                 unknown(r * d, d, factors[r], by_p, by_q, out_p, out_q)
                 continue
             factor = factors[r] * inverse
-            turn = 0 if centred else LAST
-            while turn <= LAST:
+            read = MEANS if centred else LAST
+            while True:
                 for k in range(4):
                     state[k] = 0.0
                 for first in range(0, d, TILE):
@@ -128,13 +160,14 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
                         view[0:padded], view[BUFFER : BUFFER + padded], work[2 * BUFFER : 2 * BUFFER + padded],
                         work[3 * BUFFER : 3 * BUFFER + padded], c, weight, means, 1.0 / whole,
                     )  # fmt: skip
-                    if turn == LAST:
+                    if read == LAST:
                         keep(0, size, r * d + first, factor, factor, by_p, by_q, out_p, out_q, view)
                     else:
                         add(state, np.int64(0), total(view, np.int64(2 * BUFFER), padded))
                         add(state, np.int64(2), total(view, np.int64(3 * BUFFER), padded))
-                if turn < LAST:
-                    means[2 * turn], means[2 * turn + 1] = mean_of(state[0], state[1]), mean_of(state[2], state[3])
-                turn += 1 if lopsided else LAST
+                if read == LAST:
+                    break
+                take(read, state, limits, means)
+                read = after(read, means[4] + means[5] > 0.0, lopsided)
 
     return loop

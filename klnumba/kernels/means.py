@@ -48,7 +48,7 @@ def terms_of(slope: Slope, logs: bool) -> Any:
         gap = a - b
         rise_p, rise_q, share_q = (gap, -gap, a) if logs else (gap / a, -gap / b, a / b)
         u, above_p, v, above_q = formula(
-            a, b, gap, _log_ratio(a, b, gap), -_log(a), -_log(b), rise_p, rise_q, share_q, weight
+            a, b, gap, _log_ratio(a, b, gap), -_log(a), -_log(b), rise_p, rise_q, share_q, weight, False, False
         )  # fmt: skip
         if logs:
             by_p, by_q = _times(a, u) + above_p, _times(b, v) + above_q

@@ -86,7 +86,7 @@ def slope_of(slope: Slope, normalize: bool) -> Any:
         share_q = pk if by_share else pk / qk
         du, above_u, dv, above_v = formula(
             pk, qk, gap, delta, _log_ratio(whole, pk, above_p), _log_ratio(whole, qk, above_q), rise_p, rise_q,
-            share_q, weight,
+            share_q, weight, False, False,
         )  # fmt: skip
         none = pk == 0.0 and qk == 0.0
         return (

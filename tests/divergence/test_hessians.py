@@ -12,7 +12,7 @@ import pytest
 import klnumba as kl
 from klnumba.derivatives import OfCells, OfRows
 from klnumba.gradients import ROWS
-from tests.divergence.test_gradients import FIRST, families, roundings, settings
+from tests.divergence.test_gradients import FIRST, families, roundings, settings, with_little_in_common
 from tests.divergence.test_gradients import ROWS as KINDS
 from tests.reference import row_hessians, row_slopes
 
@@ -20,6 +20,7 @@ INF, NAN = math.inf, math.nan
 # Roundings of what `least_of` tells, or of what normalising takes away from the products; in brackets
 # the largest found in 24 rows of every family, function, kind and sort of direction.
 LIMIT = 16.0  # (8.4)
+NEAR_LIMIT = 36.0  # of rows whose JS is near its bound, of the largest product alone (23.4)
 
 
 def call_of(function, kind="prob", normalize=True, temperature=1.0, weight=0.5, **options):
@@ -100,6 +101,21 @@ def largest_error(function, kind, normalize, seed, rounds=1, sizes=(1, 2, 5)):
 def test_last_digits(function, kind, normalize):
     error, *where = largest_error(function, kind, normalize, 0, sizes=(2, 5))
     assert error <= LIMIT, where
+
+
+@pytest.mark.part(2)
+@pytest.mark.parametrize("kind", ["log_prob", "logit"])
+@pytest.mark.parametrize("gap", [5.0, 12.0, 30.0, 60.0])
+def test_js_of_rows_with_little_in_common(kind, gap):
+    """The largest error in 5,600 such rows of 2 to 9 cells is 23.4 roundings of the largest product."""
+    rng = np.random.default_rng([int(gap), len(kind)])
+    for d in (2, 3, 5):
+        for weight in (0.5, 0.3):
+            (p, q), moves = with_little_in_common(d, gap, rng), rng.normal(size=(2, d))
+            truth = row_hessians.products("js_divergence", p, q, *moves, kind, weight=weight)
+            call = call_of("js_divergence", kind, weight=weight)
+            for got, (exact, _) in zip(product(call, p, q, moves), truth, strict=True):
+                assert roundings(got, exact, 0.0) <= NEAR_LIMIT, (d, weight, p, q, moves)
 
 
 @pytest.mark.part(2)

@@ -26,7 +26,7 @@ from klnumba.kernels.cuda.team import Team, team
 By = tuple[bool, bool]  # whether the derivatives by p are wanted, and those by q
 
 _is_sound, _mean_of = device(slopes.is_sound), device(slopes.mean_of)
-_is_apart, _is_lopsided = device(log_slopes.is_apart), device(log_slopes.is_lopsided)
+_is_apart, _is_lopsided, _is_near = map(device, (log_slopes.is_apart, log_slopes.is_lopsided, log_slopes.is_near))
 
 
 @piece
@@ -120,28 +120,29 @@ def _of_probabilities(slope: formulas.Slope, normalize: bool, by: By, store: str
 def _of_logarithms(slope: formulas.Slope, normalize: bool, by: By, store: str, together: Team) -> Any:
     tops, masses = logs.tops(store, together), logs.sweep(no_cell, store, together, False, False)
     one, width, any_of, add_three = reader(store).one, together.width, together.any, together.add_three
-    cell = device(log_slopes.slope_of(slope, normalize))
+    cell, bounds = device(log_slopes.slope_of(slope, normalize)), device(slope.bounds)
     (by_p, by_q), centred = by, _centred(slope, normalize, by)
 
     @piece
     def derivatives(
         p: Any, i: Any, q: Any, j: Any, c: Any, share: Any, mean_p: Any, mean_q: Any, rest_p: Any, rest_q: Any,
-        weight: Any,
+        weight: Any, near_p: Any, near_q: Any,
     ) -> Any:  # fmt: skip
         x, y = np.float64(one(p, i)), np.float64(one(q, j))
         return cell(
-            x, y, c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], share, mean_p, mean_q, rest_p, rest_q, weight
+            x, y, c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], share, mean_p, mean_q, rest_p, rest_q, weight,
+            near_p, near_q,
         )  # fmt: skip
 
     @piece
     def means(
-        p: Any, o: Any, q: Any, u: Any, d: Any, c: Any, share: Any, mean_p: Any, mean_q: Any, weight: Any, lane: Any,
-        room: Any,
+        p: Any, o: Any, q: Any, u: Any, d: Any, c: Any, share: Any, mean_p: Any, mean_q: Any, weight: Any,
+        near_p: Any, near_q: Any, lane: Any, room: Any,
     ) -> Any:  # fmt: skip
         """Of the derivatives less some numbers."""
         a = ae = b = be = 0.0
         for k in range(lane, d, width):
-            du, dv = derivatives(p, o + k, q, u + k, c, share, mean_p, mean_q, 0.0, 0.0, weight)
+            du, dv = derivatives(p, o + k, q, u + k, c, share, mean_p, mean_q, 0.0, 0.0, weight, near_p, near_q)
             a, e = two_sum(a, du)
             ae += e
             b, e = two_sum(b, dv)
@@ -172,14 +173,20 @@ def _of_logarithms(slope: formulas.Slope, normalize: bool, by: By, store: str, t
             sound = sound and whole == whole and c[4] == c[4]
         share = 1.0 / whole
         mean_p = mean_q = rest_p = rest_q = 0.0
+        near_p = near_q = False
         if centred:
-            mean_p, mean_q = means(p, o, q, u, d, c, share, 0.0, 0.0, weight, lane, room)
+            mean_p, mean_q = means(p, o, q, u, d, c, share, 0.0, 0.0, weight, near_p, near_q, lane, room)
+            bound_p, bound_q = bounds(weight)
+            near_p, near_q = _is_near(mean_p, bound_p), _is_near(mean_q, bound_q)
+            if any_of(near_p or near_q):
+                less_p, less_q = means(p, o, q, u, d, c, share, 0.0, 0.0, weight, near_p, near_q, lane, room)
+                mean_p, mean_q = less_p if near_p else mean_p, less_q if near_q else mean_q
             if any_of(lopsided):
-                lack_p, lack_q = means(p, o, q, u, d, c, share, mean_p, mean_q, weight, lane, room)
+                lack_p, lack_q = means(p, o, q, u, d, c, share, mean_p, mean_q, weight, near_p, near_q, lane, room)
                 rest_p, rest_q = (lack_p, lack_q) if lopsided else (0.0, 0.0)
         factor = factor * inverse if sound else factor
         for k in range(lane, count, width):
-            du, dv = derivatives(p, o + k, q, u + k, c, share, mean_p, mean_q, rest_p, rest_q, weight)
+            du, dv = derivatives(p, o + k, q, u + k, c, share, mean_p, mean_q, rest_p, rest_q, weight, near_p, near_q)
             if by_p:
                 out_p[at + k] = scaled_to(du if sound else math.nan, factor)
             if by_q:

@@ -12,12 +12,14 @@ from tests.divergence.test_gradients import (
     FEW,
     FUNCTIONS,
     LIMIT,
+    NEAR_LIMIT,
     ROWS,
     extended,
     families,
     roundings,
     settings,
     taken_away,
+    with_little_in_common,
 )
 from tests.gpu.on_device.arrays import DTYPES, SIMULATED, get, put
 from tests.reference import row_slopes
@@ -67,6 +69,22 @@ def test_last_digits(function, kind, normalize):
             for side, got, exact in zip((p, q), found, truth, strict=False):
                 least = taken_away(side, values[k], kind, normalize, **options)
                 assert roundings(got[k], exact, least) <= LIMIT, (family, d, p, q)
+
+
+@pytest.mark.parametrize("kind", ["log_prob", "logit"])
+def test_js_of_rows_with_little_in_common(kind):
+    """And of shares of which a part rounds to zero."""
+    rng = np.random.default_rng(len(kind))
+    for d in (2, 5):
+        rows = [with_little_in_common(d, gap, rng) for gap in (5.0, 12.0, 30.0, 60.0) for _ in range(2)]
+        tiny = np.array([0.0, *[-744.4] * (d - 1)])
+        stacks = [np.stack([*side, tiny]) for side in zip(*rows, strict=True)]
+        found = there("js_divergence", *stacks, kind=kind, weight=0.3)
+        for k, (p, q) in enumerate(rows):
+            truth = row_slopes.slopes("js_divergence", p, q, kind, weight=0.3)
+            for got, exact in zip(found, truth, strict=True):
+                assert roundings(got[k], exact, 0.0) <= NEAR_LIMIT, (p, q)
+        assert not np.any([got[-1] for got in found])
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
