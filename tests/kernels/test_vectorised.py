@@ -58,6 +58,7 @@ PLAIN_LOGS = [("plain_log_rows", name, "float64", short) for name in ("kl", "js"
 RISES = [("rise_rows", "float64", True, short) for short in (False, True)]
 MEANS = [("mean_rows", "kl", "float64", short) for short in (False, True)]
 SLOPES = [("slope_rows", "kl", "float64", logs, short, True) for logs in (False, True) for short in (False, True)]
+JS_SLOPES = [("slope_rows", "js", "float64", True, short, True) for short in (False, True)]
 CELLS = [("cells_pointwise", name, "float64") for name in ("rel_entr", "generalized_kl")]
 DISTRIBUTIONS = [("pair", family) for family in ("Normal", "Gamma", "Beta", "Dirichlet")]
 NO_DIVISION = {*RISES, *MEANS, *SLOPES[2:], *LOGS[:2], *LOGITS, *LOG_SUMS, *PLAIN_LOGS}
@@ -93,6 +94,7 @@ JOBS = {
         RISES[1],
         *MEANS,
         *SLOPES[1:],
+        *JS_SLOPES,
         CELLS[1],
         *DISTRIBUTIONS[1:],
     ],
