@@ -121,7 +121,7 @@ def _of_logarithms(slope: formulas.Slope, normalize: bool, by: By, store: str, t
     tops, masses = logs.tops(store, together), logs.sweep(no_cell, store, together, False, False)
     one, width, any_of, add_three = reader(store).one, together.width, together.any, together.add_three
     cell, bounds = device(log_slopes.slope_of(slope, normalize)), device(slope.bounds)
-    (by_p, by_q), centred = by, _centred(slope, normalize, by)
+    (by_p, by_q), centred, bounded = by, _centred(slope, normalize, by), slope.bounds is not formulas.no_bounds
 
     @piece
     def derivatives(
@@ -176,9 +176,10 @@ def _of_logarithms(slope: formulas.Slope, normalize: bool, by: By, store: str, t
         near_p = near_q = False
         if centred:
             mean_p, mean_q = means(p, o, q, u, d, c, share, 0.0, 0.0, weight, near_p, near_q, lane, room)
-            bound_p, bound_q = bounds(weight)
-            near_p, near_q = _is_near(mean_p, bound_p), _is_near(mean_q, bound_q)
-            if any_of(near_p or near_q):
+            if bounded:
+                bound_p, bound_q = bounds(weight)
+                near_p, near_q = _is_near(mean_p, bound_p), _is_near(mean_q, bound_q)
+            if bounded and any_of(near_p or near_q):
                 less_p, less_q = means(p, o, q, u, d, c, share, 0.0, 0.0, weight, near_p, near_q, lane, room)
                 mean_p, mean_q = less_p if near_p else mean_p, less_q if near_q else mean_q
             if any_of(lopsided):
