@@ -88,11 +88,14 @@ def slopes_of(slope: Slope, normalize: bool) -> Any:
 
 
 @helper
-def moves_of(xs: Any, moves: Any, others: Any, one: Any, shares: Any, parts: Any) -> None:
-    """By how much of the mass the cells of a tile move, and by which part of themselves; `one` is one over the sum."""
+def moves_of(xs: Any, moves: Any, others: Any, one: Any, scale: Any, shares: Any, parts: Any) -> None:
+    """By how much of the mass the cells of a tile move, and by which part of themselves.
+
+    `one` is one over the sum of the cells times `scale`.
+    """
     for k in range(moves.size):
         move = 0.0 if xs[k] == 0.0 and others[k] == 0.0 else moves[k]
-        shares[k] = move * one
+        shares[k] = move * one * scale
         parts[k] = _relative(move, xs[k])
 
 
@@ -197,7 +200,7 @@ def rows(slope: Slope, bend: Bend, normalize: bool) -> Callable[..., None]:
                 unknown(r * d, d, factors[r], by_p, by_q, out_p, out_q)
                 continue
             mass = _common_mass(c[4], c[6])
-            one_p, one_q = c[0] / c[4], c[1] / c[6]
+            one_p, one_q = 1.0 / c[4], 1.0 / c[6]
             whole = 0
             for first in range(0, d, TILE):
                 size = min(TILE, d - first)
@@ -212,8 +215,8 @@ def rows(slope: Slope, bend: Bend, normalize: bool) -> Callable[..., None]:
                 pad(dp, r * dps + first, size, work, np.int64(2 * BUFFER), 0.0)
                 pad(dq, r * dqs + first, size, work, np.int64(3 * BUFFER), 0.0)
                 moves, others = view[2 * BUFFER : 2 * BUFFER + padded], view[3 * BUFFER : 3 * BUFFER + padded]
-                moves_of(xs, moves, ys, one_p, room[4, first:whole], room[6, first:whole])
-                moves_of(ys, others, xs, one_q, room[5, first:whole], room[7, first:whole])
+                moves_of(xs, moves, ys, one_p, c[0], room[4, first:whole], room[6, first:whole])
+                moves_of(ys, others, xs, one_q, c[1], room[5, first:whole], room[7, first:whole])
             cells_p, cells_q, us, vs = room[0, 0:whole], room[1, 0:whole], room[2, 0:whole], room[3, 0:whole]
             whole_p, whole_q = 0.0, 0.0
             if normalize:
@@ -229,9 +232,9 @@ def rows(slope: Slope, bend: Bend, normalize: bool) -> Callable[..., None]:
                 less(us, cells_p, cells_q, total_of(room[4, 0:whole], work, view, state))
                 less(vs, cells_p, cells_q, total_of(room[5, 0:whole], work, view, state))
             if by_p:
-                write(frozen(us), 0, d, factors[r] * one_p, out_p, r * d)
+                write(frozen(us), 0, d, factors[r] / c[4], c[0], out_p, r * d)
             if by_q:
-                write(frozen(vs), 0, d, factors[r] * one_q, out_q, r * d)
+                write(frozen(vs), 0, d, factors[r] / c[6], c[1], out_q, r * d)
 
     return loop
 

@@ -151,8 +151,8 @@ def rows(slope: Slope, bend: Bend, normalize: bool) -> Callable[..., None]:
             by_logarithms(cells_q, vs, parts_q)
             factor = factors[r] * inverse
             if by_p:
-                write(frozen(us), 0, d, factor, out_p, r * d)
+                write(frozen(us), 0, d, factor, 1.0, out_p, r * d)
             if by_q:
-                write(frozen(vs), 0, d, factor, out_q, r * d)
+                write(frozen(vs), 0, d, factor, 1.0, out_q, r * d)
 
     return loop

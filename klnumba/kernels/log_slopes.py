@@ -161,7 +161,7 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
                         work[3 * BUFFER : 3 * BUFFER + padded], c, weight, means, 1.0 / whole,
                     )  # fmt: skip
                     if read == LAST:
-                        keep(0, size, r * d + first, factor, factor, by_p, by_q, out_p, out_q, view)
+                        keep(0, size, r * d + first, factor, 1.0, factor, 1.0, by_p, by_q, out_p, out_q, view)
                     else:
                         add(state, np.int64(0), total(view, np.int64(2 * BUFFER), padded))
                         add(state, np.int64(2), total(view, np.int64(3 * BUFFER), padded))

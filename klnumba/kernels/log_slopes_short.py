@@ -129,6 +129,6 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
             for r in range(count):
                 row = np.int64(space[SCALE + r * KEPT + SCALES])
                 factor = factors[row] * inverse
-                keep(r * d, d, row * d, factor, factor, by_p, by_q, out_p, out_q, view)
+                keep(r * d, d, row * d, factor, 1.0, factor, 1.0, by_p, by_q, out_p, out_q, view)
 
     return loop

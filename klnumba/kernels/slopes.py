@@ -24,24 +24,27 @@ _log_ratio, _times = scalar(log_ratio), scalar(times)
 
 
 @helper
-def write(cells: Any, start: Any, count: Any, factor: Any, out: Any, at: Any) -> None:
-    """Cells times a factor into the result; a factor of 0 leaves nothing, whatever the cells are."""
+def write(cells: Any, start: Any, count: Any, factor: Any, scale: Any, out: Any, at: Any) -> None:
+    """Cells times a factor and a scale, whose product may be infinite, into the result.
+
+    A factor of 0 leaves nothing, whatever the cells are.
+    """
     part = cells[start : start + count]
     place = out[at : at + count]
     for k in range(count):
-        place[k] = 0.0 if factor == 0.0 else part[k] * factor
+        place[k] = 0.0 if factor == 0.0 else part[k] * factor * scale
 
 
 @part
 def keep(
-    start: Any, count: Any, at: Any, factor_p: Any, factor_q: Any, by_p: Any, by_q: Any, out_p: Any, out_q: Any,
-    view: Any,
+    start: Any, count: Any, at: Any, factor_p: Any, scale_p: Any, factor_q: Any, scale_q: Any, by_p: Any, by_q: Any,
+    out_p: Any, out_q: Any, view: Any,
 ) -> None:  # fmt: skip
     """The derivatives from `start` on in buffers 2 and 3 into the results that are wanted."""
     if by_p:
-        write(view, 2 * BUFFER + start, count, factor_p, out_p, at)
+        write(view, 2 * BUFFER + start, count, factor_p, scale_p, out_p, at)
     if by_q:
-        write(view, 3 * BUFFER + start, count, factor_q, out_q, at)
+        write(view, 3 * BUFFER + start, count, factor_q, scale_q, out_q, at)
 
 
 @part
@@ -149,8 +152,8 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
                     )  # fmt: skip
                     if last:
                         keep(
-                            0, size, r * d + first, factors[r] * (c[0] / c[4]), factors[r] * (c[1] / c[6]), by_p, by_q,
-                            out_p, out_q, view,
+                            0, size, r * d + first, factors[r] / c[4], c[0], factors[r] / c[6], c[1], by_p, by_q, out_p,
+                            out_q, view,
                         )  # fmt: skip
                     else:
                         add(state, np.int64(0), total(view, np.int64(2 * BUFFER), padded))

@@ -61,7 +61,7 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
                 state = space[8 + 8 * r : 8 + 8 * r + SIZE]
                 i = index[first + r]
                 prepare(p, a + i * ps, q, b + i * qs, d, normalize, state, c, work, r * d)
-                state[4], state[5] = c[0] / c[4], c[1] / c[6]
+                state[1], state[4], state[3], state[5] = c[0], c[4], c[1], c[6]
             for last in range(start, 2):
                 flat(view, whole, more, found, weight, last == 0, by_p, by_q)
                 for k in range(2):
@@ -78,8 +78,8 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
                     unknown(at, d, factor, by_p, by_q, out_p, out_q)
                     continue
                 if by_p:
-                    write(frozen(found), r * d, d, factor * state[4], out_p, at)
+                    write(frozen(found), r * d, d, factor / state[4], state[1], out_p, at)
                 if by_q:
-                    write(frozen(found), PLACE + r * d, d, factor * state[5], out_q, at)
+                    write(frozen(found), PLACE + r * d, d, factor / state[5], state[3], out_q, at)
 
     return loop

@@ -408,6 +408,21 @@ def test_js_of_cells_near_the_smallest_number(weight):
         assert not np.any(found)
 
 
+@pytest.mark.parametrize("length", [0, 130])
+@pytest.mark.parametrize("function", FEW)
+def test_rows_of_cells_near_the_smallest_number(function, length):
+    """One over whose sum is no float."""
+    none = [0.0] * length
+    for p, q in (([1e-310, 3e-310], [1e-310, 3e-310]), ([5e-324], [0.5]), ([1e-310, 1e-310], [2e-310, 2e-310])):
+        _, found = both(function, np.array([*p, *none]), np.array([*q, *none]))
+        assert not np.any(found)
+    rows = np.array([[1, 2**20 - 1, *none], [1, 2**20 - 1 + 2**-10, *none]])
+    _, found = both(function, *np.ldexp(rows, -1060))
+    _, expected = both(function, *rows)
+    for got, exact in zip(found, expected, strict=True):
+        assert got == pytest.approx(np.ldexp(exact, 1060), rel=1e-13)
+
+
 def test_the_value_is_that_of_the_function():
     p, q = np.random.default_rng(3).uniform(0.1, 1.0, (2, 40, 11))
     for options in ({}, {"base": 2}, {"reduction": "mean"}, {"reduction": "sum", "keepdims": True}, {"axis": 0}):

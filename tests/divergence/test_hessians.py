@@ -145,6 +145,14 @@ def test_the_truth(function, kind, normalize):
             assert all(abs(a - b) < 1e-90 for a, b in zip(got, exact, strict=True))
 
 
+def test_rows_of_cells_near_the_smallest_number():
+    """One over whose sum is no float: of equal rows that move alike the derivatives stay zero."""
+    p = np.ldexp([1.0, 2.0**20], -1060)
+    for call in map(call_of, ("kl_divergence", "js_divergence")):
+        for move in (p * 2.0**-10, p * [1.0, 0.0], np.zeros(2)):
+            assert not np.any(product(call, p, p.copy(), (move, move)))
+
+
 # (function, kind, p, q, move of p, move of q, by p, by q): limits, as a zero is approached from the right.
 EDGES = [
     # A p of zero stays: its derivative goes on from -inf, the others are as if it were not there.

@@ -105,14 +105,14 @@ def _of_probabilities(slope: formulas.Slope, normalize: bool, by: By, store: str
             a, ae, b, be = sums(p, o, q, u, d, c, weight, lane, room)
             whole = exact.whole_mass(c[4], c[6]) if sound else 1.0
             mean_p, mean_q = _mean_of(a, ae) / whole, _mean_of(b, be) / whole
-        factor_p = factor * (c[0] / c[4]) if sound else factor
-        factor_q = factor * (c[1] / c[6]) if sound else factor
+        factor_p = factor / c[4] if sound else factor
+        factor_q = factor / c[6] if sound else factor
         for k in range(lane, count, width):
             du, dv = derivatives(p, o + k, q, u + k, c, weight, mean_p, mean_q, False)
             if by_p:
-                out_p[at + k] = scaled_to(du if sound else math.nan, factor_p)
+                out_p[at + k] = scaled_to(du if sound else math.nan, factor_p) * c[0]
             if by_q:
-                out_q[at + k] = scaled_to(dv if sound else math.nan, factor_q)
+                out_q[at + k] = scaled_to(dv if sound else math.nan, factor_q) * c[1]
 
     return row
 

@@ -118,6 +118,15 @@ def test_edges(edge):
         np.testing.assert_allclose(got, expected, rtol=1e-15, atol=1e-15)
 
 
+def test_rows_of_cells_near_the_smallest_number():
+    """One over whose sum is no float."""
+    p = np.array([[1e-310, 3e-310], [5e-324, 0.0], np.ldexp([1.0, 2.0**20 - 1], -1060)])
+    q = np.array([[1e-310, 3e-310], [0.5, 0.0], np.ldexp([1.0, 2.0**20 - 1 + 2.0**-10], -1060)])
+    found = there("js_divergence", p, q)
+    assert not np.any([side[:2] for side in found])
+    assert_close(found, here("js_divergence", p, q), 1e-13)
+
+
 def test_no_neighbour_counts():
     """Nor one of which one cell is nearly all, for which a row is read once more."""
     x, y = np.random.default_rng(2).normal(size=(2, 7, 9))
