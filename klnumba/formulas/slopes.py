@@ -9,14 +9,13 @@ v = df/dq, each up to a constant. Then the derivative
 and so for q. A formula here returns (u, a, v, b) for the derivatives wp*u + a
 and wq*v + b, where the weights wp and wq are 1 for cells, and p and q for
 logarithms. It takes from the caller what has been formed without cancellation:
-delta = log(p/q), the surprises sp = -log(p) and sq = -log(q), and
-rise_p = wp*(1 - q/p), rise_q = wq*(1 - p/q). Rows that are taken as they are
-have formulas of their own, with no constant left out; share_q = wq*p/q is for
-them.
-
-Of rows that have next to nothing in common, u and v of a divergence with a
-bound are nearly the same number for all cells that count. `near_p` asks for u
-less that number, formed without cancellation, and `near_q` for v.
+log(p/q) as delta_p for u and delta_q for v, the surprises sp = -log(p) and
+sq = -log(q), each less any number that is the same for all cells of the row;
+rise_p = wp*(1 - q/p) and rise_q = wq*(1 - p/q). A ratio of a row,
+ratio_p = q'/p', with below_p = p*ratio_p - q, tells a formula by which number to
+lower its u: that of a cell of p' and q'; so do ratio_q = p'/q' and
+below_q = q*ratio_q - p for its v. Rows that are taken as they are have formulas
+of their own, with no constant left out; share_q = wq*p/q is for them.
 
 Source: direct differentiation, and the derivative of the softmax, J. S. Bridle,
 "Training Stochastic Model Recognition Algorithms as Networks can Lead to
@@ -42,24 +41,24 @@ def times(weight: float, x: float) -> float:
 
 
 def kl(
-    p: float, q: float, d: float, delta: float, sp: float, sq: float, rise_p: float, rise_q: float, share_q: float,
-    weight: float, near_p: bool, near_q: bool,
+    p: float, q: float, delta_p: float, delta_q: float, sp: float, sq: float, rise_p: float, rise_q: float,
+    share_q: float, ratio_p: float, below_p: float, ratio_q: float, below_q: float, weight: float,
 ) -> Four:  # fmt: skip
-    return delta, 0.0, 0.0, rise_q
+    return delta_p, 0.0, 0.0, rise_q
 
 
 def kl_plain(
-    p: float, q: float, d: float, delta: float, sp: float, sq: float, rise_p: float, rise_q: float, share_q: float,
-    weight: float, near_p: bool, near_q: bool,
+    p: float, q: float, delta_p: float, delta_q: float, sp: float, sq: float, rise_p: float, rise_q: float,
+    share_q: float, ratio_p: float, below_p: float, ratio_q: float, below_q: float, weight: float,
 ) -> Four:  # fmt: skip
-    return delta + 1.0, 0.0, 0.0, -share_q
+    return delta_p + 1.0, 0.0, 0.0, -share_q
 
 
 def jeffreys(
-    p: float, q: float, d: float, delta: float, sp: float, sq: float, rise_p: float, rise_q: float, share_q: float,
-    weight: float, near_p: bool, near_q: bool,
+    p: float, q: float, delta_p: float, delta_q: float, sp: float, sq: float, rise_p: float, rise_q: float,
+    share_q: float, ratio_p: float, below_p: float, ratio_q: float, below_q: float, weight: float,
 ) -> Four:  # fmt: skip
-    return delta, rise_p, -delta, rise_q
+    return delta_p, rise_p, -delta_q, rise_q
 
 
 def mixture(p: float, q: float, weight: float) -> float:
@@ -75,50 +74,40 @@ def part_of(share: float, weight: float) -> float:
 
 
 def js(
-    p: float, q: float, d: float, delta: float, sp: float, sq: float, rise_p: float, rise_q: float, share_q: float,
-    weight: float, near_p: bool, near_q: bool,
+    p: float, q: float, delta_p: float, delta_q: float, sp: float, sq: float, rise_p: float, rise_q: float,
+    share_q: float, ratio_p: float, below_p: float, ratio_q: float, below_q: float, weight: float,
 ) -> Four:  # fmt: skip
     other = 1.0 - weight
-    m, a, b = mixture(p, q, weight), part_of(p, weight), part_of(q, other)
-    u = log_ratio(a if near_p else p, m, -b if near_p else other * d)
-    v = log_ratio(b if near_q else q, m, -a if near_q else -weight * d)
+    m = mixture(p, q, weight)
+    u = log_ratio(part_of(p, weight + other * ratio_p), m, other * below_p)
+    v = log_ratio(part_of(q, other + weight * ratio_q), m, weight * below_q)
     return 0.0 if weight == 0.0 else weight * u, 0.0, 0.0 if other == 0.0 else other * v, 0.0
 
 
-def js_bounds(weight: float) -> tuple[float, float]:
-    """What the means of u and v near as rows have less in common: -w*log(w), and of 1 - w the same."""
-    other = 1.0 - weight
-    return times(weight, log_ratio(1.0, weight, other)), times(other, log_ratio(1.0, other, weight))
-
-
-def no_bounds(weight: float) -> tuple[float, float]:
-    return math.inf, math.inf
-
-
 def cross_entropy(
-    p: float, q: float, d: float, delta: float, sp: float, sq: float, rise_p: float, rise_q: float, share_q: float,
-    weight: float, near_p: bool, near_q: bool,
+    p: float, q: float, delta_p: float, delta_q: float, sp: float, sq: float, rise_p: float, rise_q: float,
+    share_q: float, ratio_p: float, below_p: float, ratio_q: float, below_q: float, weight: float,
 ) -> Four:  # fmt: skip
     return sq, 0.0, 0.0, rise_q
 
 
 def cross_entropy_plain(
-    p: float, q: float, d: float, delta: float, sp: float, sq: float, rise_p: float, rise_q: float, share_q: float,
-    weight: float, near_p: bool, near_q: bool,
+    p: float, q: float, delta_p: float, delta_q: float, sp: float, sq: float, rise_p: float, rise_q: float,
+    share_q: float, ratio_p: float, below_p: float, ratio_q: float, below_q: float, weight: float,
 ) -> Four:  # fmt: skip
     return sq, 0.0, 0.0, -share_q
 
 
 def entropy(
-    p: float, q: float, d: float, delta: float, sp: float, sq: float, rise_p: float, rise_q: float, share_q: float,
-    weight: float, near_p: bool, near_q: bool,
+    p: float, q: float, delta_p: float, delta_q: float, sp: float, sq: float, rise_p: float, rise_q: float,
+    share_q: float, ratio_p: float, below_p: float, ratio_q: float, below_q: float, weight: float,
 ) -> Four:  # fmt: skip
     return sp, 0.0, 0.0, 0.0
 
 
 def entropy_plain(
-    p: float, q: float, d: float, delta: float, sp: float, sq: float, rise_p: float, rise_q: float, share_q: float,
-    weight: float, near_p: bool, near_q: bool,
+    p: float, q: float, delta_p: float, delta_q: float, sp: float, sq: float, rise_p: float, rise_q: float,
+    share_q: float, ratio_p: float, below_p: float, ratio_q: float, below_q: float, weight: float,
 ) -> Four:  # fmt: skip
     return sp - 1.0, 0.0, 0.0, 0.0
 
@@ -141,8 +130,8 @@ class Slope(NamedTuple):
     `centred` tells for p and for q whether u and v have means that normalising subtracts; else these are 0. `rises`
     tells whether the derivatives by q are wq*(1 - p/q). Where the divergence is a mean over p of what its logarithms
     say, `meant` is that, of the two logarithms of a cell and of their difference, each up to a constant. Of `unit` the
-    errors of u and v are a few roundings, where these are no larger themselves. The means of u and v are at most
-    `bounds`, of the weight.
+    errors of u and v are a few roundings, where these are no larger themselves. `lowered` tells whether the formulas
+    make use of the ratios.
     """
 
     normalised: Callable[..., Four]
@@ -151,13 +140,13 @@ class Slope(NamedTuple):
     rises: bool = False
     meant: Callable[[float, float, float], float] | None = None
     unit: float = 1.0
-    bounds: Callable[[float], tuple[float, float]] = no_bounds
+    lowered: bool = False
 
 
 SLOPES = {
     "kl": Slope(kl, kl_plain, (True, False), rises=True, meant=log_ratio_of_shares),
     "jeffreys": Slope(jeffreys, jeffreys, (True, True)),
-    "js": Slope(js, js, (True, True), unit=0.25, bounds=js_bounds),
+    "js": Slope(js, js, (True, True), unit=0.25, lowered=True),
     "cross_entropy": Slope(cross_entropy, cross_entropy_plain, (True, False), rises=True, meant=surprise_of_q),
     "entropy": Slope(entropy, entropy_plain, (True, False), meant=surprise_of_p),
 }

@@ -79,8 +79,9 @@ def slopes_of(slope: Slope, normalize: bool) -> Any:
             y = LEAST if y == 0.0 and ys[k] > 0.0 else y
             pk, qk, gap, _, above_p, above_q = _on_common_mass(x, y, u, ue, v, ve, p_mass, p_rest, q_mass, q_rest)
             sp, sq = _log_ratio(whole, pk, above_p), _log_ratio(whole, qk, above_q)
+            delta = _log_ratio(pk, qk, gap)
             us[k], _, vs[k], _ = formula(
-                pk, qk, gap, _log_ratio(pk, qk, gap), sp, sq, gap / pk, -gap / qk, pk / qk, weight, False, False
+                pk, qk, delta, delta, sp, sq, gap / pk, -gap / qk, pk / qk, 1.0, gap, 1.0, -gap, weight
             )
             ps[k], qs[k], gaps[k] = pk, qk, gap
 

@@ -14,32 +14,29 @@ import numpy as np
 from klnumba.formulas.hessians import Bend
 from klnumba.formulas.slopes import Slope, times
 from klnumba.kernels.compiler import helper, part, scalar
-from klnumba.kernels.hessians import centre, summed
+from klnumba.kernels.hessians import centre
 from klnumba.kernels.instructions import frozen
-from klnumba.kernels.log_slopes import is_near, prepare_loop
-from klnumba.kernels.logs import SCALES, SIZE, arguments
-from klnumba.kernels.slopes import mean_of, unknown, write
-from klnumba.kernels.tiles import BUFFER, SPARE, TILE, pad
+from klnumba.kernels.log_slopes import prepare_loop, refer_loop, terms_of
+from klnumba.kernels.logs import SCALES, SIZE
+from klnumba.kernels.slopes import unknown, write
+from klnumba.kernels.tiles import BUFFER, SPARE, TILE, fill, pad
 
 _times = scalar(times)
 
 
 def slopes_of(slope: Slope, normalize: bool) -> Any:
-    formula = scalar(slope.normalised if normalize else slope.plain)
+    terms = terms_of(slope, normalize)
 
     @part
-    def slopes(
-        xs: Any, ys: Any, c: Any, weight: Any, near_p: Any, near_q: Any, part: Any, ps: Any, qs: Any, us: Any, vs: Any
-    ) -> None:
+    def slopes(xs: Any, ys: Any, c: Any, refs: Any, weight: Any, part: Any, ps: Any, qs: Any, us: Any, vs: Any) -> None:
         """The shares of a tile, and the first derivatives by them, without their means; `part` is 1/sum(p)."""
         mp, mq, inverse, tail, shift, log_p, log_q, shift_low = c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]
+        y_p, x_q, ratio_p, ratio_q = refs[0], refs[1], refs[2], refs[3]
         for k in range(xs.size):
-            pk, qk, dk, _, delta, nu, nv = arguments(
-                xs[k], ys[k], mp, mq, inverse, tail, shift, log_p, log_q, shift_low
-            )
-            pk, qk, dk = pk * part, qk * part, dk * part
-            us[k], _, vs[k], _ = formula(pk, qk, dk, delta, nu, nv, dk, -dk, pk, weight, near_p, near_q)
-            ps[k], qs[k] = pk, qk
+            ps[k], qs[k], us[k], _, vs[k], _ = terms(
+                xs[k], ys[k], mp, mq, inverse, tail, shift, log_p, log_q, shift_low, part, y_p, x_q, ratio_p, ratio_q,
+                weight,
+            )  # fmt: skip
 
     return slopes
 
@@ -80,31 +77,8 @@ def by_logarithms(shares: Any, cells: Any, rest: Any) -> None:
 
 def rows(slope: Slope, bend: Bend, normalize: bool) -> Callable[..., None]:
     """As `kernels.hessians.rows`; the factors of rows do not know the temperature."""
-    slopes, bends, prepare = slopes_of(slope, normalize), bends_of(bend, normalize), prepare_loop(normalize)
-    bounds = scalar(slope.bounds)
-
-    @helper
-    def firsts(
-        p: Any, a: Any, q: Any, b: Any, d: Any, c: Any, weight: Any, near_p: Any, near_q: Any, mass: Any, room: Any,
-        work: Any, view: Any,
-    ) -> Any:  # fmt: skip
-        """The shares of a row and the first derivatives by them, into the places 0 to 3 of `room`; the padded size."""
-        whole = 0
-        for first in range(0, d, TILE):
-            size = min(TILE, d - first)
-            pad(q, b + first, size, work, np.int64(BUFFER), -np.inf)
-            padded = pad(p, a + first, size, work, np.int64(0), -np.inf)
-            whole = first + padded
-            slopes(
-                view[0:padded], view[BUFFER : BUFFER + padded], c, weight, near_p, near_q, 1.0 / mass,
-                room[0, first:whole], room[1, first:whole], room[2, first:whole], room[3, first:whole],
-            )  # fmt: skip
-        return whole
-
-    @helper
-    def is_near_bound(cells: Any, weights: Any, bound: Any, work: Any, view: Any, state: Any) -> Any:
-        summed(cells, weights, work, view, state)
-        return is_near(mean_of(state[0], state[1]), bound)
+    slopes, bends = slopes_of(slope, normalize), bends_of(bend, normalize)
+    prepare, refer = prepare_loop(normalize), refer_loop(slope)
 
     def loop(
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, index: Any, d: Any, factors: Any, weight: Any,
@@ -114,7 +88,7 @@ def rows(slope: Slope, bend: Bend, normalize: bool) -> Callable[..., None]:
         state = space[0:SIZE]
         c = space[8 : 8 + SCALES]
         spare = space[16 : 16 + SPARE]
-        limits = bounds(weight)
+        refs = space[16 + SPARE : 20 + SPARE]
         for r in index:
             sound, mass, lopsided = prepare(
                 p, a + r * ps, q, b + r * qs, d, inverse, tail, c, weight, work, view, spare, state
@@ -122,20 +96,24 @@ def rows(slope: Slope, bend: Bend, normalize: bool) -> Callable[..., None]:
             if not sound:
                 unknown(r * d, d, factors[r], by_p, by_q, out_p, out_q)
                 continue
-            at_p, at_q = a + r * ps, b + r * qs
-            whole = firsts(p, at_p, q, at_q, d, c, weight, False, False, mass, room, work, view)
-            cells_p, cells_q, us, vs = room[0, 0:whole], room[1, 0:whole], room[2, 0:whole], room[3, 0:whole]
+            fill(refs, 0, 4, 1.0)
             if normalize:
-                near_p = is_near_bound(us, cells_p, limits[0], work, view, state)
-                near_q = is_near_bound(vs, cells_q, limits[1], work, view, state)
-                if near_p or near_q:
-                    firsts(p, at_p, q, at_q, d, c, weight, near_p, near_q, mass, room, work, view)
+                refer(p, a + r * ps, q, b + r * qs, d, c, refs)
+            whole = 0
             for first in range(0, d, TILE):
                 size = min(TILE, d - first)
-                padded = pad(dp, r * dps + first, size, work, np.int64(0), 0.0)
+                pad(q, b + r * qs + first, size, work, np.int64(BUFFER), -np.inf)
+                padded = pad(p, a + r * ps + first, size, work, np.int64(0), -np.inf)
+                whole = first + padded
+                slopes(
+                    view[0:padded], view[BUFFER : BUFFER + padded], c, refs, weight, 1.0 / mass, room[0, first:whole],
+                    room[1, first:whole], room[2, first:whole], room[3, first:whole],
+                )  # fmt: skip
+                pad(dp, r * dps + first, size, work, np.int64(0), 0.0)
                 pad(dq, r * dqs + first, size, work, np.int64(BUFFER), 0.0)
-                moves_of(view[0:padded], inverse, room[4, first : first + padded])
-                moves_of(view[BUFFER : BUFFER + padded], inverse, room[5, first : first + padded])
+                moves_of(view[0:padded], inverse, room[4, first:whole])
+                moves_of(view[BUFFER : BUFFER + padded], inverse, room[5, first:whole])
+            cells_p, cells_q, us, vs = room[0, 0:whole], room[1, 0:whole], room[2, 0:whole], room[3, 0:whole]
             parts_p, parts_q = room[4, 0:whole], room[5, 0:whole]
             turns = (2 if lopsided else 1) if normalize else 0
             for _ in range(turns):

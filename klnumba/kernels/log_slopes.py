@@ -2,9 +2,10 @@
 
 As in `kernels.logs`, a first read takes the largest cells and a second the sums, from which the ratio of the
 normalisers is right. Then come the means of the derivatives, which normalising subtracts, and what is written.
-Means that are near to a bound are taken once more, less the bound.
-Where one cell is nearly all of its row, its derivative is what the others leave: so a further read finds what the
-means lack to twice the digits.
+
+From all cells alike may be subtracted what one of them has, and it is the cell of the largest share: so its own
+derivative, which may be what the others leave, is their mean, formed without cancellation, and no error of another is
+large beside its derivative or beside the largest.
 """
 
 from __future__ import annotations
@@ -14,34 +15,97 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.formulas.log_cells import no_cell
+from klnumba.formulas.log_cells import LN2, no_cell, relative, remainder
 from klnumba.formulas.slopes import Slope, times
-from klnumba.kernels.compiler import part, scalar
+from klnumba.kernels.compiler import as_written, helper, part, scalar
 from klnumba.kernels.logs import SCALES, SIZE, arguments, barred, sharpen, sweep_loop, top_of
 from klnumba.kernels.slopes import keep, mean_of, unknown
-from klnumba.kernels.tiles import BUFFER, SPARE, TILE, add, pad, total
+from klnumba.kernels.tiles import BUFFER, SPARE, TILE, add, fill, pad, total
 
-# The reads of a row: for the means, for those that are to be less their bounds, for what the means lack, and the one
-# that writes.
-MEANS, BOUNDED, LACK, LAST = 0, 1, 2, 3
-_times = scalar(times)
+_times, _relative, _remainder = scalar(times), as_written(relative), scalar(remainder)
+
+
+@part
+def below(share: Any, other: Any, ratio: Any, gap: Any) -> Any:
+    """share*ratio - other, where log(share*ratio/other) = gap."""
+    return other * (gap + _remainder(gap)) if abs(gap) < LN2 else share * ratio - other
+
+
+def terms_of(slope: Slope, normalize: bool) -> Any:
+    formula = scalar(slope.normalised if normalize else slope.plain)
+
+    @part
+    def terms(
+        x: Any, y: Any, mp: Any, mq: Any, inverse: Any, tail: Any, shift: Any, log_p: Any, log_q: Any, shift_low: Any,
+        part: Any, y_p: Any, x_q: Any, ratio_p: Any, ratio_q: Any, weight: Any,
+    ) -> Any:  # fmt: skip
+        """The shares of two logarithms and the derivatives by these, as `formulas.slopes`; `part` is one over sum(p).
+
+        Beside the largest cell of p, `mp`, lies y_p; their ratio is ratio_p. So are x_q and ratio_q for q.
+        """
+        pk, qk, dk, _, delta, nu, nv = arguments(x, y, mp, mq, inverse, tail, shift, log_p, log_q, shift_low)
+        pk, qk, dk = pk * part, qk * part, dk * part
+        delta_p = delta_q = delta
+        below_p, below_q = dk, -dk
+        if normalize:
+            u, low, t, _, _, delta_p, _ = _relative(x, y, mp, y_p, inverse, tail, 0.0, 0.0)
+            _, _, _, _, _, delta_q, _ = _relative(x, y, x_q, mq, inverse, tail, 0.0, 0.0)
+            nu, nv = -u - low, -t
+            below_p, below_q = below(pk, qk, ratio_p, delta_p), below(qk, pk, ratio_q, -delta_q)
+        return pk, qk, *formula(
+            pk, qk, delta_p, delta_q, nu, nv, dk, -dk, pk, ratio_p, below_p, ratio_q, below_q, weight
+        )  # fmt: skip
+
+    return terms
 
 
 def slope_of(slope: Slope, normalize: bool) -> Any:
-    formula = scalar(slope.normalised if normalize else slope.plain)
+    terms = terms_of(slope, normalize)
 
     @part
     def cell(
         x: Any, y: Any, mp: Any, mq: Any, inverse: Any, tail: Any, shift: Any, log_p: Any, log_q: Any, shift_low: Any,
-        part: Any, mean_p: Any, mean_q: Any, rest_p: Any, rest_q: Any, weight: Any, near_p: Any, near_q: Any,
+        part: Any, y_p: Any, x_q: Any, ratio_p: Any, ratio_q: Any, mean_p: Any, mean_q: Any, weight: Any,
     ) -> Any:  # fmt: skip
-        """The derivatives by two logarithms, less their means; `part` is one over the sum of p."""
-        pk, qk, dk, _, delta, nu, nv = arguments(x, y, mp, mq, inverse, tail, shift, log_p, log_q, shift_low)
-        pk, qk, dk = pk * part, qk * part, dk * part
-        u, above_p, v, above_q = formula(pk, qk, dk, delta, nu, nv, dk, -dk, pk, weight, near_p, near_q)
-        return _times(pk, (u - mean_p) - rest_p) + above_p, _times(qk, (v - mean_q) - rest_q) + above_q
+        """The derivatives by two logarithms, less their means."""
+        pk, qk, u, above_p, v, above_q = terms(
+            x, y, mp, mq, inverse, tail, shift, log_p, log_q, shift_low, part, y_p, x_q, ratio_p, ratio_q, weight
+        )  # fmt: skip
+        return _times(pk, u - mean_p) + above_p, _times(qk, v - mean_q) + above_q
 
     return cell
+
+
+@helper
+def ratio_at(x: Any, y: Any, c: Any) -> Any:
+    """q/p of a cell."""
+    pk, qk, _, _, _, _, _ = arguments(x, y, c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7])
+    return qk / pk
+
+
+@helper
+def beside(a: Any, start: Any, other: Any, at: Any, d: Any, top: Any) -> Any:
+    """The cell of the other row beside the largest of this one."""
+    k = 0
+    while k < d - 1 and a[start + k] != top:
+        k += 1
+    return np.float64(other[at + k])
+
+
+def refer_loop(slope: Slope) -> Any:
+    (by_p, by_q), ratios = slope.centred, slope.lowered
+
+    @part
+    def refer(p: Any, a: Any, q: Any, b: Any, d: Any, c: Any, refs: Any) -> None:
+        """Put into `refs` what `terms_of` wants to know of the largest cells: y_p, x_q, ratio_p, ratio_q."""
+        if by_p:
+            refs[0] = beside(p, a, q, b, d, c[0])
+        if by_q:
+            refs[1] = beside(q, b, p, a, d, c[1])
+        if ratios:
+            refs[2], refs[3] = ratio_at(c[0], refs[0], c), 1.0 / ratio_at(refs[1], c[1], c)
+
+    return refer
 
 
 @part
@@ -54,33 +118,6 @@ def is_apart(mass: Any, gap: Any) -> Any:
 def is_lopsided(mass: Any, gap: Any) -> Any:
     """Whether one cell of p or of q is more than half of its row, from the sums over the largest cells."""
     return mass < 2.0 or mass + gap < 2.0
-
-
-@part
-def is_near(mean: Any, bound: Any) -> Any:
-    """Whether a mean is so near to its bound that less of it says more."""
-    return mean > 0.5 * bound
-
-
-@part
-def after(read: Any, near: Any, lopsided: Any) -> Any:
-    """The read that comes next; `near` tells whether a mean is near its bound."""
-    if read == MEANS and near:
-        return BOUNDED
-    return LACK if read < LACK and lopsided else LAST
-
-
-@part
-def take(read: Any, state: Any, limits: Any, means: Any) -> None:
-    """Put what a read found into the means of p and q, into what these lack, or that they are near their bounds."""
-    for k in range(2):
-        found = mean_of(state[2 * k], state[2 * k + 1])
-        if read == LACK:
-            means[2 + k] = found
-        elif read == MEANS and is_near(found, limits[k]):
-            means[4 + k] = 1.0
-        elif read == MEANS or means[4 + k] != 0.0:
-            means[k] = found
 
 
 def prepare_loop(normalize: bool) -> Any:
@@ -113,19 +150,18 @@ def prepare_loop(normalize: bool) -> Any:
 
 def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
     """As `kernels.slopes.rows`; the factors of rows do not know the temperature."""
-    cell, prepare, bounds = slope_of(slope, normalize), prepare_loop(normalize), scalar(slope.bounds)
+    cell, prepare, refer = slope_of(slope, normalize), prepare_loop(normalize), refer_loop(slope)
     centred_p, centred_q = slope.centred if normalize else (False, False)
 
     @part
-    def sweep(xs: Any, ys: Any, us: Any, vs: Any, c: Any, weight: Any, means: Any, part: Any) -> None:
+    def sweep(xs: Any, ys: Any, us: Any, vs: Any, c: Any, weight: Any, refs: Any, means: Any, part: Any) -> None:
         """The derivatives of the cells of a tile."""
         mp, mq, inverse, tail, shift, log_p, log_q, shift_low = c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]
-        mean_p, mean_q, rest_p, rest_q = means[0], means[1], means[2], means[3]
-        near_p, near_q = means[4] != 0.0, means[5] != 0.0
+        y_p, x_q, ratio_p, ratio_q, mean_p, mean_q = refs[0], refs[1], refs[2], refs[3], means[0], means[1]
         for k in range(xs.size):
             us[k], vs[k] = cell(
-                xs[k], ys[k], mp, mq, inverse, tail, shift, log_p, log_q, shift_low, part, mean_p, mean_q, rest_p,
-                rest_q, weight, near_p, near_q,
+                xs[k], ys[k], mp, mq, inverse, tail, shift, log_p, log_q, shift_low, part, y_p, x_q, ratio_p, ratio_q,
+                mean_p, mean_q, weight,
             )  # fmt: skip
 
     def loop(
@@ -135,39 +171,37 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
         state = space[0:SIZE]
         c = space[8 : 8 + SCALES]
         spare = space[16 : 16 + SPARE]
-        means = space[16 + SPARE : 22 + SPARE]  # of both sides, what these lack, and whether they are less their bounds
-        limits = bounds(weight)
-        centred = (by_p and centred_p) or (by_q and centred_q)
+        refs = space[16 + SPARE : 20 + SPARE]
+        means = space[20 + SPARE : 22 + SPARE]
+        start = 0 if (by_p and centred_p) or (by_q and centred_q) else 1
         for r in index:
-            for k in range(6):
-                means[k] = 0.0
-            sound, whole, lopsided = prepare(
-                p, a + r * ps, q, b + r * qs, d, inverse, tail, c, weight, work, view, spare, state
-            )
+            at_p, at_q = a + r * ps, b + r * qs
+            sound, whole, _ = prepare(p, at_p, q, at_q, d, inverse, tail, c, weight, work, view, spare, state)
             if not sound:
                 unknown(r * d, d, factors[r], by_p, by_q, out_p, out_q)
                 continue
             factor = factors[r] * inverse
-            read = MEANS if centred else LAST
-            while True:
-                for k in range(4):
-                    state[k] = 0.0
+            means[0], means[1] = 0.0, 0.0
+            fill(refs, 0, 4, 1.0)
+            if start == 0:
+                refer(p, at_p, q, at_q, d, c, refs)
+            for k in range(4):
+                state[k] = 0.0
+            for last in range(start, 2):
                 for first in range(0, d, TILE):
                     size = min(TILE, d - first)
-                    pad(q, b + r * qs + first, size, work, np.int64(BUFFER), -np.inf)
-                    padded = pad(p, a + r * ps + first, size, work, np.int64(0), -np.inf)
+                    pad(q, at_q + first, size, work, np.int64(BUFFER), -np.inf)
+                    padded = pad(p, at_p + first, size, work, np.int64(0), -np.inf)
                     sweep(
                         view[0:padded], view[BUFFER : BUFFER + padded], work[2 * BUFFER : 2 * BUFFER + padded],
-                        work[3 * BUFFER : 3 * BUFFER + padded], c, weight, means, 1.0 / whole,
+                        work[3 * BUFFER : 3 * BUFFER + padded], c, weight, refs, means, 1.0 / whole,
                     )  # fmt: skip
-                    if read == LAST:
+                    if last:
                         keep(0, size, r * d + first, factor, 1.0, factor, 1.0, by_p, by_q, out_p, out_q, view)
                     else:
                         add(state, np.int64(0), total(view, np.int64(2 * BUFFER), padded))
                         add(state, np.int64(2), total(view, np.int64(3 * BUFFER), padded))
-                if read == LAST:
-                    break
-                take(read, state, limits, means)
-                read = after(read, means[4] + means[5] > 0.0, lopsided)
+                if not last:
+                    means[0], means[1] = mean_of(state[0], state[1]), mean_of(state[2], state[3])
 
     return loop

@@ -9,62 +9,41 @@ import numpy as np
 
 from klnumba.formulas.log_cells import no_cell
 from klnumba.formulas.slopes import Slope
-from klnumba.kernels.compiler import part, scalar
+from klnumba.kernels.compiler import part
 from klnumba.kernels.fast import sums
-from klnumba.kernels.log_slopes import LACK, LAST, MEANS, after, is_apart, is_lopsided, is_near, slope_of
+from klnumba.kernels.log_slopes import is_apart, refer_loop, slope_of
 from klnumba.kernels.logs import SCALES, sharpen
 from klnumba.kernels.logs_short import BRANCH, KEPT, MOST, SCALE, begun, flat_loop, place
 from klnumba.kernels.slopes import keep, mean_of, unknown
-from klnumba.kernels.tiles import BUFFER, SPARE, TILE, fill
+from klnumba.kernels.tiles import BUFFER, SPACE, SPARE, TILE, fill
 
-# Numbers of the row of each cell: 1/sum(p), both means, what they lack, and whether they are less their bounds. Then
-# those of each row: whether to look for what they lack, and twice for the ratio of the normalisers.
-BOUNDED, FURTHER, TWICE = 5 * BUFFER, 7 * BUFFER, 7 * BUFFER + MOST
-ROOM = 7 * BUFFER + 2 * MOST
+# Numbers of the row of each cell: 1/sum(p), both means, and what `refer` says. Then, of each row, whether to look twice
+# for the ratio of the normalisers.
+MEANS, REFS, TWICE = BUFFER, 3 * BUFFER, 7 * BUFFER
+ROOM = 7 * BUFFER + MOST
+assert BRANCH + SPARE + 4 <= SPACE
 
 
 @part
 def normalised(count: Any, d: Any, again: Any, view: Any, space: Any, more: Any) -> Any:
-    """Put the sums of rows where their cells find them; whether one wants a further read, and one a second look."""
+    """Put the sums of rows where their cells find them; whether one wants a second look."""
     for k in range(2):
         sums(view, (3 + k) * BUFFER, count, d, space[k * TILE : (k + 1) * TILE])
-    lopsided = apart = False
+    apart = False
     for r in range(count):
         mass, gap = space[r], space[TILE + r]
         if again and more[TWICE + r] == 0.0:
             continue
         sharpen(space[SCALE + r * KEPT : SCALE + (r + 1) * KEPT], mass, gap)
         fill(more, r * d, d, 1.0 / mass)
-        if not again and is_lopsided(mass, gap):
-            lopsided, more[FURTHER + r] = True, 1.0
         if not again and is_apart(mass, gap):
             apart, more[TWICE + r] = True, 1.0
-    return lopsided, apart
-
-
-@part
-def take(read: Any, side: Any, found: Any, limit: Any, count: Any, d: Any, more: Any) -> Any:
-    """What a read found of the means of rows, for each as `log_slopes.take`; whether one is near its bound.
-
-    The neighbours of a row do not change its bits.
-    """
-    near = False
-    for r in range(count):
-        mean, kept, flag = mean_of(found[r], 0.0), (1 + side) * BUFFER + r * d, BOUNDED + side * BUFFER + r * d
-        if read == LACK:
-            if more[FURTHER + r] != 0.0:
-                fill(more, kept + 2 * BUFFER, d, mean)
-        elif read == MEANS and is_near(mean, limit):
-            fill(more, flag, d, 1.0)
-            near = True
-        elif read == MEANS or more[flag] != 0.0:
-            fill(more, kept, d, mean)
-    return near
+    return apart
 
 
 def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
     """Rows of fewer than `logs_short.SHORT` cells."""
-    cell, masses, bounds = slope_of(slope, normalize), flat_loop(no_cell), scalar(slope.bounds)
+    cell, masses, refer = slope_of(slope, normalize), flat_loop(no_cell), refer_loop(slope)
     centred_p, centred_q = slope.centred if normalize else (False, False)
 
     @part
@@ -76,13 +55,14 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
         shift, shift_low = space[2 * BUFFER : 2 * BUFFER + count], space[3 * BUFFER : 3 * BUFFER + count]
         log_p, log_q = space[4 * BUFFER : 4 * BUFFER + count], space[5 * BUFFER : 5 * BUFFER + count]
         parts = more[0:count]
-        mean_p, mean_q = more[BUFFER : BUFFER + count], more[2 * BUFFER : 2 * BUFFER + count]
-        rest_p, rest_q = more[3 * BUFFER : 3 * BUFFER + count], more[4 * BUFFER : 4 * BUFFER + count]
-        near_p, near_q = more[BOUNDED : BOUNDED + count], more[BOUNDED + BUFFER : BOUNDED + BUFFER + count]
+        mean_p, mean_q = more[MEANS : MEANS + count], more[MEANS + BUFFER : MEANS + BUFFER + count]
+        y_p, x_q = more[REFS : REFS + count], more[REFS + BUFFER : REFS + BUFFER + count]
+        ratio_p = more[REFS + 2 * BUFFER : REFS + 2 * BUFFER + count]
+        ratio_q = more[REFS + 3 * BUFFER : REFS + 3 * BUFFER + count]
         for k in range(count):
             us[k], vs[k] = cell(
                 xs[k], ys[k], mp[k], mq[k], inverse, tail, shift[k], log_p[k], log_q[k], shift_low[k], parts[k],
-                mean_p[k], mean_q[k], rest_p[k], rest_q[k], weight, near_p[k] != 0.0, near_q[k] != 0.0,
+                y_p[k], x_q[k], ratio_p[k], ratio_q[k], mean_p[k], mean_q[k], weight,
             )  # fmt: skip
 
     def loop(
@@ -92,8 +72,8 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
     ) -> None:  # fmt: skip
         spare = space[BRANCH : BRANCH + SPARE]
         most = min(MOST, TILE // d)
-        centred = (by_p and centred_p) or (by_q and centred_q)
-        limits = bounds(weight)
+        start = 0 if (by_p and centred_p) or (by_q and centred_q) else 1
+        refs = space[BRANCH + SPARE : BRANCH + SPARE + 4]
         for begin in range(0, index.size, most):
             count = 0
             for i in index[begin : begin + most]:
@@ -104,28 +84,32 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
                     unknown(i * d, d, factors[i], by_p, by_q, out_p, out_q)
             whole = place(p, a, ps, q, b, qs, count, d, work, space)
             fill(more, 0, whole, 1.0)
-            for k in range(1, 7):
-                fill(more, k * BUFFER, whole, 0.0)
-            fill(more, FURTHER, 2 * MOST, 0.0)
-            lopsided, apart = False, normalize
+            for k in range(2):
+                fill(more, MEANS + k * BUFFER, whole, 0.0)
+            for k in range(4):
+                fill(more, REFS + k * BUFFER, whole, 1.0)
+            fill(more, TWICE, MOST, 0.0)
+            apart = normalize
             for look in range(2):
                 if apart:
                     masses(view, whole, inverse, tail, weight, work, space)
-                    wanted, apart = normalised(count, d, look == 1, view, space, more)
-                    lopsided = lopsided or wanted
+                    apart = normalised(count, d, look == 1, view, space, more)
                     place(p, a, ps, q, b, qs, count, d, work, space)
-            read = MEANS if centred else LAST
-            while True:
+            if start == 0:
+                for r in range(count):
+                    c = space[SCALE + r * KEPT : SCALE + (r + 1) * KEPT]
+                    i = np.int64(c[SCALES])
+                    refer(p, a + i * ps, q, b + i * qs, d, c, refs)
+                    for k in range(4):
+                        fill(more, REFS + k * BUFFER + r * d, d, refs[k])
+            for last in range(start, 2):
                 flat(view, whole, inverse, tail, weight, work, space, more)
-                if read == LAST:
-                    break
-                near = False
                 for k in range(2):
-                    if by_p if k == 0 else by_q:
+                    if not last and (by_p if k == 0 else by_q):
                         found = work[4 * BUFFER : 4 * BUFFER + TILE]
                         sums(view, (2 + k) * BUFFER, count, d, found)
-                        near |= take(read, k, found, limits[k], count, d, more)
-                read = after(read, near, lopsided)
+                        for r in range(count):
+                            fill(more, MEANS + k * BUFFER + r * d, d, mean_of(found[r], 0.0))
             for r in range(count):
                 row = np.int64(space[SCALE + r * KEPT + SCALES])
                 factor = factors[row] * inverse

@@ -46,9 +46,10 @@ def terms_of(slope: Slope, logs: bool) -> Any:
     def terms(a: Any, b: Any, weight: Any) -> Any:
         """Of two shares: the derivatives by p and by q, by logarithms or cells, and what they add to the means."""
         gap = a - b
+        delta = _log_ratio(a, b, gap)
         rise_p, rise_q, share_q = (gap, -gap, a) if logs else (gap / a, -gap / b, a / b)
         u, above_p, v, above_q = formula(
-            a, b, gap, _log_ratio(a, b, gap), -_log(a), -_log(b), rise_p, rise_q, share_q, weight, False, False
+            a, b, delta, delta, -_log(a), -_log(b), rise_p, rise_q, share_q, 1.0, gap, 1.0, -gap, weight
         )  # fmt: skip
         if logs:
             by_p, by_q = _times(a, u) + above_p, _times(b, v) + above_q

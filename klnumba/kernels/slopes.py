@@ -88,8 +88,8 @@ def slope_of(slope: Slope, normalize: bool) -> Any:
         rise_p, rise_q = (gap if by_share else gap / pk), (-gap if by_share else -gap / qk)
         share_q = pk if by_share else pk / qk
         du, above_u, dv, above_v = formula(
-            pk, qk, gap, delta, _log_ratio(whole, pk, above_p), _log_ratio(whole, qk, above_q), rise_p, rise_q,
-            share_q, weight, False, False,
+            pk, qk, delta, delta, _log_ratio(whole, pk, above_p), _log_ratio(whole, qk, above_q), rise_p, rise_q,
+            share_q, 1.0, gap, 1.0, -gap, weight,
         )  # fmt: skip
         none = pk == 0.0 and qk == 0.0
         return (

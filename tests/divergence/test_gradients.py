@@ -28,7 +28,10 @@ FIRST = [f if f in FEW else pytest.param(f, marks=pytest.mark.slow) for f in FUN
 # Roundings of the largest derivative of the row, or of what normalising takes away from it; in brackets the largest
 # found in 50 rows of every family, function and kind.
 LIMIT = 8.0  # (5.1)
-NEAR_LIMIT = 32.0  # of rows whose JS is near its bound, of the largest derivative alone (21.4)
+# Of the largest derivative alone, by logarithms that are normalised (10.4, of 150,000 derivatives of rows of 2 to 300
+# cells), and by the loops that serve most rows (32, of 17,000).
+ALONE = 16.0
+ALONE_QUICK = 48.0
 
 
 def families(kind, d, rng):
@@ -99,8 +102,9 @@ def test_last_digits(function, kind, normalize, carefully):
                 if d == 1 and normalize:
                     assert not got.any()
                 else:
-                    least = taken_away(side, value, kind, normalize, **options)
-                    assert roundings(got, exact, least) <= LIMIT, (family, d, p, q)
+                    alone = kind != "prob" and normalize
+                    least = 0.0 if alone else taken_away(side, value, kind, normalize, **options)
+                    assert roundings(got, exact, least) <= (ALONE if alone else LIMIT), (family, d, p, q)
 
 
 def with_little_in_common(d, gap, rng):
@@ -115,10 +119,9 @@ def with_little_in_common(d, gap, rng):
 @pytest.mark.parametrize("kind", ["log_prob", "logit"])
 @pytest.mark.parametrize("gap", [5.0, 12.0, 30.0, 60.0])
 def test_js_of_rows_with_little_in_common(kind, gap, length):
-    """Near its bound all is nearly one constant, which what is left must not be the small difference of.
+    """Near its bound all is nearly one constant, of which what is left must not be the small difference.
 
-    The largest error in 22,000 such rows of 2 to 9 cells is 21.4 roundings of the largest derivative; 1e24 where the
-    constant is not left out.
+    Where the constant is not left out errors are 1e24 roundings of the largest derivative.
     """
     rng, none = np.random.default_rng([int(gap), length, len(kind)]), np.full(length, -INF)
     for d in (2, 3, 5):
@@ -129,7 +132,7 @@ def test_js_of_rows_with_little_in_common(kind, gap, length):
             _, found = both("js_divergence", *sides, kind=kind, weight=weight)
             for got, exact in zip(found, truth, strict=True):
                 assert not got[d:].any()
-                assert roundings(got[:d], exact, 0.0) <= NEAR_LIMIT, (d, weight, p, q)
+                assert roundings(got[:d], exact, 0.0) <= ALONE_QUICK, (d, weight, p, q)
 
 
 @pytest.mark.part(8)

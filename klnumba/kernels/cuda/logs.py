@@ -37,6 +37,22 @@ def tops(store: str, team: Team) -> Any:
 
 
 @functools.cache
+def beside(store: str, team: Team) -> Any:
+    """The largest cell of q beside the largest of p, which is in c[0], and that of p beside the largest of q, c[1]."""
+    one, width, largest = reader(store).one, team.width, team.largest
+
+    @piece
+    def found(p: Any, o: Any, q: Any, u: Any, d: Any, c: Any, lane: Any, room: Any) -> Any:
+        a = b = -math.inf
+        for k in range(lane, d, width):
+            x, y = np.float64(one(p, o + k)), np.float64(one(q, u + k))
+            a, b = larger(a, y if x == c[0] else -math.inf), larger(b, x if y == c[1] else -math.inf)
+        return largest(a, room), largest(b, room)
+
+    return found
+
+
+@functools.cache
 def sweep(cell: Callable[..., Any], store: str, team: Team, largest: bool, sizes: bool) -> Any:
     """One read: the sums of the cells, of p and of q - p (or of the cells' sizes)."""
     one, width = reader(store).one, team.width

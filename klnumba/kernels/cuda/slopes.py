@@ -26,7 +26,7 @@ from klnumba.kernels.cuda.team import Team, team
 By = tuple[bool, bool]  # whether the derivatives by p are wanted, and those by q
 
 _is_sound, _mean_of = device(slopes.is_sound), device(slopes.mean_of)
-_is_apart, _is_lopsided, _is_near = map(device, (log_slopes.is_apart, log_slopes.is_lopsided, log_slopes.is_near))
+_is_apart, _ratio_at = device(log_slopes.is_apart), device(log_slopes.ratio_at)
 
 
 @piece
@@ -119,30 +119,27 @@ def _of_probabilities(slope: formulas.Slope, normalize: bool, by: By, store: str
 
 def _of_logarithms(slope: formulas.Slope, normalize: bool, by: By, store: str, together: Team) -> Any:
     tops, masses = logs.tops(store, together), logs.sweep(no_cell, store, together, False, False)
+    beside, cell = logs.beside(store, together), device(log_slopes.slope_of(slope, normalize))
     one, width, any_of, add_three = reader(store).one, together.width, together.any, together.add_three
-    cell, bounds = device(log_slopes.slope_of(slope, normalize)), device(slope.bounds)
-    (by_p, by_q), centred, bounded = by, _centred(slope, normalize, by), slope.bounds is not formulas.no_bounds
+    (by_p, by_q), centred, ratios = by, _centred(slope, normalize, by), slope.lowered
 
     @piece
     def derivatives(
-        p: Any, i: Any, q: Any, j: Any, c: Any, share: Any, mean_p: Any, mean_q: Any, rest_p: Any, rest_q: Any,
-        weight: Any, near_p: Any, near_q: Any,
+        p: Any, i: Any, q: Any, j: Any, c: Any, share: Any, refs: Any, mean_p: Any, mean_q: Any, weight: Any
     ) -> Any:  # fmt: skip
         x, y = np.float64(one(p, i)), np.float64(one(q, j))
         return cell(
-            x, y, c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], share, mean_p, mean_q, rest_p, rest_q, weight,
-            near_p, near_q,
+            x, y, c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], share, refs[0], refs[1], refs[2], refs[3], mean_p,
+            mean_q, weight,
         )  # fmt: skip
 
     @piece
     def means(
-        p: Any, o: Any, q: Any, u: Any, d: Any, c: Any, share: Any, mean_p: Any, mean_q: Any, weight: Any,
-        near_p: Any, near_q: Any, lane: Any, room: Any,
+        p: Any, o: Any, q: Any, u: Any, d: Any, c: Any, share: Any, refs: Any, weight: Any, lane: Any, room: Any
     ) -> Any:  # fmt: skip
-        """Of the derivatives less some numbers."""
         a = ae = b = be = 0.0
         for k in range(lane, d, width):
-            du, dv = derivatives(p, o + k, q, u + k, c, share, mean_p, mean_q, 0.0, 0.0, weight, near_p, near_q)
+            du, dv = derivatives(p, o + k, q, u + k, c, share, refs, 0.0, 0.0, weight)
             a, e = two_sum(a, du)
             ae += e
             b, e = two_sum(b, dv)
@@ -155,39 +152,32 @@ def _of_logarithms(slope: formulas.Slope, normalize: bool, by: By, store: str, t
         p: Any, o: Any, q: Any, u: Any, d: Any, inverse: Any, tail: Any, weight: Any, factor: Any, out_p: Any,
         out_q: Any, at: Any, count: Any, lane: Any, room: Any,
     ) -> None:  # fmt: skip
-        c = cuda.local.array(8, np.float64)
+        c, refs = cuda.local.array(8, np.float64), cuda.local.array(4, np.float64)
         c[0], c[1] = tops(p, o, q, u, d, lane, room)
         c[2], c[3], c[4], c[5], c[6], c[7] = inverse, tail, 0.0, 0.0, 0.0, 0.0
+        refs[0] = refs[1] = refs[2] = refs[3] = 1.0
         sound = not barred(c, normalize)
-        whole, lopsided = 1.0, False
+        whole = 1.0
         if normalize:
             wanted = sound
-            for look in range(2):
+            for _ in range(2):
                 if any_of(wanted):
                     _, _, mass, low, gap, rest = masses(p, o, q, u, d, c, weight, lane, room)
                     if wanted:
                         whole, gap = mass + low, gap + rest
                         sharpen(c, whole, gap)
-                        lopsided = lopsided or (look == 0 and _is_lopsided(whole, gap))
                         wanted = _is_apart(whole, gap)
             sound = sound and whole == whole and c[4] == c[4]
         share = 1.0 / whole
-        mean_p = mean_q = rest_p = rest_q = 0.0
-        near_p = near_q = False
+        mean_p = mean_q = 0.0
         if centred:
-            mean_p, mean_q = means(p, o, q, u, d, c, share, 0.0, 0.0, weight, near_p, near_q, lane, room)
-            if bounded:
-                bound_p, bound_q = bounds(weight)
-                near_p, near_q = _is_near(mean_p, bound_p), _is_near(mean_q, bound_q)
-            if bounded and any_of(near_p or near_q):
-                less_p, less_q = means(p, o, q, u, d, c, share, 0.0, 0.0, weight, near_p, near_q, lane, room)
-                mean_p, mean_q = less_p if near_p else mean_p, less_q if near_q else mean_q
-            if any_of(lopsided):
-                lack_p, lack_q = means(p, o, q, u, d, c, share, mean_p, mean_q, weight, near_p, near_q, lane, room)
-                rest_p, rest_q = (lack_p, lack_q) if lopsided else (0.0, 0.0)
+            refs[0], refs[1] = beside(p, o, q, u, d, c, lane, room)
+            if ratios:
+                refs[2], refs[3] = _ratio_at(c[0], refs[0], c), 1.0 / _ratio_at(refs[1], c[1], c)
+            mean_p, mean_q = means(p, o, q, u, d, c, share, refs, weight, lane, room)
         factor = factor * inverse if sound else factor
         for k in range(lane, count, width):
-            du, dv = derivatives(p, o + k, q, u + k, c, share, mean_p, mean_q, rest_p, rest_q, weight, near_p, near_q)
+            du, dv = derivatives(p, o + k, q, u + k, c, share, refs, mean_p, mean_q, weight)
             if by_p:
                 out_p[at + k] = scaled_to(du if sound else math.nan, factor)
             if by_q:

@@ -8,11 +8,11 @@ from numba import cuda
 
 import klnumba as kl
 from tests.divergence.test_gradients import (
+    ALONE,
     EDGES,
     FEW,
     FUNCTIONS,
     LIMIT,
-    NEAR_LIMIT,
     ROWS,
     extended,
     families,
@@ -83,7 +83,7 @@ def test_js_of_rows_with_little_in_common(kind):
         for k, (p, q) in enumerate(rows):
             truth = row_slopes.slopes("js_divergence", p, q, kind, weight=0.3)
             for got, exact in zip(found, truth, strict=True):
-                assert roundings(got[k], exact, 0.0) <= NEAR_LIMIT, (p, q)
+                assert roundings(got[k], exact, 0.0) <= ALONE, (p, q)
         assert not np.any([got[-1] for got in found])
 
 
