@@ -41,9 +41,28 @@ def normalised(count: Any, d: Any, again: Any, view: Any, space: Any, more: Any)
     return apart
 
 
+def refer_all_loop(slope: Slope) -> Any:
+    refer = refer_loop(slope)
+
+    @part
+    def refer_all(
+        p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, count: Any, d: Any, space: Any, more: Any
+    ) -> None:  # fmt: skip
+        """Put what `refer` says of rows where their cells find it."""
+        refs = space[BRANCH + SPARE : BRANCH + SPARE + 4]
+        for r in range(count):
+            c = space[SCALE + r * KEPT : SCALE + (r + 1) * KEPT]
+            i = np.int64(c[SCALES])
+            refer(p, a + i * ps, q, b + i * qs, d, c, refs)
+            for k in range(4):
+                fill(more, REFS + k * BUFFER + r * d, d, refs[k])
+
+    return refer_all
+
+
 def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
     """Rows of fewer than `logs_short.SHORT` cells."""
-    cell, masses, refer = slope_of(slope, normalize), flat_loop(no_cell), refer_loop(slope)
+    cell, masses, refer = slope_of(slope, normalize), flat_loop(no_cell), refer_all_loop(slope)
     centred_p, centred_q = slope.centred if normalize else (False, False)
 
     @part
@@ -73,7 +92,6 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
         spare = space[BRANCH : BRANCH + SPARE]
         most = min(MOST, TILE // d)
         start = 0 if (by_p and centred_p) or (by_q and centred_q) else 1
-        refs = space[BRANCH + SPARE : BRANCH + SPARE + 4]
         for begin in range(0, index.size, most):
             count = 0
             for i in index[begin : begin + most]:
@@ -96,12 +114,7 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
                     apart = normalised(count, d, look == 1, view, space, more)
                     place(p, a, ps, q, b, qs, count, d, work, space)
             if start == 0:
-                for r in range(count):
-                    c = space[SCALE + r * KEPT : SCALE + (r + 1) * KEPT]
-                    i = np.int64(c[SCALES])
-                    refer(p, a + i * ps, q, b + i * qs, d, c, refs)
-                    for k in range(4):
-                        fill(more, REFS + k * BUFFER + r * d, d, refs[k])
+                refer(p, a, ps, q, b, qs, count, d, space, more)
             for last in range(start, 2):
                 flat(view, whole, inverse, tail, weight, work, space, more)
                 for k in range(2):
