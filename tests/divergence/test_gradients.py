@@ -8,7 +8,7 @@ import zlib
 import numpy as np
 import pandas as pd
 import pytest
-from mpmath import mpf
+from mpmath import mp, mpf
 
 import klnumba as kl
 from klnumba import derivatives, gradients
@@ -16,7 +16,7 @@ from klnumba.derivatives import OfCells
 from klnumba.distributions import Normal
 from klnumba.formulas.slopes import CELLS, SLOPES
 from klnumba.kernels.rises import KEPT
-from tests.reference import row_slopes
+from tests.reference import row_hessians, row_slopes
 
 INF, NAN = math.inf, math.nan
 FUNCTIONS = ("kl_divergence", "js_divergence", "jeffreys_divergence", "cross_entropy", "entropy")
@@ -133,6 +133,29 @@ def test_js_of_rows_with_little_in_common(kind, gap, length):
             for got, exact in zip(found, truth, strict=True):
                 assert not got[d:].any()
                 assert roundings(got[:d], exact, 0.0) <= ALONE_QUICK, (d, weight, p, q)
+
+
+def nearly_nothing(d, rng):
+    """Rows of logits whose derivatives are small beside what they are differences of."""
+    x, y = rng.normal(size=(2, d))
+    yield "flat", 1e-10 * x, 1e-10 * y
+    yield "flat beside another", 1e-6 * x, y
+    yield "without one cell", x, x - 40.0 * (np.arange(d) == 0)
+    yield "one in place of another", x + 40.0 * (np.arange(d) == 0), y + 40.0 * (np.arange(d) == 1)
+    yield "two of one cell", x + 40.0 * (np.arange(d) == 0), y + 43.0 * (np.arange(d) == 0)
+
+
+@pytest.mark.parametrize("function", [*FIRST[:2], "entropy", *FIRST[2:4]])
+def test_little_is_left(function):
+    rng = np.random.default_rng(zlib.crc32(function.encode()))
+    for d in (2, 5, 140):
+        for family, p, q in nearly_nothing(d, rng):
+            with mp.workdps(60):
+                sides = [[mpf(cell) for cell in side] for side in (p, q)]
+                truth = row_hessians.slopes(function, sides, "logit", True, 0.7, 0.3)
+            _, found = both(function, p, q, kind="logit", **settings(function, "logit"))
+            for got, (exact, _) in zip(found, truth, strict=False):
+                assert roundings(got, exact, 0.0) <= ALONE_QUICK, (family, d, p, q)
 
 
 @pytest.mark.part(8)
