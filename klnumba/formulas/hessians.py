@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from klnumba.formulas.elementary import exp
-from klnumba.formulas.slopes import Four, log_ratio_of, mixture, times
+from klnumba.formulas.slopes import Four, log_ratio_of, mixed, times
 
 
 def kl(
@@ -46,7 +46,7 @@ def js(
 ) -> Four:  # fmt: skip
     other = 1.0 - weight
     both = weight * other
-    m = mixture(p, q, weight)
+    m = mixed(p, q, weight)
     return times(both, q_apart / m), 0.0, -times(both, p_apart / m), 0.0
 
 

@@ -61,7 +61,7 @@ def jeffreys(
     return delta_p, rise_p, -delta_q, rise_q
 
 
-def mixture(p: float, q: float, weight: float) -> float:
+def mixed(p: float, q: float, weight: float) -> float:
     """w*p + (1 - w)*q, but no zero where both have a part: half of the least number rounds to zero."""
     m = weight * p + (1.0 - weight) * q
     return LEAST if m == 0.0 and p + q > 0.0 and 0.0 < weight < 1.0 else m
@@ -78,7 +78,7 @@ def js(
     share_q: float, ratio_p: float, below_p: float, ratio_q: float, below_q: float, weight: float,
 ) -> Four:  # fmt: skip
     other = 1.0 - weight
-    m = mixture(p, q, weight)
+    m = mixed(p, q, weight)
     u = log_ratio(part_of(p, weight + other * ratio_p), m, other * below_p)
     v = log_ratio(part_of(q, other + weight * ratio_q), m, weight * below_q)
     return 0.0 if weight == 0.0 else weight * u, 0.0, 0.0 if other == 0.0 else other * v, 0.0

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from klnumba.formulas.hessians import Bend
+from klnumba.formulas.log_cells import LN2
 from klnumba.formulas.slopes import Slope, times
 from klnumba.kernels.compiler import helper, part, scalar
 from klnumba.kernels.hessians import centre
@@ -22,6 +23,12 @@ from klnumba.kernels.slopes import unknown, write
 from klnumba.kernels.tiles import BUFFER, SPARE, TILE, fill, pad
 
 _times = scalar(times)
+
+
+@part
+def is_lopsided(c: Any) -> Any:
+    """Whether one cell of p or of q is more than half of its row, from the logarithms of their sums over it."""
+    return c[5] < LN2 or c[6] < LN2
 
 
 def slopes_of(slope: Slope, normalize: bool) -> Any:
@@ -90,9 +97,7 @@ def rows(slope: Slope, bend: Bend, normalize: bool) -> Callable[..., None]:
         spare = space[16 : 16 + SPARE]
         refs = space[16 + SPARE : 20 + SPARE]
         for r in index:
-            sound, mass, lopsided = prepare(
-                p, a + r * ps, q, b + r * qs, d, inverse, tail, c, weight, work, view, spare, state
-            )
+            sound, mass = prepare(p, a + r * ps, q, b + r * qs, d, inverse, tail, c, weight, work, view, spare, state)
             if not sound:
                 unknown(r * d, d, factors[r], by_p, by_q, out_p, out_q)
                 continue
@@ -115,7 +120,7 @@ def rows(slope: Slope, bend: Bend, normalize: bool) -> Callable[..., None]:
                 moves_of(view[BUFFER : BUFFER + padded], inverse, room[5, first:whole])
             cells_p, cells_q, us, vs = room[0, 0:whole], room[1, 0:whole], room[2, 0:whole], room[3, 0:whole]
             parts_p, parts_q = room[4, 0:whole], room[5, 0:whole]
-            turns = (2 if lopsided else 1) if normalize else 0
+            turns = (2 if is_lopsided(c) else 1) if normalize else 0
             for _ in range(turns):
                 centre(parts_p, cells_p, 1.0, work, view, state)
                 centre(parts_q, cells_q, 1.0, work, view, state)

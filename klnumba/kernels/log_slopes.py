@@ -27,7 +27,7 @@ _times, _relative, _remainder = scalar(times), as_written(relative), scalar(rema
 
 @part
 def below(share: Any, other: Any, ratio: Any, gap: Any) -> Any:
-    """share*ratio - other, where log(share*ratio/other) = gap."""
+    """share*ratio - other, where log(share*ratio/other) = gap; that is infinite or NaN where one of them is zero."""
     return other * (gap + _remainder(gap)) if abs(gap) < LN2 else share * ratio - other
 
 
@@ -85,7 +85,7 @@ def ratio_at(x: Any, y: Any, c: Any) -> Any:
 
 @helper
 def beside(a: Any, start: Any, other: Any, at: Any, d: Any, top: Any) -> Any:
-    """The cell of the other row beside the largest of this one."""
+    """The cell of the other row beside the first that is the largest of this one."""
     k = 0
     while k < d - 1 and a[start + k] != top:
         k += 1
@@ -114,12 +114,6 @@ def is_apart(mass: Any, gap: Any) -> Any:
     return abs(gap) > 0.5 * mass
 
 
-@part
-def is_lopsided(mass: Any, gap: Any) -> Any:
-    """Whether one cell of p or of q is more than half of its row, from the sums over the largest cells."""
-    return mass < 2.0 or mass + gap < 2.0
-
-
 def prepare_loop(normalize: bool) -> Any:
     masses = sweep_loop(no_cell, largest=False)
 
@@ -128,22 +122,21 @@ def prepare_loop(normalize: bool) -> Any:
         p: Any, a: Any, q: Any, b: Any, d: Any, inverse: Any, tail: Any, c: Any, weight: Any, work: Any, view: Any,
         spare: Any, state: Any,
     ) -> Any:  # fmt: skip
-        """Put the numbers of a row into `c`; whether it is one of distributions, the sum of p, and `is_lopsided`."""
+        """Put the numbers of a row into `c`; whether it is one of distributions, and the sum of p."""
         c[0] = top_of(p, a, d, spare)
         c[1] = top_of(q, b, d, spare)
         c[2], c[3], c[4], c[5], c[6], c[7] = inverse, tail, 0.0, 0.0, 0.0, 0.0
-        whole, lopsided = 1.0, False
+        whole = 1.0
         sound = not barred(c, normalize)
         if sound and normalize:
             masses(p, a, q, b, d, c, weight, work, view, state)
             whole, gap = state[2] + state[3], state[4] + state[5]
             sharpen(c, whole, gap)
-            lopsided = is_lopsided(whole, gap)
             if is_apart(whole, gap):
                 masses(p, a, q, b, d, c, weight, work, view, state)
                 sharpen(c, state[2] + state[3], state[4] + state[5])
             sound = whole == whole and c[4] == c[4]
-        return sound, whole, lopsided
+        return sound, whole
 
     return prepare
 
@@ -176,7 +169,7 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
         start = 0 if (by_p and centred_p) or (by_q and centred_q) else 1
         for r in index:
             at_p, at_q = a + r * ps, b + r * qs
-            sound, whole, _ = prepare(p, at_p, q, at_q, d, inverse, tail, c, weight, work, view, spare, state)
+            sound, whole = prepare(p, at_p, q, at_q, d, inverse, tail, c, weight, work, view, spare, state)
             if not sound:
                 unknown(r * d, d, factors[r], by_p, by_q, out_p, out_q)
                 continue

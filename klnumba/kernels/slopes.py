@@ -23,12 +23,17 @@ _on_common_mass, _multipliers, _common_mass = scalar(on_common_mass), scalar(mul
 _log_ratio, _times = scalar(log_ratio), scalar(times)
 
 
+@part
+def joined(factor: Any, scale: Any) -> Any:
+    """(factor*scale, 1), or the two where their product is no number: what they are to scale may be small."""
+    product = factor * scale
+    return (product, 1.0) if abs(product) < math.inf else (factor, scale)
+
+
 @helper
 def write(cells: Any, start: Any, count: Any, factor: Any, scale: Any, out: Any, at: Any) -> None:
-    """Cells times a factor and a scale, whose product may be infinite, into the result.
-
-    A factor of 0 leaves nothing, whatever the cells are.
-    """
+    """Cells times a factor and a scale into the result; a factor of 0 leaves nothing, whatever the cells are."""
+    factor, scale = joined(factor, scale)
     part = cells[start : start + count]
     place = out[at : at + count]
     for k in range(count):

@@ -12,7 +12,7 @@ from mpmath import mp, mpf
 
 import klnumba as kl
 from klnumba import derivatives, gradients
-from klnumba.derivatives import OfCells
+from klnumba.derivatives import OfCells, OfRows
 from klnumba.distributions import Normal
 from klnumba.formulas.slopes import CELLS, SLOPES
 from klnumba.kernels.rises import KEPT
@@ -156,6 +156,19 @@ def test_little_is_left(function):
             _, found = both(function, p, q, kind="logit", **settings(function, "logit"))
             for got, (exact, _) in zip(found, truth, strict=False):
                 assert roundings(got, exact, 0.0) <= ALONE_QUICK, (family, d, p, q)
+
+
+@pytest.mark.parametrize("length", [0, 130])
+@pytest.mark.parametrize("weight", [0.5, 0.01])
+def test_nothing_beside_the_largest_cell(weight, length):
+    """A logit of -inf is as good as one whose exponential is zero, also beside the largest of the other row."""
+    for p, q in (([3.0, 0.0, 1.0], [-INF, 0.5, 0.0]), ([-INF, 0.5, 0.0], [3.0, 0.0, 1.0]), ([3.0, -INF], [-INF, 3.0])):
+        rows = [np.array([*side, *[-INF] * length]) for side in (p, q)]
+        _, found = both("js_divergence", *rows, kind="logit", weight=weight)
+        _, expected = both("js_divergence", *(np.maximum(row, -2000.0) for row in rows), kind="logit", weight=weight)
+        for got, exact in zip(found, expected, strict=True):
+            assert np.isfinite(got).all()
+            assert (abs(got - exact) <= 1e-14 * abs(exact).max()).all()
 
 
 @pytest.mark.part(8)
@@ -392,7 +405,7 @@ def test_no_neighbour_counts(function, kind):
 
 @pytest.mark.parametrize("function", FEW)
 def test_no_confident_neighbour_counts(function):
-    """A row of which one cell is nearly all is read once more, and so are means near a bound; others beside it not."""
+    """A row whose sums are far apart is looked at twice, and those beside it are not."""
     x, y = np.random.default_rng(2).normal(size=(2, 40, 7))
     x[::5, 0] += 20.0
     y[::3, 1] += 20.0
@@ -447,6 +460,10 @@ def test_rows_of_cells_near_the_smallest_number(function, length):
     _, expected = both(function, *rows)
     for got, exact in zip(found, expected, strict=True):
         assert got == pytest.approx(np.ldexp(exact, 1060), rel=1e-13)
+    call = OfRows(gradients.ROWS[getattr(kl, function)], "prob", -1, True, None, 1.0, "none", None, None, None)
+    found = call.slopes(*np.ldexp(rows, -1000), np.array(2.0**-1030), (True, True))
+    for got, exact in zip(found, expected, strict=True):
+        assert got == pytest.approx(np.ldexp(exact, -30), rel=1e-13)
 
 
 def test_the_value_is_that_of_the_function():

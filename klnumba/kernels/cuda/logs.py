@@ -38,7 +38,10 @@ def tops(store: str, team: Team) -> Any:
 
 @functools.cache
 def beside(store: str, team: Team) -> Any:
-    """The largest cell of q beside the largest of p, which is in c[0], and that of p beside the largest of q, c[1]."""
+    """The cell of q beside the largest of p, which is in c[0], and that of p beside the largest of q, c[1].
+
+    Where several are the largest it is the larger one beside them.
+    """
     one, width, largest = reader(store).one, team.width, team.largest
 
     @piece

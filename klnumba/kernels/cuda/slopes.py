@@ -25,7 +25,7 @@ from klnumba.kernels.cuda.team import Team, team
 
 By = tuple[bool, bool]  # whether the derivatives by p are wanted, and those by q
 
-_is_sound, _mean_of = device(slopes.is_sound), device(slopes.mean_of)
+_is_sound, _mean_of, _joined = map(device, (slopes.is_sound, slopes.mean_of, slopes.joined))
 _is_apart, _ratio_at = device(log_slopes.is_apart), device(log_slopes.ratio_at)
 
 
@@ -105,14 +105,14 @@ def _of_probabilities(slope: formulas.Slope, normalize: bool, by: By, store: str
             a, ae, b, be = sums(p, o, q, u, d, c, weight, lane, room)
             whole = exact.whole_mass(c[4], c[6]) if sound else 1.0
             mean_p, mean_q = _mean_of(a, ae) / whole, _mean_of(b, be) / whole
-        factor_p = factor / c[4] if sound else factor
-        factor_q = factor / c[6] if sound else factor
+        factor_p, scale_p = _joined(factor / c[4], c[0]) if sound else (factor, 1.0)
+        factor_q, scale_q = _joined(factor / c[6], c[1]) if sound else (factor, 1.0)
         for k in range(lane, count, width):
             du, dv = derivatives(p, o + k, q, u + k, c, weight, mean_p, mean_q, False)
             if by_p:
-                out_p[at + k] = scaled_to(du if sound else math.nan, factor_p) * c[0]
+                out_p[at + k] = scaled_to(du if sound else math.nan, factor_p) * scale_p
             if by_q:
-                out_q[at + k] = scaled_to(dv if sound else math.nan, factor_q) * c[1]
+                out_q[at + k] = scaled_to(dv if sound else math.nan, factor_q) * scale_q
 
     return row
 
