@@ -1,7 +1,7 @@
 """Second derivatives of a divergence by the cells of rows of log-probabilities and logits, times a direction.
 
-The sums are those of `kernels.log_slopes`, and so are the means, which for a row of which one cell is nearly all are
-found to twice the digits; what is kept of a row is as in `kernels.hessians`.
+The sums and the first derivatives are those of `kernels.log_slopes`; what is kept of a row is as in `kernels.hessians`.
+Of a row of which one cell is nearly all, means are found to twice the digits.
 """
 
 from __future__ import annotations

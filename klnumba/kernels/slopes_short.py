@@ -61,7 +61,8 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
                 state = space[8 + 8 * r : 8 + 8 * r + SIZE]
                 i = index[first + r]
                 prepare(p, a + i * ps, q, b + i * qs, d, normalize, state, c, work, r * d)
-                state[1], state[4], state[3], state[5] = c[0], c[4], c[1], c[6]
+                state[1], state[3] = c[0], c[1]  # only the sums themselves are asked for again
+                state[4], state[5] = c[4], c[6]
             for last in range(start, 2):
                 flat(view, whole, more, found, weight, last == 0, by_p, by_q)
                 for k in range(2):
