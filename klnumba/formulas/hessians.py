@@ -3,7 +3,8 @@
 A second derivative is never formed by itself: it may be as large as 1/p, while a direction that keeps the row a
 distribution moves a share p by p*move_p. A formula here takes the tangents of what the formulas of derivatives take:
 apart = move_p - move_q is that of log(p/q), and p_apart and q_apart are p and q times it, which are finite also where
-the share is zero. It returns the tangents of (u, a, v, b), those of the weights left to the caller.
+the share is zero; these and p and q may be on any scale they share. It returns the tangents of (u, a, v, b), those of
+the weights left to the caller.
 
 Source: forward over reverse differentiation, B. A. Pearlmutter, "Fast Exact Multiplication by the Hessian", Neural
 Computation 6, pp. 147-160, 1994.

@@ -24,6 +24,7 @@ from klnumba.kernels.tiles import BUFFER, SPARE, TILE, add, copy, pad, total
 
 # Numbers of each cell of a row: p, q, u, v, the moves of both shares, these over the shares, and p - q.
 KEPT = 9
+FEW = 2.0**-930  # shares below it lose digits, or are no more than zero
 MORE = 64  # places behind a row, which its last tile is filled up to
 
 _on_common_mass, _multipliers, _common_mass = scalar(on_common_mass), scalar(multipliers), scalar(common_mass)
@@ -136,6 +137,12 @@ def risen(
 
 
 @part
+def over_mass(cell: Any, share: Any, change: Any, mass: Any) -> Any:
+    """change*cell/mass, where `share`, a cell over its sum, has lost digits too."""
+    return _times(cell, change) / mass if share < FEW else share * change
+
+
+@part
 def tangent(slope: Any, du: Any, a: Any, whole: Any) -> Any:
     """The tangent of a derivative, u + a less its mean, over a sum that moves; where there is none, none."""
     value = du if abs(du) == math.inf else (du + a) - _times(whole, slope)
@@ -158,14 +165,15 @@ def bends_of(bend: Bend, normalize: bool) -> Any:
             p, q, move_p, move_q = ps[k] / mass, qs[k] / mass, moves_p[k], moves_q[k]
             part_p, part_q = change_of(move_p, p, parts_p[k], whole_p), change_of(move_q, q, parts_q[k], whole_q)
             apart = part_p - part_q
-            p_apart = p * apart if p > 0.0 else move_p
-            q_apart = q * apart if q > 0.0 else -move_q
+            x, y, one = (ps[k], qs[k], mass) if p < FEW and q < FEW else (p, q, 1.0)
+            p_apart = over_mass(ps[k], p, apart, mass / one) if ps[k] > 0.0 else move_p * one
+            q_apart = over_mass(qs[k], q, apart, mass / one) if qs[k] > 0.0 else -move_q * one
             rise_p, _ = risen(gaps[k], ps[k], qs[k], p, apart, parts_p[k], part_q, move_q, whole_p, mass)
             rise_q, share = risen(-gaps[k], qs[k], ps[k], q, -apart, parts_q[k], part_p, move_p, whole_q, mass)
-            du, a, dv, b = formula(p, q, apart, p_apart, q_apart, part_p, part_q, rise_p, rise_q, share, weight)
+            du, a, dv, b = formula(x, y, apart, p_apart, q_apart, part_p, part_q, rise_p, rise_q, share, weight)
             none = ps[k] == 0.0 and qs[k] == 0.0
-            moves_p[k] = 0.0 if none else _times(move_p, us[k]) + _times(p, du)
-            moves_q[k] = 0.0 if none else _times(move_q, vs[k]) + _times(q, dv)
+            moves_p[k] = 0.0 if none else _times(move_p, us[k]) + over_mass(ps[k], p, du, mass)
+            moves_q[k] = 0.0 if none else _times(move_q, vs[k]) + over_mass(qs[k], q, dv, mass)
             us[k] = 0.0 if none else tangent(us[k], du, a, whole_p)
             vs[k] = 0.0 if none else tangent(vs[k], dv, b, whole_q)
 

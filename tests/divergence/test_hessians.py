@@ -314,3 +314,19 @@ def test_cells_near_the_smallest_number(function):
     for got, exact in zip(found, expected, strict=True):
         assert got[:2] == pytest.approx(exact, rel=1e-14)
         assert np.isfinite(got[2])
+
+
+# (p, q) of the first cell beside 2e30 and 3e30: of its row it is less than the smallest number, or a few of these.
+FEW = [(1e-300, 3e-300), (1e-290, 3e-3), (3e-3, 1e-290), (5e-324, 5e-324)]
+
+
+@pytest.mark.parametrize("function", ["kl_divergence", "js_divergence", "cross_entropy"])
+@pytest.mark.parametrize(("x", "y"), FEW)
+def test_a_share_below_the_smallest_number(function, x, y):
+    """Every product by itself is right, also where it is small beside the first."""
+    p, q = np.array([x, 2e30, 3e30]), np.array([y, 1e30, 2e30])
+    none = np.zeros(3)
+    for moves in ((p * [1, 2, -1], none), (none, q * [1, 3, -2]), (p * [1, 0, 0], none)):
+        found = product(call_of(function), p, q, moves)
+        for got, exact in zip(found, row_hessians.products(function, p, q, *moves), strict=True):
+            assert got == pytest.approx([float(cell) for cell in exact[0]], rel=2e-14, abs=1e-280)
