@@ -58,9 +58,9 @@ def value_and_grad(function: Callable[..., Any], argnums: int | Sequence[int] = 
 
     Notes
     -----
-    The value is the function's own, in every bit. Derivatives by logits, and by log-probabilities that are normalised,
-    are right to some roundings of the largest in the row. Those by cells are so or, where that is more, to roundings of
-    what normalising takes away from each, the row's value over its sum, and up to seventy of these.
+    The value is the function's own, in every bit. Derivatives of normalised rows are right to some roundings of the
+    largest finite one in the row, and those of rows that are taken as they are to roundings of 1 or, by
+    log-probabilities, of the largest share, where that is more.
 
     At the edges they are the limits from the right: by a cell p = 0 with q > 0, that of KL is -inf. A cell where p and
     q are both zero is no part of the row; its derivative is 0. By logits and log-probabilities derivatives are finite,

@@ -120,6 +120,12 @@ def bregman(p: float, q: float, d: float, low: float) -> float:
 # The divergence of normalised rows is sum(cells)/mass; rows that are taken as they are have the mass 1.
 
 
+def scaled(x: float, factor: float) -> float:
+    """A cell times its scale, which must not make a zero."""
+    product = x * factor
+    return LEAST if product == 0.0 and x > 0.0 else product
+
+
 def multipliers(h: float, he: float, p_mass: float, q_mass: float) -> tuple[float, float, float, float]:
     """(u, ue, v, ve): what takes p and q to the larger one of their sums, whose ratio h + he is at least 1."""
     p_stays = p_mass >= q_mass

@@ -131,7 +131,7 @@ class Slope(NamedTuple):
     tells whether the derivatives by q are wq*(1 - p/q). Where the divergence is a mean over p of what its logarithms
     say, `meant` is that, of the two logarithms of a cell and of their difference, each up to a constant. Of `unit` the
     errors of u and v are a few roundings, where these are no larger themselves. `lowered` tells whether the formulas
-    make use of the ratios.
+    make use of the ratios, and `surprises` whether they do of -log(p) or -log(q).
     """
 
     normalised: Callable[..., Four]
@@ -141,14 +141,17 @@ class Slope(NamedTuple):
     meant: Callable[[float, float, float], float] | None = None
     unit: float = 1.0
     lowered: bool = False
+    surprises: bool = False
 
 
 SLOPES = {
     "kl": Slope(kl, kl_plain, (True, False), rises=True, meant=log_ratio_of_shares),
     "jeffreys": Slope(jeffreys, jeffreys, (True, True)),
     "js": Slope(js, js, (True, True), unit=0.25, lowered=True),
-    "cross_entropy": Slope(cross_entropy, cross_entropy_plain, (True, False), rises=True, meant=surprise_of_q),
-    "entropy": Slope(entropy, entropy_plain, (True, False), meant=surprise_of_p),
+    "cross_entropy": Slope(
+        cross_entropy, cross_entropy_plain, (True, False), rises=True, meant=surprise_of_q, surprises=True
+    ),
+    "entropy": Slope(entropy, entropy_plain, (True, False), meant=surprise_of_p, surprises=True),
 }
 
 

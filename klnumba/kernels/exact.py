@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.formulas.divergences import LEAST, common_mass, multipliers, on_common_mass
+from klnumba.formulas.divergences import common_mass, multipliers, on_common_mass, scaled
 from klnumba.formulas.elementary import two_sum
 from klnumba.formulas.primitives import fma
 from klnumba.kernels.compiler import helper, part, scalar
@@ -28,6 +28,7 @@ SHRINK = 2.0**-64  # brings the sum of up to 2**40 huge cells back into range
 _fma = scalar(fma)
 _two_sum = scalar(two_sum)
 _on_common_mass, _multipliers, _common_mass = scalar(on_common_mass), scalar(multipliers), scalar(common_mass)
+_scaled = scalar(scaled)
 
 
 @helper
@@ -133,10 +134,7 @@ def cells_loop(cell: Callable[..., Any], *, largest: bool) -> Any:
             ys = view[BUFFER : BUFFER + count]
             out = work[2 * BUFFER : 2 * BUFFER + count]
             for k in range(count):
-                x = xs[k] * fp
-                y = ys[k] * fq
-                x = LEAST if x == 0.0 and xs[k] > 0.0 else x  # the scale must not make a zero
-                y = LEAST if y == 0.0 and ys[k] > 0.0 else y
+                x, y = _scaled(xs[k], fp), _scaled(ys[k], fq)
                 pk, qk, gap, low, above_p, above_q = _on_common_mass(x, y, u, ue, v, ve, p_mass, p_rest, q_mass, q_rest)
                 out[k] = cell(pk, qk, gap, low, whole, above_p, above_q, weight)
             if largest:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.formulas.divergences import LEAST, common_mass, multipliers, on_common_mass
+from klnumba.formulas.divergences import common_mass, multipliers, on_common_mass, scaled
 from klnumba.formulas.elementary import two_sum
 from klnumba.kernels.compiler import helper, part, scalar
 from klnumba.kernels.exact import SCALES, SHRINK, SIZE, raise_up, scales
@@ -21,6 +21,7 @@ assert 8 * (GROUP + 1) <= SPACE
 
 _two_sum = scalar(two_sum)
 _on_common_mass, _multipliers, _common_mass = scalar(on_common_mass), scalar(multipliers), scalar(common_mass)
+_scaled = scalar(scaled)
 
 
 @helper
@@ -37,12 +38,11 @@ def mass(a: Any, start: Any, d: Any, factor: Any, state: Any, i: Any) -> None:
 
 
 @helper
-def scaled(a: Any, start: Any, d: Any, factor: Any, work: Any, at: Any) -> None:
+def scaled_row(a: Any, start: Any, d: Any, factor: Any, work: Any, at: Any) -> None:
     cells = a[start : start + d]
     place = work[at : at + d]
     for k in range(d):
-        x = np.float64(cells[k]) * factor
-        place[k] = LEAST if x == 0.0 and cells[k] > 0.0 else x  # the scale must not make a zero
+        place[k] = _scaled(np.float64(cells[k]), factor)
 
 
 @part
@@ -60,8 +60,8 @@ def prepare(p: Any, a: Any, q: Any, b: Any, d: Any, normalize: Any, state: Any, 
     if normalize:
         raise_up(state, c)
     scales(state, normalize, c)
-    scaled(p, a, d, c[0], work, at)
-    scaled(q, b, d, c[1], work, PLACE + at)
+    scaled_row(p, a, d, c[0], work, at)
+    scaled_row(q, b, d, c[1], work, PLACE + at)
     for i in range(2, SCALES):
         fill(work, (i + 1) * PLACE + at, d, c[i])
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.formulas.divergences import LEAST, common_mass, log_ratio, multipliers, on_common_mass
+from klnumba.formulas.divergences import common_mass, log_ratio, multipliers, on_common_mass, scaled
 from klnumba.formulas.hessians import Bend, relative, turned
 from klnumba.formulas.slopes import Slope, times
 from klnumba.kernels.compiler import helper, part, scalar
@@ -28,6 +28,7 @@ FEW = 2.0**-930  # shares below it lose digits, or are no more than zero
 MORE = 64  # places behind a row, which its last tile is filled up to
 
 _on_common_mass, _multipliers, _common_mass = scalar(on_common_mass), scalar(multipliers), scalar(common_mass)
+_scaled = scalar(scaled)
 _log_ratio, _times, _relative, _turned = scalar(log_ratio), scalar(times), scalar(relative), scalar(turned)
 
 
@@ -74,10 +75,7 @@ def slopes_of(slope: Slope, normalize: bool) -> Any:
         u, ue, v, ve = _multipliers(h, he, p_mass, q_mass)
         whole = _common_mass(p_mass, q_mass)
         for k in range(xs.size):
-            x = xs[k] * fp
-            y = ys[k] * fq
-            x = LEAST if x == 0.0 and xs[k] > 0.0 else x  # the scale must not make a zero
-            y = LEAST if y == 0.0 and ys[k] > 0.0 else y
+            x, y = _scaled(xs[k], fp), _scaled(ys[k], fq)
             pk, qk, gap, _, above_p, above_q = _on_common_mass(x, y, u, ue, v, ve, p_mass, p_rest, q_mass, q_rest)
             sp, sq = _log_ratio(whole, pk, above_p), _log_ratio(whole, qk, above_q)
             delta = _log_ratio(pk, qk, gap)

@@ -3,6 +3,11 @@
 The rows are brought to a common mass as in `kernels.exact`. Then they are read
 twice: for the means of the derivatives, which normalising subtracts, and for
 what is written.
+
+From u of all cells is subtracted that of the cell of the largest share, as in
+`kernels.log_slopes`, and the two are never formed: log(p/q) less that of p' and
+q' is the logarithm of p*(q'/p') over q, whose difference is found to twice the
+digits. So the sums of the rows are not in it.
 """
 
 from __future__ import annotations
@@ -13,14 +18,21 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.formulas.divergences import LEAST, common_mass, log_ratio, multipliers, on_common_mass
+from klnumba.formulas.divergences import DUST, LEAST, common_mass, log_ratio, multipliers, on_common_mass, scaled
+from klnumba.formulas.primitives import fma
+from klnumba.formulas.row_cells import power_below
 from klnumba.formulas.slopes import Slope, times
 from klnumba.kernels.compiler import helper, part, scalar
 from klnumba.kernels.exact import SCALES, SIZE, masses
+from klnumba.kernels.logs import top_of
 from klnumba.kernels.tiles import BUFFER, SPARE, TILE, add, fill, pad, total
 
+REFS = 8  # numbers of the cells of the largest shares: see `references`
+FLOOR = 2.0**-500  # a ratio of cells that is smaller is nowhere near that of another cell which counts
+
 _on_common_mass, _multipliers, _common_mass = scalar(on_common_mass), scalar(multipliers), scalar(common_mass)
-_log_ratio, _times = scalar(log_ratio), scalar(times)
+_log_ratio, _times, _fma, _power_below = map(scalar, (log_ratio, times, fma, power_below))
+_scaled = scalar(scaled)
 
 
 @part
@@ -76,25 +88,112 @@ def mean_of(hi: Any, lo: Any) -> Any:
     return hi + lo if abs(hi) < math.inf else math.nan
 
 
+@part
+def ratio_of(y: Any, x: Any) -> Any:
+    """y/x to twice the digits, or `FLOOR` where it is less but for 0: of all cells may be subtracted what we like."""
+    ratio = y / x
+    if ratio < FLOOR:
+        return (FLOOR if y > 0.0 else 0.0), 0.0
+    return ratio, _fma(-ratio, x, y) / x
+
+
+@part
+def beside(x: Any, y: Any, ratio: Any, rest: Any) -> Any:
+    """x*(ratio + rest) and by how much it is more than y."""
+    z = x * ratio
+    gap = (z - y) + (_fma(x, ratio, -z) + x * rest)
+    z = LEAST if z == 0.0 and x > 0.0 else z
+    return z, 0.0 if abs(gap) < DUST * y else gap
+
+
+@helper
+def cells_at_top(a: Any, start: Any, b: Any, at: Any, d: Any, top: Any) -> Any:
+    """The largest cell of a row, and the one beside the first that is so large."""
+    k = 0
+    while k < d - 1 and a[start + k] != top:
+        k += 1
+    return np.float64(a[start + k]), np.float64(b[at + k])
+
+
+@part
+def level(c: Any) -> Any:
+    """The powers of two that bring the sums of a row with the scales `c` within one, and c[2:8] after that."""
+    p_stays = c[4] >= c[6]
+    _, up = _power_below(c[2])
+    one, other = (1.0, up) if p_stays else (up, 1.0)
+    return one, other, c[2] / up, c[3] / up, c[4] * one, c[5] * one, c[6] * other, c[7] * other
+
+
+@part
+def references(x_p: Any, y_p: Any, x_q: Any, y_q: Any, p_mass: Any, q_mass: Any) -> Any:
+    """What is known of the cells beside each other at the largest of p and at that of q.
+
+    These are both at the first, their ratio q/p to twice the digits, and p/q at the second; then the ratios of shares.
+    """
+    ratio_p, rest_p = ratio_of(y_p, x_p)
+    ratio_q, rest_q = ratio_of(x_q, y_q)
+    masses = p_mass / q_mass
+    # beside a zero -log(q) is to be infinite there alone
+    return x_p, max(y_p, LEAST), ratio_p, rest_p, ratio_q, rest_q, ratio_p * masses, ratio_q / masses
+
+
+def refer_loop(slope: Slope) -> Any:
+    by_p, by_q = slope.centred
+
+    @part
+    def refer(
+        p: Any, a: Any, q: Any, b: Any, d: Any, fp: Any, fq: Any, up: Any, vp: Any, p_mass: Any, q_mass: Any,
+        spare: Any, refs: Any,
+    ) -> None:  # fmt: skip
+        """Put the `references` of a row, whose cells are times fp*up and fq*vp, into `refs`."""
+        x_p = y_p = x_q = y_q = 1.0
+        if by_p:
+            x_p, y_p = cells_at_top(p, a, q, b, d, top_of(p, a, d, spare))
+        if by_q:
+            y_q, x_q = cells_at_top(q, b, p, a, d, top_of(q, b, d, spare))
+        x_p, x_q, y_p, y_q = up * _scaled(x_p, fp), up * _scaled(x_q, fp), vp * _scaled(y_p, fq), vp * _scaled(y_q, fq)
+        refs[0], refs[1], refs[2], refs[3], refs[4], refs[5], refs[6], refs[7] = references(
+            x_p, y_p, x_q, y_q, p_mass, q_mass
+        )  # fmt: skip
+
+    return refer
+
+
+@part
+def lowered(x: Any, y: Any, x_p: Any, y_p: Any, ratio_p: Any, rest_p: Any, ratio_q: Any, rest_q: Any) -> Any:
+    """What the formulas of normalised rows want to know of two cells, each number less that of the largest."""
+    z, below_p = beside(x, y, ratio_p, rest_p)
+    delta_p = _log_ratio(z, y, below_p)
+    z, below_q = beside(y, x, ratio_q, rest_q)
+    delta_q = -_log_ratio(z, x, below_q)
+    return delta_p, delta_q, _log_ratio(x_p, x, x_p - x), _log_ratio(y_p, y, y_p - y), below_p, below_q
+
+
 def slope_of(slope: Slope, normalize: bool) -> Any:
     formula = scalar(slope.normalised if normalize else slope.plain)
 
     @part
     def cell(
-        x: Any, y: Any, h: Any, he: Any, p_mass: Any, p_rest: Any, q_mass: Any, q_rest: Any, weight: Any, mean_p: Any,
+        x: Any, y: Any, h: Any, he: Any, p_mass: Any, p_rest: Any, q_mass: Any, q_rest: Any, x_p: Any, y_p: Any,
+        ratio_p: Any, rest_p: Any, ratio_q: Any, rest_q: Any, shares_p: Any, shares_q: Any, weight: Any, mean_p: Any,
         mean_q: Any, by_share: Any,
     ) -> Any:  # fmt: skip
         """The derivatives by two cells, less their means, or by their shares, which add up to the means."""
         u, ue, v, ve = _multipliers(h, he, p_mass, q_mass)
         whole = _common_mass(p_mass, q_mass)
         pk, qk, gap, _, above_p, above_q = _on_common_mass(x, y, u, ue, v, ve, p_mass, p_rest, q_mass, q_rest)
-        delta = _log_ratio(pk, qk, gap)
+        if normalize:
+            delta_p, delta_q, sp, sq, below_p, below_q = lowered(x, y, x_p, y_p, ratio_p, rest_p, ratio_q, rest_q)
+            below_p, below_q = v * below_p, u * below_q
+        else:
+            delta_p = delta_q = _log_ratio(pk, qk, gap)
+            sp, sq = _log_ratio(whole, pk, above_p), _log_ratio(whole, qk, above_q)
+            below_p, below_q = gap, -gap
         wp, wq = (pk if by_share else 1.0), (qk if by_share else 1.0)
         rise_p, rise_q = (gap if by_share else gap / pk), (-gap if by_share else -gap / qk)
         share_q = pk if by_share else pk / qk
         du, above_u, dv, above_v = formula(
-            pk, qk, delta, delta, _log_ratio(whole, pk, above_p), _log_ratio(whole, qk, above_q), rise_p, rise_q,
-            share_q, 1.0, gap, 1.0, -gap, weight,
+            pk, qk, delta_p, delta_q, sp, sq, rise_p, rise_q, share_q, shares_p, below_p, shares_q, below_q, weight
         )  # fmt: skip
         none = pk == 0.0 and qk == 0.0
         return (
@@ -107,22 +206,24 @@ def slope_of(slope: Slope, normalize: bool) -> Any:
 
 def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
     """The derivatives of whole rows, each times its factor, into those of out_p and out_q that are wanted."""
-    cell = slope_of(slope, normalize)
+    cell, refer = slope_of(slope, normalize), refer_loop(slope)
     centred_p, centred_q = slope.centred if normalize else (False, False)
 
     @part
     def sweep(
-        xs: Any, ys: Any, us: Any, vs: Any, c: Any, weight: Any, means: Any, by_share: Any, by_p: Any, by_q: Any
-    ) -> None:
+        xs: Any, ys: Any, us: Any, vs: Any, c: Any, refs: Any, weight: Any, means: Any, by_share: Any, by_p: Any,
+        by_q: Any,
+    ) -> None:  # fmt: skip
         """The derivatives of the cells of a tile."""
-        fp, fq, h, he, p_mass, p_rest, q_mass, q_rest = c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]
+        fp, fq, (up, vp, h, he, p_mass, p_rest, q_mass, q_rest) = c[0], c[1], level(c)
+        x_p, y_p, ratio_p, rest_p, ratio_q, rest_q = refs[0], refs[1], refs[2], refs[3], refs[4], refs[5]
+        shares_p, shares_q = refs[6], refs[7]
         mean_p, mean_q = means[0], means[1]
         for k in range(xs.size):
-            x = xs[k] * fp
-            y = ys[k] * fq
-            x = LEAST if x == 0.0 and xs[k] > 0.0 else x  # the scale must not make a zero
-            y = LEAST if y == 0.0 and ys[k] > 0.0 else y
-            du, dv = cell(x, y, h, he, p_mass, p_rest, q_mass, q_rest, weight, mean_p, mean_q, by_share)
+            du, dv = cell(
+                up * _scaled(xs[k], fp), vp * _scaled(ys[k], fq), h, he, p_mass, p_rest, q_mass, q_rest, x_p, y_p,
+                ratio_p, rest_p, ratio_q, rest_q, shares_p, shares_q, weight, mean_p, mean_q, by_share,
+            )  # fmt: skip
             if by_p:
                 us[k] = du
             if by_q:
@@ -136,6 +237,7 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
         c = space[8 : 8 + SCALES]
         spare = space[16 : 16 + SPARE]
         means = space[16 + SPARE : 18 + SPARE]
+        refs = space[18 + SPARE : 18 + SPARE + REFS]
         start = 0 if (by_p and centred_p) or (by_q and centred_q) else 1
         for r in index:
             masses(p, a + r * ps, q, b + r * qs, d, normalize, state, c, work, view, spare)
@@ -144,6 +246,10 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
                 continue
             whole = _common_mass(c[4], c[6])
             means[0], means[1] = 0.0, 0.0
+            fill(refs, 0, REFS, 1.0)
+            if start == 0:
+                up, vp, _, _, p_mass, _, q_mass, _ = level(c)
+                refer(p, a + r * ps, q, b + r * qs, d, c[0], c[1], up, vp, p_mass, q_mass, spare, refs)
             for k in range(4):
                 state[k] = 0.0
             for last in range(start, 2):
@@ -153,7 +259,7 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
                     padded = pad(p, a + r * ps + first, size, work, np.int64(0), 0.0)
                     sweep(
                         view[0:padded], view[BUFFER : BUFFER + padded], work[2 * BUFFER : 2 * BUFFER + padded],
-                        work[3 * BUFFER : 3 * BUFFER + padded], c, weight, means, last == 0, by_p, by_q,
+                        work[3 * BUFFER : 3 * BUFFER + padded], c, refs, weight, means, last == 0, by_p, by_q,
                     )  # fmt: skip
                     if last:
                         keep(

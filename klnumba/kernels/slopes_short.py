@@ -5,21 +5,43 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from klnumba.formulas.divergences import common_mass
 from klnumba.formulas.slopes import Slope
 from klnumba.kernels.compiler import part, scalar
 from klnumba.kernels.exact import SCALES, SIZE
 from klnumba.kernels.exact_short import GROUP, PLACE, prepare
 from klnumba.kernels.instructions import frozen
-from klnumba.kernels.slopes import is_sound, mean_of, slope_of, unknown, write
-from klnumba.kernels.tiles import STEP, fill, vector_sum
+from klnumba.kernels.log_slopes_short import ROOM
+from klnumba.kernels.slopes import REFS, is_sound, level, mean_of, refer_loop, slope_of, unknown, write
+from klnumba.kernels.tiles import SPACE, SPARE, STEP, fill, vector_sum
+
+# Numbers of the row of each cell, in `more`: both means, two places for the derivatives, and what `refer` says.
+AT_REFS = 4
+assert (AT_REFS + REFS) * PLACE <= ROOM
+AT = 8 * (GROUP + 1)  # in `space`
+assert AT + SPARE + REFS <= SPACE
 
 _common_mass = scalar(common_mass)
 
 
+@part
+def levelled(c: Any, d: Any, work: Any, at: Any) -> Any:
+    """Bring the sums of a row within a power of two, in `c` and in the buffers; by what p and q were multiplied."""
+    up, vp, c[2], c[3], c[4], c[5], c[6], c[7] = level(c)
+    for k in range(at, at + d):
+        work[k] *= up
+        work[PLACE + k] *= vp
+    for i in range(2, SCALES):
+        fill(work, (i + 1) * PLACE + at, d, c[i])
+    return up, vp
+
+
 def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
     """Rows of fewer than `exact_short.SHORT` cells."""
-    cell = slope_of(slope, normalize)
+    cell, refer = slope_of(slope, normalize), refer_loop(slope)
+    wanted = np.flatnonzero(np.repeat([slope.surprises, *slope.centred, slope.lowered], 2))
     centred_p, centred_q = slope.centred if normalize else (False, False)
 
     @part
@@ -30,11 +52,15 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
         p_mass, p_rest = work[5 * PLACE : 5 * PLACE + count], work[6 * PLACE : 6 * PLACE + count]
         q_mass, q_rest = work[7 * PLACE : 7 * PLACE + count], work[8 * PLACE : 8 * PLACE + count]
         mean_p, mean_q = more[0:count], more[PLACE : PLACE + count]
+        x_p, y_p = more[4 * PLACE : 4 * PLACE + count], more[5 * PLACE : 5 * PLACE + count]
+        ratio_p, rest_p = more[6 * PLACE : 6 * PLACE + count], more[7 * PLACE : 7 * PLACE + count]
+        ratio_q, rest_q = more[8 * PLACE : 8 * PLACE + count], more[9 * PLACE : 9 * PLACE + count]
+        shares_p, shares_q = more[10 * PLACE : 10 * PLACE + count], more[11 * PLACE : 11 * PLACE + count]
         us, vs = out[0:count], out[PLACE : PLACE + count]
         for k in range(count):
             du, dv = cell(
-                x[k], y[k], h[k], he[k], p_mass[k], p_rest[k], q_mass[k], q_rest[k], weight, mean_p[k], mean_q[k],
-                by_share,
+                x[k], y[k], h[k], he[k], p_mass[k], p_rest[k], q_mass[k], q_rest[k], x_p[k], y_p[k], ratio_p[k],
+                rest_p[k], ratio_q[k], rest_q[k], shares_p[k], shares_q[k], weight, mean_p[k], mean_q[k], by_share,
             )  # fmt: skip
             if by_p:
                 us[k] = du
@@ -48,6 +74,7 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
         most = GROUP // d
         c = space[0:SCALES]
         found = more[2 * PLACE : 4 * PLACE]
+        spare, refs = space[AT : AT + SPARE], space[AT + SPARE : AT + SPARE + REFS]
         start = 0 if (by_p and centred_p) or (by_q and centred_q) else 1
         for first in range(0, index.size, most):
             count = min(most, index.size - first)
@@ -57,12 +84,20 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
                 fill(work, i * PLACE + cells, whole - cells, 1.0)
             fill(more, 0, whole, 0.0)
             fill(more, PLACE, whole, 0.0)
+            known = 0 if start else cells
+            for k in range(REFS):
+                fill(more, (AT_REFS + k) * PLACE + known, whole - known, 1.0)
             for r in range(count):
                 state = space[8 + 8 * r : 8 + 8 * r + SIZE]
                 i = index[first + r]
                 prepare(p, a + i * ps, q, b + i * qs, d, normalize, state, c, work, r * d)
                 state[1], state[3] = c[0], c[1]  # only the sums themselves are asked for again
                 state[4], state[5] = c[4], c[6]
+                if start == 0:
+                    up, vp = levelled(c, d, work, r * d)
+                    refer(p, a + i * ps, q, b + i * qs, d, state[1], state[3], up, vp, c[4], c[6], spare, refs)
+                    for one in wanted:
+                        fill(more, (AT_REFS + one) * PLACE + r * d, d, refs[one])
             for last in range(start, 2):
                 flat(view, whole, more, found, weight, last == 0, by_p, by_q)
                 for k in range(2):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from klnumba.formulas.divergences import LEAST, common_mass, multipliers, on_common_mass
+from klnumba.formulas.divergences import common_mass, multipliers, on_common_mass, scaled
 from klnumba.kernels import exact
 from klnumba.kernels.cuda.cells import reader
 from klnumba.kernels.cuda.target import cuda, device, piece, two_sum
@@ -18,13 +18,8 @@ from klnumba.kernels.cuda.team import Team
 _raise_up = device(exact.raise_up)
 _scales = device(exact.scales)
 _on_common_mass, _multipliers, whole_mass = device(on_common_mass), device(multipliers), device(common_mass)
+_scaled = device(scaled)
 SHRINK = exact.SHRINK
-
-
-@piece
-def scaled(x: Any, factor: Any) -> Any:
-    y = x * factor
-    return LEAST if y == 0.0 and x > 0.0 else y  # the scale must not make a zero
 
 
 @functools.cache
@@ -63,7 +58,7 @@ def cells(cell: Callable[..., Any], store: str, team: Team, largest: bool) -> An
         v, ve, w, we = _multipliers(c[2], c[3], c[4], c[6])
         whole = whole_mass(c[4], c[6])
         for k in range(lane, d, width):
-            x, y = scaled(np.float64(one(p, o + k)), c[0]), scaled(np.float64(one(q, u + k)), c[1])
+            x, y = _scaled(np.float64(one(p, o + k)), c[0]), _scaled(np.float64(one(q, u + k)), c[1])
             pk, qk, gap, low, above_p, above_q = _on_common_mass(x, y, v, ve, w, we, c[4], c[5], c[6], c[7])
             value = formula(pk, qk, gap, low, whole, above_p, above_q, weight)
             if largest:

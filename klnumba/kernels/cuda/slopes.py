@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from klnumba.formulas import slopes as formulas
+from klnumba.formulas.divergences import scaled
 from klnumba.formulas.log_cells import no_cell
 from klnumba.kernels import log_slopes, slopes
 from klnumba.kernels.cuda import exact, logs
@@ -22,10 +23,12 @@ from klnumba.kernels.cuda.flat import THREADS, number_of, place
 from klnumba.kernels.cuda.logs import barred, sharpen
 from klnumba.kernels.cuda.target import cuda, device, kernel, load, piece, shared, two_sum
 from klnumba.kernels.cuda.team import Team, team
+from klnumba.kernels.slopes import REFS
 
 By = tuple[bool, bool]  # whether the derivatives by p are wanted, and those by q
 
 _is_sound, _mean_of, _joined = map(device, (slopes.is_sound, slopes.mean_of, slopes.joined))
+_scaled, _level, _references = map(device, (scaled, slopes.level, slopes.references))
 _is_apart, _ratio_at = device(log_slopes.is_apart), device(log_slopes.ratio_at)
 
 
@@ -34,6 +37,16 @@ def scaled_to(value: Any, factor: Any) -> Any:
     """A factor of 0 leaves nothing, whatever the derivative is."""
     product = value * factor
     return 0.0 if factor == 0.0 else product
+
+
+@piece
+def refer(x_p: Any, y_p: Any, x_q: Any, y_q: Any, c: Any, refs: Any) -> None:
+    """Put the references of a row into `refs`."""
+    up, vp, _, _, p_mass, _, q_mass, _ = _level(c)
+    x_p, x_q, y_p, y_q = _scaled(x_p, c[0]), _scaled(x_q, c[0]), _scaled(y_p, c[1]), _scaled(y_q, c[1])
+    refs[0], refs[1], refs[2], refs[3], refs[4], refs[5], refs[6], refs[7] = _references(
+        up * x_p, vp * y_p, up * x_q, vp * y_q, p_mass, q_mass
+    )
 
 
 @functools.cache
@@ -70,21 +83,26 @@ def of_rows(
 
 def _of_probabilities(slope: formulas.Slope, normalize: bool, by: By, store: str, together: Team) -> Any:
     begin, one, width = exact.begun(store, together), reader(store).one, together.width
+    tops, beside = logs.tops(store, together), logs.beside(store, together)
     cell, add_three = device(slopes.slope_of(slope, normalize)), together.add_three
     (by_p, by_q), centred = by, _centred(slope, normalize, by)
 
     @piece
     def derivatives(
-        p: Any, i: Any, q: Any, j: Any, c: Any, weight: Any, mean_p: Any, mean_q: Any, by_share: Any
+        p: Any, i: Any, q: Any, j: Any, c: Any, refs: Any, weight: Any, mean_p: Any, mean_q: Any, by_share: Any
     ) -> Any:  # fmt: skip
-        x, y = exact.scaled(np.float64(one(p, i)), c[0]), exact.scaled(np.float64(one(q, j)), c[1])
-        return cell(x, y, c[2], c[3], c[4], c[5], c[6], c[7], weight, mean_p, mean_q, by_share)
+        x, y = _scaled(np.float64(one(p, i)), c[0]), _scaled(np.float64(one(q, j)), c[1])
+        up, vp, h, he, p_mass, p_rest, q_mass, q_rest = _level(c)
+        return cell(
+            x * up, y * vp, h, he, p_mass, p_rest, q_mass, q_rest, refs[0], refs[1], refs[2], refs[3], refs[4], refs[5],
+            refs[6], refs[7], weight, mean_p, mean_q, by_share,
+        )  # fmt: skip
 
     @piece
-    def sums(p: Any, o: Any, q: Any, u: Any, d: Any, c: Any, weight: Any, lane: Any, room: Any) -> Any:
+    def sums(p: Any, o: Any, q: Any, u: Any, d: Any, c: Any, refs: Any, weight: Any, lane: Any, room: Any) -> Any:
         a = ae = b = be = 0.0
         for k in range(lane, d, width):
-            du, dv = derivatives(p, o + k, q, u + k, c, weight, 0.0, 0.0, True)
+            du, dv = derivatives(p, o + k, q, u + k, c, refs, weight, 0.0, 0.0, True)
             a, e = two_sum(a, du)
             ae += e
             b, e = two_sum(b, dv)
@@ -101,14 +119,20 @@ def _of_probabilities(slope: formulas.Slope, normalize: bool, by: By, store: str
         begin(p, o, q, u, d, normalize, state, c, lane, room)
         sound = _is_sound(state, normalize)
         mean_p = mean_q = 0.0
+        refs, top = cuda.local.array(REFS, np.float64), cuda.local.array(2, np.float64)
+        for k in range(REFS):
+            refs[k] = 1.0
         if centred:
-            a, ae, b, be = sums(p, o, q, u, d, c, weight, lane, room)
+            top[0], top[1] = tops(p, o, q, u, d, lane, room)
+            y_p, x_q = beside(p, o, q, u, d, top, lane, room)
+            refer(top[0], y_p, x_q, top[1], c, refs)
+            a, ae, b, be = sums(p, o, q, u, d, c, refs, weight, lane, room)
             whole = exact.whole_mass(c[4], c[6]) if sound else 1.0
             mean_p, mean_q = _mean_of(a, ae) / whole, _mean_of(b, be) / whole
         factor_p, scale_p = _joined(factor / c[4], c[0]) if sound else (factor, 1.0)
         factor_q, scale_q = _joined(factor / c[6], c[1]) if sound else (factor, 1.0)
         for k in range(lane, count, width):
-            du, dv = derivatives(p, o + k, q, u + k, c, weight, mean_p, mean_q, False)
+            du, dv = derivatives(p, o + k, q, u + k, c, refs, weight, mean_p, mean_q, False)
             if by_p:
                 out_p[at + k] = scaled_to(du if sound else math.nan, factor_p) * scale_p
             if by_q:

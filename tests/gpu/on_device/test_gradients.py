@@ -9,16 +9,19 @@ from numba import cuda
 import klnumba as kl
 from tests.divergence.test_gradients import (
     ALONE,
+    ALONE_QUICK,
     EDGES,
     FEW,
     FUNCTIONS,
     LIMIT,
     ROWS,
+    beside_zeros,
     extended,
     families,
+    largest_share,
+    nearly_nothing,
     roundings,
     settings,
-    taken_away,
     with_little_in_common,
 )
 from tests.gpu.on_device.arrays import DTYPES, SIMULATED, get, put
@@ -62,14 +65,12 @@ def test_last_digits(function, kind, normalize):
     for d in (2, 5):
         rows = list(families(kind, d, rng))
         stacks = [np.stack(side) for side in list(zip(*rows, strict=True))[1:]][: sides_of(function)]
-        values = getattr(kl, function)(*stacks, kind=kind, normalize=normalize, **options)
         found = there(function, *stacks, kind=kind, normalize=normalize, **options)
         for k, (family, p, q) in enumerate(rows):
             truth = row_slopes.slopes(function, p, q, kind, normalize, **options)
             for side, got, exact in zip((p, q), found, truth, strict=False):
-                alone = kind != "prob" and normalize
-                least = 0.0 if alone else taken_away(side, values[k], kind, normalize, **options)
-                assert roundings(got[k], exact, least) <= (ALONE if alone else LIMIT), (family, d, p, q)
+                least = 0.0 if normalize else largest_share(side, kind)
+                assert roundings(got[k], exact, least) <= (ALONE if normalize else LIMIT), (family, d, p, q)
 
 
 @pytest.mark.parametrize("kind", ["log_prob", "logit"])
@@ -86,6 +87,25 @@ def test_js_of_rows_with_little_in_common(kind):
             for got, exact in zip(found, truth, strict=True):
                 assert roundings(got[k], exact, 0.0) <= ALONE, (p, q)
         assert not np.any([got[-1] for got in found])
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_little_is_left(function):
+    """Beside the largest derivative alone, which is small."""
+    rng = np.random.default_rng(3)
+    for d in (2, 5, 140):
+        rows = list(nearly_nothing("prob", d, rng))
+        stacks = [np.stack(side) for side in list(zip(*rows, strict=True))[1:]][: sides_of(function)]
+        assert_close(there(function, *stacks), here(function, *stacks), (ALONE + ALONE_QUICK) * 2.0**-53)
+
+
+@pytest.mark.parametrize("function", ["kl_divergence", "js_divergence"])
+def test_beside_infinite_derivatives(function):
+    for _, p, q in beside_zeros():
+        found, expected = (way(function, p, q, argnums=0) for way in (there, here))
+        assert np.array_equal(np.isfinite(found), p > 0.0)
+        finite = np.isfinite(expected)
+        assert_close([found[finite]], [expected[finite]], (ALONE + ALONE_QUICK) * 2.0**-53)
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
