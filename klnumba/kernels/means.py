@@ -304,9 +304,9 @@ def short_rows(slope: Slope, kind: Any, logs: bool) -> Callable[..., None]:
                 fill(work, 3 * BUFFER + r * d, d, 1.0 / q_sum)
             for k in range(whole):
                 x, y = xs[k] * one[k], ys[k] * other[k]
-                # NaN where a share is too small to be right: so is then the mean
-                xs[k] = math.nan if xs[k] > 0.0 and x < TINY else x
-                ys[k] = math.nan if ys[k] > 0.0 and y < TINY else y
+                # NaN where one of both shares is too small to be right: so is then the mean
+                lost = (xs[k] > 0.0 and x < TINY) or (ys[k] > 0.0 and y < TINY)
+                xs[k], ys[k] = (math.nan, math.nan) if lost else (x, y)
             us, vs = kept[half : half + whole], kept[half + quarter : half + quarter + whole]
             flat(shares[0:whole], shares[quarter : quarter + whole], weight, us, vs, space[PS:], space[QS:])
             means_p, means_q = space[MEANS : MEANS + TILE], space[MEANS + TILE : MEANS + 2 * TILE]

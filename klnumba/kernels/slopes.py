@@ -7,7 +7,7 @@ what is written.
 From u of all cells is subtracted that of the cell of the largest share, as in
 `kernels.log_slopes`, and the two are never formed: log(p/q) less that of p' and
 q' is the logarithm of p*(q'/p') over q, whose difference is found to twice the
-digits. So the sums of the rows are not in it.
+digits.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from klnumba.kernels.logs import top_of
 from klnumba.kernels.tiles import BUFFER, SPARE, TILE, add, fill, pad, total
 
 REFS = 8  # numbers of the cells of the largest shares: see `references`
-FLOOR = 2.0**-500  # a ratio of cells that is smaller is nowhere near that of another cell which counts
+FLOOR = 2.0**-840  # times a smaller ratio of cells a small share would lose digits
+TINY = float(np.finfo(np.float64).tiny)
 
 _on_common_mass, _multipliers, _common_mass = scalar(on_common_mass), scalar(multipliers), scalar(common_mass)
 _log_ratio, _times, _fma, _power_below = map(scalar, (log_ratio, times, fma, power_below))
@@ -37,9 +38,9 @@ _scaled = scalar(scaled)
 
 @part
 def joined(factor: Any, scale: Any) -> Any:
-    """(factor*scale, 1), or the two where their product is no number: what they are to scale may be small."""
+    """(factor*scale, 1), or the two where their product is no number or has lost digits: not so what they scale."""
     product = factor * scale
-    return (product, 1.0) if abs(product) < math.inf else (factor, scale)
+    return (product, 1.0) if TINY <= abs(product) < math.inf else (factor, scale)
 
 
 @helper

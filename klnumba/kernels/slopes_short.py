@@ -76,6 +76,7 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
         found = more[2 * PLACE : 4 * PLACE]
         spare, refs = space[AT : AT + SPARE], space[AT + SPARE : AT + SPARE + REFS]
         start = 0 if (by_p and centred_p) or (by_q and centred_q) else 1
+        fill(more, AT_REFS * PLACE, REFS * PLACE, 1.0)
         for first in range(0, index.size, most):
             count = min(most, index.size - first)
             cells = count * d
@@ -84,9 +85,8 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
                 fill(work, i * PLACE + cells, whole - cells, 1.0)
             fill(more, 0, whole, 0.0)
             fill(more, PLACE, whole, 0.0)
-            known = 0 if start else cells
             for k in range(REFS):
-                fill(more, (AT_REFS + k) * PLACE + known, whole - known, 1.0)
+                fill(more, (AT_REFS + k) * PLACE + cells, whole - cells, 1.0)
             for r in range(count):
                 state = space[8 + 8 * r : 8 + 8 * r + SIZE]
                 i = index[first + r]
