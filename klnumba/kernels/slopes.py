@@ -28,8 +28,8 @@ from klnumba.kernels.logs import top_of
 from klnumba.kernels.tiles import BUFFER, SPARE, TILE, add, fill, pad, total
 
 REFS = 8  # numbers of the cells of the largest shares: see `references`
-FLOOR = 2.0**-840  # times a smaller ratio of cells a small share would lose digits
 TINY = float(np.finfo(np.float64).tiny)
+FLOOR = TINY * 2.0**53  # what a smaller ratio lacks would be no normal number
 
 _on_common_mass, _multipliers, _common_mass = scalar(on_common_mass), scalar(multipliers), scalar(common_mass)
 _log_ratio, _times, _fma, _power_below = map(scalar, (log_ratio, times, fma, power_below))
@@ -91,11 +91,9 @@ def mean_of(hi: Any, lo: Any) -> Any:
 
 @part
 def ratio_of(y: Any, x: Any) -> Any:
-    """y/x to twice the digits, or `FLOOR` where it is less but for 0: of all cells may be subtracted what we like."""
+    """y/x to twice the digits, or 0 where it is less than `FLOOR`."""
     ratio = y / x
-    if ratio < FLOOR:
-        return (FLOOR if y > 0.0 else 0.0), 0.0
-    return ratio, _fma(-ratio, x, y) / x
+    return (ratio, _fma(-ratio, x, y) / x) if ratio >= FLOOR else (0.0, 0.0)
 
 
 @part
@@ -103,8 +101,15 @@ def beside(x: Any, y: Any, ratio: Any, rest: Any) -> Any:
     """x*(ratio + rest) and by how much it is more than y."""
     z = x * ratio
     gap = (z - y) + (_fma(x, ratio, -z) + x * rest)
-    z = LEAST if z == 0.0 and x > 0.0 else z
     return z, 0.0 if abs(gap) < DUST * y else gap
+
+
+@part
+def log_beside(x: Any, y: Any, z: Any, gap: Any, log: Any) -> Any:
+    """log(z/y), z = y + gap; where z, which is x times the exponential of `log`, has lost digits, from x: it is far."""
+    far = z < TINY
+    value = _log_ratio(x if far else z, y, x - y if far else gap)
+    return value + log if far else value
 
 
 @helper
@@ -129,17 +134,19 @@ def level(c: Any) -> Any:
 def references(x_p: Any, y_p: Any, x_q: Any, y_q: Any, p_mass: Any, q_mass: Any) -> Any:
     """What is known of the cells beside each other at the largest of p and at that of q.
 
-    These are both at the first, their ratio q/p to twice the digits, and p/q at the second; then the ratios of shares.
+    These are both at the first, their ratio q/p to twice the digits, and p/q at the second; then the ratios of shares,
+    and the logarithms of those of the cells.
     """
     ratio_p, rest_p = ratio_of(y_p, x_p)
     ratio_q, rest_q = ratio_of(x_q, y_q)
-    masses = p_mass / q_mass
+    shares = ratio_p * (p_mass / q_mass), ratio_q / (p_mass / q_mass)
+    logs = _log_ratio(y_p, x_p, y_p - x_p), _log_ratio(x_q, y_q, x_q - y_q)
     # beside a zero -log(q) is to be infinite there alone
-    return x_p, max(y_p, LEAST), ratio_p, rest_p, ratio_q, rest_q, ratio_p * masses, ratio_q / masses
+    return (x_p, max(y_p, LEAST), ratio_p, rest_p, ratio_q, rest_q), shares, logs
 
 
 def refer_loop(slope: Slope) -> Any:
-    by_p, by_q = slope.centred
+    (by_p, by_q), lowered = slope.centred, slope.lowered
 
     @part
     def refer(
@@ -153,20 +160,22 @@ def refer_loop(slope: Slope) -> Any:
         if by_q:
             y_q, x_q = cells_at_top(q, b, p, a, d, top_of(q, b, d, spare))
         x_p, x_q, y_p, y_q = up * _scaled(x_p, fp), up * _scaled(x_q, fp), vp * _scaled(y_p, fq), vp * _scaled(y_q, fq)
-        refs[0], refs[1], refs[2], refs[3], refs[4], refs[5], refs[6], refs[7] = references(
-            x_p, y_p, x_q, y_q, p_mass, q_mass
-        )  # fmt: skip
+        numbers, shares, logs = references(x_p, y_p, x_q, y_q, p_mass, q_mass)
+        refs[0], refs[1], refs[2], refs[3], refs[4], refs[5] = numbers
+        refs[6], refs[7] = shares if lowered else logs
 
     return refer
 
 
 @part
-def lowered(x: Any, y: Any, x_p: Any, y_p: Any, ratio_p: Any, rest_p: Any, ratio_q: Any, rest_q: Any) -> Any:
+def lowered(
+    x: Any, y: Any, x_p: Any, y_p: Any, ratio_p: Any, rest_p: Any, ratio_q: Any, rest_q: Any, log_p: Any, log_q: Any
+) -> Any:  # fmt: skip
     """What the formulas of normalised rows want to know of two cells, each number less that of the largest."""
     z, below_p = beside(x, y, ratio_p, rest_p)
-    delta_p = _log_ratio(z, y, below_p)
+    delta_p = log_beside(x, y, z, below_p, log_p)
     z, below_q = beside(y, x, ratio_q, rest_q)
-    delta_q = -_log_ratio(z, x, below_q)
+    delta_q = -log_beside(y, x, z, below_q, log_q)
     return delta_p, delta_q, _log_ratio(x_p, x, x_p - x), _log_ratio(y_p, y, y_p - y), below_p, below_q
 
 
@@ -176,15 +185,20 @@ def slope_of(slope: Slope, normalize: bool) -> Any:
     @part
     def cell(
         x: Any, y: Any, h: Any, he: Any, p_mass: Any, p_rest: Any, q_mass: Any, q_rest: Any, x_p: Any, y_p: Any,
-        ratio_p: Any, rest_p: Any, ratio_q: Any, rest_q: Any, shares_p: Any, shares_q: Any, weight: Any, mean_p: Any,
+        ratio_p: Any, rest_p: Any, ratio_q: Any, rest_q: Any, told_p: Any, told_q: Any, weight: Any, mean_p: Any,
         mean_q: Any, by_share: Any,
     ) -> Any:  # fmt: skip
-        """The derivatives by two cells, less their means, or by their shares, which add up to the means."""
+        """The derivatives by two cells, less their means, or by their shares, which add up to the means.
+
+        `told_p` and `told_q` are the ratios of shares if the formula is `lowered`, else the logarithms of the ratios.
+        """
         u, ue, v, ve = _multipliers(h, he, p_mass, q_mass)
         whole = _common_mass(p_mass, q_mass)
         pk, qk, gap, _, above_p, above_q = _on_common_mass(x, y, u, ue, v, ve, p_mass, p_rest, q_mass, q_rest)
         if normalize:
-            delta_p, delta_q, sp, sq, below_p, below_q = lowered(x, y, x_p, y_p, ratio_p, rest_p, ratio_q, rest_q)
+            delta_p, delta_q, sp, sq, below_p, below_q = lowered(
+                x, y, x_p, y_p, ratio_p, rest_p, ratio_q, rest_q, told_p, told_q
+            )
             below_p, below_q = v * below_p, u * below_q
         else:
             delta_p = delta_q = _log_ratio(pk, qk, gap)
@@ -194,7 +208,7 @@ def slope_of(slope: Slope, normalize: bool) -> Any:
         rise_p, rise_q = (gap if by_share else gap / pk), (-gap if by_share else -gap / qk)
         share_q = pk if by_share else pk / qk
         du, above_u, dv, above_v = formula(
-            pk, qk, delta_p, delta_q, sp, sq, rise_p, rise_q, share_q, shares_p, below_p, shares_q, below_q, weight
+            pk, qk, delta_p, delta_q, sp, sq, rise_p, rise_q, share_q, told_p, below_p, told_q, below_q, weight
         )  # fmt: skip
         none = pk == 0.0 and qk == 0.0
         return (
@@ -218,12 +232,11 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
         """The derivatives of the cells of a tile."""
         fp, fq, (up, vp, h, he, p_mass, p_rest, q_mass, q_rest) = c[0], c[1], level(c)
         x_p, y_p, ratio_p, rest_p, ratio_q, rest_q = refs[0], refs[1], refs[2], refs[3], refs[4], refs[5]
-        shares_p, shares_q = refs[6], refs[7]
-        mean_p, mean_q = means[0], means[1]
+        told_p, told_q, mean_p, mean_q = refs[6], refs[7], means[0], means[1]
         for k in range(xs.size):
             du, dv = cell(
                 up * _scaled(xs[k], fp), vp * _scaled(ys[k], fq), h, he, p_mass, p_rest, q_mass, q_rest, x_p, y_p,
-                ratio_p, rest_p, ratio_q, rest_q, shares_p, shares_q, weight, mean_p, mean_q, by_share,
+                ratio_p, rest_p, ratio_q, rest_q, told_p, told_q, weight, mean_p, mean_q, by_share,
             )  # fmt: skip
             if by_p:
                 us[k] = du

@@ -41,8 +41,8 @@ def levelled(c: Any, d: Any, work: Any, at: Any) -> Any:
 def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
     """Rows of fewer than `exact_short.SHORT` cells."""
     cell, refer = slope_of(slope, normalize), refer_loop(slope)
-    wanted = np.flatnonzero(np.repeat([slope.surprises, *slope.centred, slope.lowered], 2))
     centred_p, centred_q = slope.centred if normalize else (False, False)
+    wanted = np.flatnonzero([slope.surprises] * 2 + [centred_p] * 2 + [centred_q] * 2 + [centred_p, centred_q])
 
     @part
     def flat(work: Any, count: Any, more: Any, out: Any, weight: Any, by_share: Any, by_p: Any, by_q: Any) -> None:
@@ -55,12 +55,12 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
         x_p, y_p = more[4 * PLACE : 4 * PLACE + count], more[5 * PLACE : 5 * PLACE + count]
         ratio_p, rest_p = more[6 * PLACE : 6 * PLACE + count], more[7 * PLACE : 7 * PLACE + count]
         ratio_q, rest_q = more[8 * PLACE : 8 * PLACE + count], more[9 * PLACE : 9 * PLACE + count]
-        shares_p, shares_q = more[10 * PLACE : 10 * PLACE + count], more[11 * PLACE : 11 * PLACE + count]
+        told_p, told_q = more[10 * PLACE : 10 * PLACE + count], more[11 * PLACE : 11 * PLACE + count]
         us, vs = out[0:count], out[PLACE : PLACE + count]
         for k in range(count):
             du, dv = cell(
                 x[k], y[k], h[k], he[k], p_mass[k], p_rest[k], q_mass[k], q_rest[k], x_p[k], y_p[k], ratio_p[k],
-                rest_p[k], ratio_q[k], rest_q[k], shares_p[k], shares_q[k], weight, mean_p[k], mean_q[k], by_share,
+                rest_p[k], ratio_q[k], rest_q[k], told_p[k], told_q[k], weight, mean_p[k], mean_q[k], by_share,
             )  # fmt: skip
             if by_p:
                 us[k] = du

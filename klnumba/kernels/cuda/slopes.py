@@ -40,13 +40,13 @@ def scaled_to(value: Any, factor: Any) -> Any:
 
 
 @piece
-def refer(x_p: Any, y_p: Any, x_q: Any, y_q: Any, c: Any, refs: Any) -> None:
+def refer(x_p: Any, y_p: Any, x_q: Any, y_q: Any, c: Any, lowered: Any, refs: Any) -> None:
     """Put the references of a row into `refs`."""
     up, vp, _, _, p_mass, _, q_mass, _ = _level(c)
     x_p, x_q, y_p, y_q = _scaled(x_p, c[0]), _scaled(x_q, c[0]), _scaled(y_p, c[1]), _scaled(y_q, c[1])
-    refs[0], refs[1], refs[2], refs[3], refs[4], refs[5], refs[6], refs[7] = _references(
-        up * x_p, vp * y_p, up * x_q, vp * y_q, p_mass, q_mass
-    )
+    numbers, shares, logs = _references(up * x_p, vp * y_p, up * x_q, vp * y_q, p_mass, q_mass)
+    refs[0], refs[1], refs[2], refs[3], refs[4], refs[5] = numbers
+    refs[6], refs[7] = shares if lowered else logs
 
 
 @functools.cache
@@ -85,7 +85,7 @@ def _of_probabilities(slope: formulas.Slope, normalize: bool, by: By, store: str
     begin, one, width = exact.begun(store, together), reader(store).one, together.width
     tops, beside = logs.tops(store, together), logs.beside(store, together)
     cell, add_three = device(slopes.slope_of(slope, normalize)), together.add_three
-    (by_p, by_q), centred = by, _centred(slope, normalize, by)
+    (by_p, by_q), centred, lowered = by, _centred(slope, normalize, by), slope.lowered
 
     @piece
     def derivatives(
@@ -125,7 +125,7 @@ def _of_probabilities(slope: formulas.Slope, normalize: bool, by: By, store: str
         if centred:
             top[0], top[1] = tops(p, o, q, u, d, lane, room)
             y_p, x_q = beside(p, o, q, u, d, top, lane, room)
-            refer(top[0], y_p, x_q, top[1], c, refs)
+            refer(top[0], y_p, x_q, top[1], c, lowered, refs)
             a, ae, b, be = sums(p, o, q, u, d, c, refs, weight, lane, room)
             whole = exact.whole_mass(c[4], c[6]) if sound else 1.0
             mean_p, mean_q = _mean_of(a, ae) / whole, _mean_of(b, be) / whole
