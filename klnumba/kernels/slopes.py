@@ -179,16 +179,17 @@ def lowered(
     return delta_p, delta_q, _log_ratio(x_p, x, x_p - x), _log_ratio(y_p, y, y_p - y), below_p, below_q
 
 
-def slope_of(slope: Slope, normalize: bool) -> Any:
+def slope_of(slope: Slope, normalize: bool, side: int) -> Any:
+    """The derivative by a cell of p or of q: apart, so that the machine code of one has nothing of the other."""
     formula = scalar(slope.normalised if normalize else slope.plain)
 
     @part
     def cell(
         x: Any, y: Any, h: Any, he: Any, p_mass: Any, p_rest: Any, q_mass: Any, q_rest: Any, x_p: Any, y_p: Any,
-        ratio_p: Any, rest_p: Any, ratio_q: Any, rest_q: Any, told_p: Any, told_q: Any, weight: Any, mean_p: Any,
-        mean_q: Any, by_share: Any,
+        ratio_p: Any, rest_p: Any, ratio_q: Any, rest_q: Any, told_p: Any, told_q: Any, weight: Any, mean: Any,
+        by_share: Any,
     ) -> Any:  # fmt: skip
-        """The derivatives by two cells, less their means, or by their shares, which add up to the means.
+        """The derivative less its mean or, by the share, what it adds to that.
 
         `told_p` and `told_q` are the ratios of shares if the formula is `lowered`, else the logarithms of the ratios.
         """
@@ -211,37 +212,37 @@ def slope_of(slope: Slope, normalize: bool) -> Any:
             pk, qk, delta_p, delta_q, sp, sq, rise_p, rise_q, share_q, told_p, below_p, told_q, below_q, weight
         )  # fmt: skip
         none = pk == 0.0 and qk == 0.0
-        return (
-            0.0 if none else _times(wp, du - mean_p) + above_u,
-            0.0 if none else _times(wq, dv - mean_q) + above_v,
-        )
+        weight, value, above = (wp, du, above_u) if side == 0 else (wq, dv, above_v)
+        return 0.0 if none else _times(weight, value - mean) + above
 
     return cell
 
 
-def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
-    """The derivatives of whole rows, each times its factor, into those of out_p and out_q that are wanted."""
-    cell, refer = slope_of(slope, normalize), refer_loop(slope)
-    centred_p, centred_q = slope.centred if normalize else (False, False)
+def sweep_loop(slope: Slope, normalize: bool, side: int) -> Any:
+    cell = slope_of(slope, normalize, side)
 
     @part
     def sweep(
-        xs: Any, ys: Any, us: Any, vs: Any, c: Any, refs: Any, weight: Any, means: Any, by_share: Any, by_p: Any,
-        by_q: Any,
+        xs: Any, ys: Any, out: Any, c: Any, refs: Any, weight: Any, mean: Any, by_share: Any
     ) -> None:  # fmt: skip
         """The derivatives of the cells of a tile."""
         fp, fq, (up, vp, h, he, p_mass, p_rest, q_mass, q_rest) = c[0], c[1], level(c)
         x_p, y_p, ratio_p, rest_p, ratio_q, rest_q = refs[0], refs[1], refs[2], refs[3], refs[4], refs[5]
-        told_p, told_q, mean_p, mean_q = refs[6], refs[7], means[0], means[1]
+        told_p, told_q = refs[6], refs[7]
         for k in range(xs.size):
-            du, dv = cell(
+            out[k] = cell(
                 up * _scaled(xs[k], fp), vp * _scaled(ys[k], fq), h, he, p_mass, p_rest, q_mass, q_rest, x_p, y_p,
-                ratio_p, rest_p, ratio_q, rest_q, told_p, told_q, weight, mean_p, mean_q, by_share,
+                ratio_p, rest_p, ratio_q, rest_q, told_p, told_q, weight, mean, by_share,
             )  # fmt: skip
-            if by_p:
-                us[k] = du
-            if by_q:
-                vs[k] = dv
+
+    return sweep
+
+
+def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
+    """The derivatives of whole rows, each times its factor, into those of out_p and out_q that are wanted."""
+    refer = refer_loop(slope)
+    sweep_p, sweep_q = sweep_loop(slope, normalize, 0), sweep_loop(slope, normalize, 1)
+    centred_p, centred_q = slope.centred if normalize else (False, False)
 
     def loop(
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, index: Any, d: Any, factors: Any, weight: Any,
@@ -271,17 +272,22 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
                     size = min(TILE, d - first)
                     pad(q, b + r * qs + first, size, work, np.int64(BUFFER), 0.0)
                     padded = pad(p, a + r * ps + first, size, work, np.int64(0), 0.0)
-                    sweep(
-                        view[0:padded], view[BUFFER : BUFFER + padded], work[2 * BUFFER : 2 * BUFFER + padded],
-                        work[3 * BUFFER : 3 * BUFFER + padded], c, refs, weight, means, last == 0, by_p, by_q,
-                    )  # fmt: skip
+                    xs, ys, by_share = view[0:padded], view[BUFFER : BUFFER + padded], last == 0
+                    if by_p and (last or centred_p):
+                        us = work[2 * BUFFER : 2 * BUFFER + padded]
+                        sweep_p(xs, ys, us, c, refs, weight, means[0], by_share)
+                    if by_q and (last or centred_q):
+                        vs = work[3 * BUFFER : 3 * BUFFER + padded]
+                        sweep_q(xs, ys, vs, c, refs, weight, means[1], by_share)
                     if last:
                         keep(
                             0, size, r * d + first, factors[r] / c[4], c[0], factors[r] / c[6], c[1], by_p, by_q, out_p,
                             out_q, view,
                         )  # fmt: skip
-                    else:
+                        continue
+                    if by_p and centred_p:
                         add(state, np.int64(0), total(view, np.int64(2 * BUFFER), padded))
+                    if by_q and centred_q:
                         add(state, np.int64(2), total(view, np.int64(3 * BUFFER), padded))
                 if not last:
                     means[0] = mean_of(state[0], state[1]) / whole

@@ -38,34 +38,37 @@ def levelled(c: Any, d: Any, work: Any, at: Any) -> Any:
     return up, vp
 
 
-def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
-    """Rows of fewer than `exact_short.SHORT` cells."""
-    cell, refer = slope_of(slope, normalize), refer_loop(slope)
-    centred_p, centred_q = slope.centred if normalize else (False, False)
-    wanted = np.flatnonzero([slope.surprises] * 2 + [centred_p] * 2 + [centred_q] * 2 + [centred_p, centred_q])
+def flat_loop(slope: Slope, normalize: bool, side: int) -> Any:
+    cell = slope_of(slope, normalize, side)
 
     @part
-    def flat(work: Any, count: Any, more: Any, out: Any, weight: Any, by_share: Any, by_p: Any, by_q: Any) -> None:
-        """The derivatives of the cells of a group of rows, by p in the first place of `out`, by q in the second."""
+    def flat(work: Any, count: Any, more: Any, out: Any, weight: Any, by_share: Any) -> None:
+        """The derivatives of the cells of a group of rows by those of p, or of q."""
         x, y = work[0:count], work[PLACE : PLACE + count]
         h, he = work[3 * PLACE : 3 * PLACE + count], work[4 * PLACE : 4 * PLACE + count]
         p_mass, p_rest = work[5 * PLACE : 5 * PLACE + count], work[6 * PLACE : 6 * PLACE + count]
         q_mass, q_rest = work[7 * PLACE : 7 * PLACE + count], work[8 * PLACE : 8 * PLACE + count]
-        mean_p, mean_q = more[0:count], more[PLACE : PLACE + count]
+        mean = more[side * PLACE : side * PLACE + count]
         x_p, y_p = more[4 * PLACE : 4 * PLACE + count], more[5 * PLACE : 5 * PLACE + count]
         ratio_p, rest_p = more[6 * PLACE : 6 * PLACE + count], more[7 * PLACE : 7 * PLACE + count]
         ratio_q, rest_q = more[8 * PLACE : 8 * PLACE + count], more[9 * PLACE : 9 * PLACE + count]
         told_p, told_q = more[10 * PLACE : 10 * PLACE + count], more[11 * PLACE : 11 * PLACE + count]
-        us, vs = out[0:count], out[PLACE : PLACE + count]
+        slopes = out[side * PLACE : side * PLACE + count]
         for k in range(count):
-            du, dv = cell(
+            slopes[k] = cell(
                 x[k], y[k], h[k], he[k], p_mass[k], p_rest[k], q_mass[k], q_rest[k], x_p[k], y_p[k], ratio_p[k],
-                rest_p[k], ratio_q[k], rest_q[k], told_p[k], told_q[k], weight, mean_p[k], mean_q[k], by_share,
+                rest_p[k], ratio_q[k], rest_q[k], told_p[k], told_q[k], weight, mean[k], by_share,
             )  # fmt: skip
-            if by_p:
-                us[k] = du
-            if by_q:
-                vs[k] = dv
+
+    return flat
+
+
+def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
+    """Rows of fewer than `exact_short.SHORT` cells."""
+    refer = refer_loop(slope)
+    flat_p, flat_q = flat_loop(slope, normalize, 0), flat_loop(slope, normalize, 1)
+    centred_p, centred_q = slope.centred if normalize else (False, False)
+    wanted = np.flatnonzero([slope.surprises] * 2 + [centred_p] * 2 + [centred_q] * 2 + [centred_p, centred_q])
 
     def loop(
         p: Any, a: Any, ps: Any, q: Any, b: Any, qs: Any, index: Any, d: Any, factors: Any, weight: Any, by_p: Any,
@@ -99,9 +102,12 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
                     for one in wanted:
                         fill(more, (AT_REFS + one) * PLACE + r * d, d, refs[one])
             for last in range(start, 2):
-                flat(view, whole, more, found, weight, last == 0, by_p, by_q)
+                if by_p and (last or centred_p):
+                    flat_p(view, whole, more, found, weight, last == 0)
+                if by_q and (last or centred_q):
+                    flat_q(view, whole, more, found, weight, last == 0)
                 for k in range(2):
-                    if last or not (by_p if k == 0 else by_q):
+                    if last or not (by_p and centred_p if k == 0 else by_q and centred_q):
                         continue
                     for r in range(count):
                         mass = _common_mass(work[5 * PLACE + r * d], work[7 * PLACE + r * d])

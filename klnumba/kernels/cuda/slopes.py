@@ -84,7 +84,8 @@ def of_rows(
 def _of_probabilities(slope: formulas.Slope, normalize: bool, by: By, store: str, together: Team) -> Any:
     begin, one, width = exact.begun(store, together), reader(store).one, together.width
     tops, beside = logs.tops(store, together), logs.beside(store, together)
-    cell, add_three = device(slopes.slope_of(slope, normalize)), together.add_three
+    by_cell_p, by_cell_q = (device(slopes.slope_of(slope, normalize, side)) for side in (0, 1))
+    add_three = together.add_three
     (by_p, by_q), centred, lowered = by, _centred(slope, normalize, by), slope.lowered
 
     @piece
@@ -93,10 +94,15 @@ def _of_probabilities(slope: formulas.Slope, normalize: bool, by: By, store: str
     ) -> Any:  # fmt: skip
         x, y = _scaled(np.float64(one(p, i)), c[0]), _scaled(np.float64(one(q, j)), c[1])
         up, vp, h, he, p_mass, p_rest, q_mass, q_rest = _level(c)
-        return cell(
+        du = by_cell_p(
             x * up, y * vp, h, he, p_mass, p_rest, q_mass, q_rest, refs[0], refs[1], refs[2], refs[3], refs[4], refs[5],
-            refs[6], refs[7], weight, mean_p, mean_q, by_share,
+            refs[6], refs[7], weight, mean_p, by_share,
         )  # fmt: skip
+        dv = by_cell_q(
+            x * up, y * vp, h, he, p_mass, p_rest, q_mass, q_rest, refs[0], refs[1], refs[2], refs[3], refs[4], refs[5],
+            refs[6], refs[7], weight, mean_q, by_share,
+        )  # fmt: skip
+        return du, dv
 
     @piece
     def sums(p: Any, o: Any, q: Any, u: Any, d: Any, c: Any, refs: Any, weight: Any, lane: Any, room: Any) -> Any:
