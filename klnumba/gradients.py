@@ -59,8 +59,8 @@ def value_and_grad(function: Callable[..., Any], argnums: int | Sequence[int] = 
     Notes
     -----
     The value is the function's own, in every bit. Derivatives of normalised rows are right to some roundings of the
-    largest finite one in the row, and those of rows that are taken as they are to roundings of 1 or, by
-    log-probabilities, of the largest share, where that is more.
+    largest finite one in the row, within the range of numbers, and those of rows that are taken as they are to
+    roundings of 1 or, by log-probabilities, of the largest share, where that is more.
 
     At the edges they are the limits from the right: by a cell p = 0 with q > 0, that of KL is -inf. A cell where p and
     q are both zero is no part of the row; its derivative is 0. By logits and log-probabilities derivatives are finite,

@@ -29,6 +29,8 @@ SEEN = 4.0  # which may be so many times the largest derivative
 # How small the largest difference may be beside the largest share: float32 results hold more, computed in float64.
 LEAST = {np.dtype(np.float64): 2.0**-3, np.dtype(np.float32): 2.0**-22}
 
+LOW, LIFT = 2.0**-960, 2.0**100
+
 KEPT = 1 << 17  # cells of a row whose powers are kept, at most: even from memory they come sooner than from a formula
 
 _power, _middling, times = scalar(power), scalar(middling), scalar(slopes.times)
@@ -51,7 +53,8 @@ def differences(xs: Any, ys: Any, gaps: Any) -> None:
 @part
 def rise(x: Any, y: Any, ratio: Any, c: Any) -> Any:
     """1 - p/q times what `terms` says; 0 where both are zero."""
-    value = c - (x * ratio - y) / y  # y*c might be too small for a float
+    lift = LIFT if y < LOW else 1.0  # of numbers near the smallest a product loses digits
+    value = c - (x * lift * ratio - y * lift) / (y * lift)  # y*c might be too small for a float
     return (0.0 if x == 0.0 else -math.inf) if y == 0.0 else value
 
 

@@ -87,6 +87,7 @@ def _of_probabilities(slope: formulas.Slope, normalize: bool, by: By, store: str
     by_cell_p, by_cell_q = (device(slopes.slope_of(slope, normalize, side)) for side in (0, 1))
     add_three = together.add_three
     (by_p, by_q), centred, lowered = by, _centred(slope, normalize, by), slope.lowered
+    mean_of_p, mean_of_q = slope.centred
 
     @piece
     def derivatives(
@@ -109,10 +110,12 @@ def _of_probabilities(slope: formulas.Slope, normalize: bool, by: By, store: str
         a = ae = b = be = 0.0
         for k in range(lane, d, width):
             du, dv = derivatives(p, o + k, q, u + k, c, refs, weight, 0.0, 0.0, True)
-            a, e = two_sum(a, du)
-            ae += e
-            b, e = two_sum(b, dv)
-            be += e
+            if mean_of_p:
+                a, e = two_sum(a, du)
+                ae += e
+            if mean_of_q:
+                b, e = two_sum(b, dv)
+                be += e
         a, ae, b, be, _, _ = add_three(a, ae, b, be, 0.0, 0.0, room)
         return a, ae, b, be
 
