@@ -29,7 +29,7 @@ SEEN = 4.0  # which may be so many times the largest derivative
 # How small the largest difference may be beside the largest share: float32 results hold more, computed in float64.
 LEAST = {np.dtype(np.float64): 2.0**-3, np.dtype(np.float32): 2.0**-22}
 
-LOW, LIFT = 2.0**-960, 2.0**100
+LOW, LIFT = 2.0**-960, 2.0**100  # a cell below the one, times the other, is a normal number
 
 KEPT = 1 << 17  # cells of a row whose powers are kept, at most: even from memory they come sooner than from a formula
 

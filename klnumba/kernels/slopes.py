@@ -27,7 +27,7 @@ from klnumba.kernels.exact import SCALES, SIZE, masses
 from klnumba.kernels.logs import top_of
 from klnumba.kernels.tiles import BUFFER, SPARE, TILE, add, fill, pad, total
 
-REFS = 8  # numbers of the cells of the largest shares: see `references`
+REFS = 8  # numbers of the cells of the largest shares: see `tell`
 TINY = float(np.finfo(np.float64).tiny)
 FLOOR = TINY * 2.0**53  # what a smaller ratio lacks would be no normal number
 
@@ -131,18 +131,22 @@ def level(c: Any) -> Any:
 
 
 @part
-def references(x_p: Any, y_p: Any, x_q: Any, y_q: Any, p_mass: Any, q_mass: Any) -> Any:
-    """What is known of the cells beside each other at the largest of p and at that of q.
+def tell(x_p: Any, y_p: Any, x_q: Any, y_q: Any, fp: Any, fq: Any, numbers: Any, lowered: Any, refs: Any) -> None:
+    """Put into `refs` what is known of the cells beside each other at the largest of p and at that of q.
 
     These are both at the first, their ratio q/p to twice the digits, and p/q at the second; then the ratios of shares,
-    and the logarithms of those of the cells.
+    for formulas that are `lowered`, or the logarithms of those of the cells. The cells are times fp and fq and what
+    `level`, which said `numbers`, multiplies them by.
     """
-    ratio_p, rest_p = ratio_of(y_p, x_p)
-    ratio_q, rest_q = ratio_of(x_q, y_q)
-    shares = ratio_p * (p_mass / q_mass), ratio_q / (p_mass / q_mass)
-    logs = _log_ratio(y_p, x_p, y_p - x_p), _log_ratio(x_q, y_q, x_q - y_q)
-    # beside a zero -log(q) is to be infinite there alone
-    return (x_p, max(y_p, LEAST), ratio_p, rest_p, ratio_q, rest_q), shares, logs
+    up, vp, _, _, p_mass, _, q_mass, _ = numbers
+    x_p, x_q, y_p, y_q = up * _scaled(x_p, fp), up * _scaled(x_q, fp), vp * _scaled(y_p, fq), vp * _scaled(y_q, fq)
+    refs[0], refs[1] = x_p, max(y_p, LEAST)  # beside a zero -log(q) is to be infinite there alone
+    refs[2], refs[3] = ratio_of(y_p, x_p)
+    refs[4], refs[5] = ratio_of(x_q, y_q)
+    if lowered:
+        refs[6], refs[7] = refs[2] * (p_mass / q_mass), refs[4] / (p_mass / q_mass)
+    else:
+        refs[6], refs[7] = _log_ratio(y_p, x_p, y_p - x_p), _log_ratio(x_q, y_q, x_q - y_q)
 
 
 def refer_loop(slope: Slope) -> Any:
@@ -150,19 +154,15 @@ def refer_loop(slope: Slope) -> Any:
 
     @part
     def refer(
-        p: Any, a: Any, q: Any, b: Any, d: Any, fp: Any, fq: Any, up: Any, vp: Any, p_mass: Any, q_mass: Any,
-        spare: Any, refs: Any,
+        p: Any, a: Any, q: Any, b: Any, d: Any, fp: Any, fq: Any, numbers: Any, spare: Any, refs: Any
     ) -> None:  # fmt: skip
-        """Put the `references` of a row, whose cells are times fp*up and fq*vp, into `refs`."""
+        """Put into `refs` what `tell` says of a row."""
         x_p = y_p = x_q = y_q = 1.0
         if by_p:
             x_p, y_p = cells_at_top(p, a, q, b, d, top_of(p, a, d, spare))
         if by_q:
             y_q, x_q = cells_at_top(q, b, p, a, d, top_of(q, b, d, spare))
-        x_p, x_q, y_p, y_q = up * _scaled(x_p, fp), up * _scaled(x_q, fp), vp * _scaled(y_p, fq), vp * _scaled(y_q, fq)
-        numbers, shares, logs = references(x_p, y_p, x_q, y_q, p_mass, q_mass)
-        refs[0], refs[1], refs[2], refs[3], refs[4], refs[5] = numbers
-        refs[6], refs[7] = shares if lowered else logs
+        tell(x_p, y_p, x_q, y_q, fp, fq, numbers, lowered, refs)
 
     return refer
 
@@ -263,8 +263,7 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
             means[0], means[1] = 0.0, 0.0
             fill(refs, 0, REFS, 1.0)
             if start == 0:
-                up, vp, _, _, p_mass, _, q_mass, _ = level(c)
-                refer(p, a + r * ps, q, b + r * qs, d, c[0], c[1], up, vp, p_mass, q_mass, spare, refs)
+                refer(p, a + r * ps, q, b + r * qs, d, c[0], c[1], level(c), spare, refs)
             for k in range(4):
                 state[k] = 0.0
             for last in range(start, 2):

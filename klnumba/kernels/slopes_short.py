@@ -28,14 +28,15 @@ _common_mass = scalar(common_mass)
 
 @part
 def levelled(c: Any, d: Any, work: Any, at: Any) -> Any:
-    """Bring the sums of a row within a power of two, in `c` and in the buffers; by what p and q were multiplied."""
-    up, vp, c[2], c[3], c[4], c[5], c[6], c[7] = level(c)
+    """Bring the sums of a row within a power of two, in `c` and in the buffers; what `level` says of it."""
+    numbers = level(c)
+    up, vp, c[2], c[3], c[4], c[5], c[6], c[7] = numbers
     for k in range(at, at + d):
         work[k] *= up
         work[PLACE + k] *= vp
     for i in range(2, SCALES):
         fill(work, (i + 1) * PLACE + at, d, c[i])
-    return up, vp
+    return numbers
 
 
 def flat_loop(slope: Slope, normalize: bool, side: int) -> Any:
@@ -49,10 +50,11 @@ def flat_loop(slope: Slope, normalize: bool, side: int) -> Any:
         p_mass, p_rest = work[5 * PLACE : 5 * PLACE + count], work[6 * PLACE : 6 * PLACE + count]
         q_mass, q_rest = work[7 * PLACE : 7 * PLACE + count], work[8 * PLACE : 8 * PLACE + count]
         mean = more[side * PLACE : side * PLACE + count]
-        x_p, y_p = more[4 * PLACE : 4 * PLACE + count], more[5 * PLACE : 5 * PLACE + count]
-        ratio_p, rest_p = more[6 * PLACE : 6 * PLACE + count], more[7 * PLACE : 7 * PLACE + count]
-        ratio_q, rest_q = more[8 * PLACE : 8 * PLACE + count], more[9 * PLACE : 9 * PLACE + count]
-        told_p, told_q = more[10 * PLACE : 10 * PLACE + count], more[11 * PLACE : 11 * PLACE + count]
+        refs = more[AT_REFS * PLACE : (AT_REFS + REFS) * PLACE]
+        x_p, y_p = refs[0:count], refs[PLACE : PLACE + count]
+        ratio_p, rest_p = refs[2 * PLACE : 2 * PLACE + count], refs[3 * PLACE : 3 * PLACE + count]
+        ratio_q, rest_q = refs[4 * PLACE : 4 * PLACE + count], refs[5 * PLACE : 5 * PLACE + count]
+        told_p, told_q = refs[6 * PLACE : 6 * PLACE + count], refs[7 * PLACE : 7 * PLACE + count]
         slopes = out[side * PLACE : side * PLACE + count]
         for k in range(count):
             slopes[k] = cell(
@@ -88,8 +90,6 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
                 fill(work, i * PLACE + cells, whole - cells, 1.0)
             fill(more, 0, whole, 0.0)
             fill(more, PLACE, whole, 0.0)
-            for k in range(REFS):
-                fill(more, (AT_REFS + k) * PLACE + cells, whole - cells, 1.0)
             for r in range(count):
                 state = space[8 + 8 * r : 8 + 8 * r + SIZE]
                 i = index[first + r]
@@ -97,8 +97,8 @@ def rows(slope: Slope, normalize: bool) -> Callable[..., None]:
                 state[1], state[3] = c[0], c[1]  # only the sums themselves are asked for again
                 state[4], state[5] = c[4], c[6]
                 if start == 0:
-                    up, vp = levelled(c, d, work, r * d)
-                    refer(p, a + i * ps, q, b + i * qs, d, state[1], state[3], up, vp, c[4], c[6], spare, refs)
+                    numbers = levelled(c, d, work, r * d)
+                    refer(p, a + i * ps, q, b + i * qs, d, state[1], state[3], numbers, spare, refs)
                     for one in wanted:
                         fill(more, (AT_REFS + one) * PLACE + r * d, d, refs[one])
             for last in range(start, 2):

@@ -294,9 +294,9 @@ def test_equal_rows_have_no_slope(function, kind, d):
         assert not np.any(found)
 
 
-# Of the loops that serve most rows: roundings of the largest derivative of the row; in brackets the largest found in 50
-# draws of such rows of 2 to 4,200 cells, logits at temperatures 0.7, 1, 3.
-QUICK = {"float64": ALONE + ALONE_QUICK, "float32": 1.2}  # (47.7, 1.00)
+# Of the loops that serve most rows: roundings of the largest derivative of the row; in brackets the largest found in
+# 228 draws of such rows of 2 to 4,200 cells, logits at temperatures 0.7, 1, 3.
+QUICK = {"float64": ALONE + ALONE_QUICK, "float32": 1.2}  # (42.2, 1.01)
 SERVED = [
     ("kl_divergence", "prob", 0),
     ("kl_divergence", "prob", 1),

@@ -28,7 +28,7 @@ from klnumba.kernels.slopes import REFS
 By = tuple[bool, bool]  # whether the derivatives by p are wanted, and those by q
 
 _is_sound, _mean_of, _joined = map(device, (slopes.is_sound, slopes.mean_of, slopes.joined))
-_scaled, _level, _references = map(device, (scaled, slopes.level, slopes.references))
+_scaled, _level, _tell = map(device, (scaled, slopes.level, slopes.tell))
 _is_apart, _ratio_at = device(log_slopes.is_apart), device(log_slopes.ratio_at)
 
 
@@ -37,16 +37,6 @@ def scaled_to(value: Any, factor: Any) -> Any:
     """A factor of 0 leaves nothing, whatever the derivative is."""
     product = value * factor
     return 0.0 if factor == 0.0 else product
-
-
-@piece
-def refer(x_p: Any, y_p: Any, x_q: Any, y_q: Any, c: Any, lowered: Any, refs: Any) -> None:
-    """Put the references of a row into `refs`."""
-    up, vp, _, _, p_mass, _, q_mass, _ = _level(c)
-    x_p, x_q, y_p, y_q = _scaled(x_p, c[0]), _scaled(x_q, c[0]), _scaled(y_p, c[1]), _scaled(y_q, c[1])
-    numbers, shares, logs = _references(up * x_p, vp * y_p, up * x_q, vp * y_q, p_mass, q_mass)
-    refs[0], refs[1], refs[2], refs[3], refs[4], refs[5] = numbers
-    refs[6], refs[7] = shares if lowered else logs
 
 
 @functools.cache
@@ -87,7 +77,7 @@ def _of_probabilities(slope: formulas.Slope, normalize: bool, by: By, store: str
     by_cell_p, by_cell_q = (device(slopes.slope_of(slope, normalize, side)) for side in (0, 1))
     add_three = together.add_three
     (by_p, by_q), centred, lowered = by, _centred(slope, normalize, by), slope.lowered
-    mean_of_p, mean_of_q = slope.centred
+    mean_of_p, mean_of_q = by_p and slope.centred[0], by_q and slope.centred[1]
 
     @piece
     def derivatives(
@@ -134,7 +124,7 @@ def _of_probabilities(slope: formulas.Slope, normalize: bool, by: By, store: str
         if centred:
             top[0], top[1] = tops(p, o, q, u, d, lane, room)
             y_p, x_q = beside(p, o, q, u, d, top, lane, room)
-            refer(top[0], y_p, x_q, top[1], c, lowered, refs)
+            _tell(top[0], y_p, x_q, top[1], c[0], c[1], _level(c), lowered, refs)
             a, ae, b, be = sums(p, o, q, u, d, c, refs, weight, lane, room)
             whole = exact.whole_mass(c[4], c[6]) if sound else 1.0
             mean_p, mean_q = _mean_of(a, ae) / whole, _mean_of(b, be) / whole
